@@ -11,7 +11,7 @@ import (
 
 // RetiredText explains to a user that a setting is retired, and why.
 func RetiredText(why string) string {
-	return "is no longer documented and goes in two versions: " + why + "; remove it"
+	return "is no longer documented and will be removed in two versions: " + why + "; remove it"
 }
 
 // retired returns a warning for each retired setting in a checked part of the document.

@@ -30,7 +30,7 @@ eviction:
 		t.Errorf("the settings are not obeyed: %+v, %+v, %+v", source, load.Eviction.Interval, load.Hot.RisingMemory)
 	}
 	text := func(why string) string {
-		return "is no longer documented and goes in two versions: " + why + "; remove it"
+		return "is no longer documented and will be removed in two versions: " + why + "; remove it"
 	}
 	want := []Note{
 		{Field: "eviction.interval", Place: "line 22, column 3", Lossy: true, Text: text("the hourly limits set the pace, and the default suits every cluster")},

@@ -43,7 +43,7 @@ type Top struct {
 }
 
 // errEarlier is returned if the reports of a process lack fields.
-var errEarlier = errors.New("it is of an earlier version, which does not report what top shows")
+var errEarlier = errors.New("it runs an earlier version, which does not report what top shows")
 
 // NewTop returns nodes from the hottest on, as observed under a policy.
 func NewTop(nodes []NodeStatus, load *policy.LoadPolicy) Top {

@@ -12,24 +12,24 @@ import (
 	"github.com/evenkeel/evenkeel/internal/exit"
 )
 
-// A misspelt name leads to a suggestion of the likely meant one.
+// A misspelt name leads to a suggestion.
 func TestMisspeltNames(t *testing.T) {
 	cases := map[string]struct{ args, want string }{
-		"a command":                       {"serev", `unknown command "serev", did you mean "serve"?; see evenkeel --help`},
-		"the beginning of one":            {"sim", `unknown command "sim", did you mean "simulate"?; see evenkeel --help`},
-		"a command like none":             {"frobnicate", `unknown command "frobnicate"; see evenkeel --help`},
-		"a command to help with":          {"help plna", `unknown command "plna", did you mean "plan"?; see evenkeel --help`},
-		"a shell":                         {"completion bsh", `unknown command "bsh", did you mean "bash"?; see evenkeel completion --help`},
-		"a flag":                          {"run --dryrun", `unknown flag: --dryrun, did you mean "--dry-run"?`},
-		"a flag with a value":             {"plan --policy-file=x.yaml", `unknown flag: --policy-file`},
-		"a flag of logging":               {"run --log-format json", `unknown flag: --log-format, did you mean "--logging-format"?`},
-		"a flag like none":                {"run --zzz", `unknown flag: --zzz`},
-		"a flag with one dash":            {"top -kubeconfig=x", `unknown shorthand flag: 'k' in -kubeconfig=x, did you mean "--kubeconfig"?`},
-		"a short flag":                    {"run -x", `unknown shorthand flag: 'x' in -x`},
-		"a flag without its value":        {"run --schedule", `flag needs an argument: --schedule`},
-		"an output format":                {"top -o jsn", `--output: "jsn" is not one of table|wide|json|yaml|name, did you mean "json"?`},
-		"the mode of doctor":              {"doctor --mode extendr", `--mode: "extendr" is not one of ["run" "serve" "extender" "nodesync"], did you mean "extender"?`},
-		"an argument where there is none": {"run now", `evenkeel run takes no arguments, got ["now"]`},
+		"a command":                         {"serev", `unknown command "serev", did you mean "serve"?; see evenkeel --help`},
+		"a prefix of a command":             {"sim", `unknown command "sim", did you mean "simulate"?; see evenkeel --help`},
+		"a command similar to none":         {"frobnicate", `unknown command "frobnicate"; see evenkeel --help`},
+		"a command to help with":            {"help plna", `unknown command "plna", did you mean "plan"?; see evenkeel --help`},
+		"a shell":                           {"completion bsh", `unknown command "bsh", did you mean "bash"?; see evenkeel completion --help`},
+		"a flag":                            {"run --dryrun", `unknown flag: --dryrun, did you mean "--dry-run"?`},
+		"a flag with a value":               {"plan --policy-file=x.yaml", `unknown flag: --policy-file`},
+		"a flag of logging":                 {"run --log-format json", `unknown flag: --log-format, did you mean "--logging-format"?`},
+		"a flag similar to none":            {"run --zzz", `unknown flag: --zzz`},
+		"a flag with one dash":              {"top -kubeconfig=x", `unknown shorthand flag: 'k' in -kubeconfig=x, did you mean "--kubeconfig"?`},
+		"a short flag":                      {"run -x", `unknown shorthand flag: 'x' in -x`},
+		"a flag without its value":          {"run --schedule", `flag needs an argument: --schedule`},
+		"an output format":                  {"top -o jsn", `--output: "jsn" is not one of table|wide|json|yaml|name, did you mean "json"?`},
+		"the mode of doctor":                {"doctor --mode extendr", `--mode: "extendr" is not one of ["run" "serve" "extender" "nodesync"], did you mean "extender"?`},
+		"an argument where none is allowed": {"run now", `evenkeel run takes no arguments, got ["now"]`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -40,8 +40,7 @@ func TestMisspeltNames(t *testing.T) {
 	}
 }
 
-// execute runs a command line with this name of the binary, and returns its
-// output.
+// execute runs a command line under the given name of the binary, and returns its output.
 func execute(t *testing.T, binary, args string) (string, error) {
 	t.Helper()
 	if err := logsapi.ResetForTest(nil); err != nil {
@@ -56,7 +55,7 @@ func execute(t *testing.T, binary, args string) (string, error) {
 	return out.String(), err
 }
 
-// The version is printed in both ways that users of other programs know.
+// The version is printed in both ways that users know from other programs.
 func TestVersion(t *testing.T) {
 	flag, err := execute(t, "evenkeel", "--version")
 	if err != nil || !strings.HasSuffix(strings.TrimSpace(flag), " "+version) {
@@ -91,8 +90,7 @@ func TestHelpNamesTheCommandAsItWasCalled(t *testing.T) {
 	}
 }
 
-// The logging flags, which all commands have, are in `evenkeel options` and not
-// in a command's help.
+// The logging flags, which all commands have, are listed by `evenkeel options` and not in a command's help.
 func TestLoggingFlagsAreAmongTheOptions(t *testing.T) {
 	options, err := execute(t, "evenkeel", "options")
 	if err != nil {
@@ -100,7 +98,7 @@ func TestLoggingFlagsAreAmongTheOptions(t *testing.T) {
 	}
 	logging := []string{"--logging-format string", "--vmodule", "--v Level"}
 	for _, command := range newRoot().Commands() {
-		if command.DisableFlagParsing { // the simulator's
+		if command.DisableFlagParsing { // the simulator parses its own flags
 			continue
 		}
 		help, err := execute(t, "evenkeel", command.Name()+" --help")

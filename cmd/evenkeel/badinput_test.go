@@ -43,7 +43,7 @@ profiles:
 	loadPolicyHead = "apiVersion: evenkeel.io/v1alpha1\nkind: LoadPolicy\n"
 )
 
-// kubeconfigOf is a kubeconfig file for an address.
+// kubeconfigOf returns a kubeconfig file for an address.
 func kubeconfigOf(server string) string {
 	return `
 apiVersion: v1
@@ -54,8 +54,7 @@ contexts: [{name: c, context: {cluster: c}}]
 `
 }
 
-// emptyServer is an API server of a cluster without objects. It refuses every
-// request if stranger is set.
+// emptyServer is the API server of a cluster without objects. It rejects every request if stranger is set.
 func emptyServer(t *testing.T, stranger bool) string {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -79,8 +78,7 @@ func emptyServer(t *testing.T, stranger bool) string {
 	return server.URL
 }
 
-// badInputFiles writes the files named in the cases below into a separate
-// folder.
+// badInputFiles writes the files that the cases below name into a separate folder.
 func badInputFiles(t *testing.T) string {
 	t.Helper()
 	closed := httptest.NewServer(nil)
@@ -137,9 +135,8 @@ func badInputFiles(t *testing.T) string {
 	return dir
 }
 
-// A user who makes an error gets one line that names the file or flag and what
-// is wrong with it, and exit code 2 if the error is in what was typed, 1 if it
-// is in the environment.
+// A mistake gives one line that names the file or flag and what is wrong with it. The exit code is 2 if the mistake is
+// in what the user typed, 1 if it is in the environment.
 func TestBadInputIsToldInOneLine(t *testing.T) {
 	const usage, environment = 2, 1
 	policyFile := func(name string) []string {
@@ -157,30 +154,30 @@ func TestBadInputIsToldInOneLine(t *testing.T) {
 		// says holds what each line must contain, in order.
 		says []string
 	}{
-		"no policy file":                 {policyFile("gone.yaml"), usage, []string{"gone.yaml: no such file"}},
-		"a folder for a policy":          {policyFile("."), usage, []string{"reading the policy: read .: is a directory"}},
-		"an empty policy":                {policyFile("empty.yaml"), usage, []string{"empty.yaml: the file holds no document"}},
-		"a policy of comments":           {policyFile("comments.yaml"), usage, []string{"comments.yaml: the file holds no document"}},
-		"broken YAML":                    {policyFile("broken.yaml"), usage, []string{"broken.yaml: not YAML: line 1"}},
-		"another kind":                   {policyFile("wrong-kind.yaml"), usage, []string{`wrong-kind.yaml: line 1: apiVersion "apps/v1" with kind "Deployment"`}},
-		"a mistake in an earlier form":   {policyFile("old-version.yaml"), usage, []string{"old-version.yaml: line 3, column 14: descheduler/v1alpha1: strategies[RemoveTriplets]: "}},
-		"a list":                         {policyFile("list.yaml"), usage, []string{"list.yaml: line 1: the document must be a mapping"}},
-		"two policies of one kind":       {policyFile("twice.yaml"), usage, []string{"twice.yaml: line 13: a second descheduler/v1alpha2"}},
-		"no profiles":                    {policyFile("no-profiles.yaml"), usage, []string{"no-profiles.yaml: line 1, column 1: DeschedulerPolicy: profiles: Required"}},
-		"nothing to run":                 {policyFile("only-load.yaml"), usage, []string{"only-load.yaml: there is nothing to run: it has no DeschedulerPolicy"}},
-		"no policy at all":               {[]string{"run", "--kubeconfig", "unreachable.conf"}, usage, []string{"policy: there is no policy"}},
-		"an unknown top-level field":     {policyFile("top-field.yaml"), usage, []string{`top-field.yaml: line 11, column 1: DeschedulerPolicy: maxNoOfPodsToEvictPerNodes: unknown field "maxNoOfPodsToEvictPerNodes", did you mean "maxNoOfPodsToEvictPerNode"?`}},
-		"an unknown field of a profile":  {policyFile("profile-field.yaml"), usage, []string{`profile-field.yaml: line 6, column 3: DeschedulerPolicy: profiles[0].pluginConfigs: unknown field "pluginConfigs", did you mean "pluginConfig"?`}},
-		"an unknown plugin":              {policyFile("no-plugin.yaml"), usage, []string{`no-plugin.yaml: line 10, column 17: DeschedulerPolicy: profiles[0].plugins.balance.enabled[0]: there is no plugin "RemoveTriplets"`}},
-		"a plugin without configuration": {policyFile("no-config.yaml"), usage, []string{`plugin "RemoveDuplicates" has no entry in the profile's pluginConfig; add one: - name: RemoveDuplicates`}},
-		"a plugin at the wrong point":    {live("wrong-point.yaml"), usage, []string{"wrong-point.yaml: "}},
-		"an unknown priority class":      {live("priority-class.yaml"), usage, []string{`priority-class.yaml: profile "plain": DefaultEvictor: priorityThreshold.name: there is no priority class "gold"`}},
-		"an unknown upstream argument":   {policyFile("upstream-args.yaml"), usage, []string{`args.excludeOwners: unknown field "excludeOwners", did you mean "excludeOwnerKinds"? (allowed: `}},
-		"an unknown LoadPolicy field":    {policyFile("load-top-field.yaml"), usage, []string{`load-top-field.yaml: line 3, column 1: LoadPolicy: line: unknown field "line", did you mean "lines"?`}},
-		"an unknown nested field":        {policyFile("load-field.yaml"), usage, []string{`load-field.yaml: line 3, column 9: LoadPolicy: usage.sampleIntervals: unknown field "sampleIntervals", did you mean "sampleInterval"?`}},
-		"a word for a number":            {policyFile("load-type.yaml"), usage, []string{"load-type.yaml: line 3, column 16: LoadPolicy: minGapPercent"}},
-		"not a number":                   {policyFile("load-nan.yaml"), usage, []string{"load-nan.yaml: line 3"}},
-		"a line above 100 %":             {policyFile("load-range.yaml"), usage, []string{"load-range.yaml: line 3, column 22: LoadPolicy: lines[cpu].evict: Invalid value: 165"}},
+		"no policy file":                        {policyFile("gone.yaml"), usage, []string{"gone.yaml: no such file"}},
+		"a folder instead of a policy":          {policyFile("."), usage, []string{"reading the policy: read .: is a directory"}},
+		"an empty policy":                       {policyFile("empty.yaml"), usage, []string{"empty.yaml: the file holds no document"}},
+		"a policy of comments":                  {policyFile("comments.yaml"), usage, []string{"comments.yaml: the file holds no document"}},
+		"broken YAML":                           {policyFile("broken.yaml"), usage, []string{"broken.yaml: not YAML: line 1"}},
+		"another kind":                          {policyFile("wrong-kind.yaml"), usage, []string{`wrong-kind.yaml: line 1: apiVersion "apps/v1" with kind "Deployment"`}},
+		"a mistake in a legacy format":          {policyFile("old-version.yaml"), usage, []string{"old-version.yaml: line 3, column 14: descheduler/v1alpha1: strategies[RemoveTriplets]: "}},
+		"a list":                                {policyFile("list.yaml"), usage, []string{"list.yaml: line 1: the document must be a mapping"}},
+		"two policies of the same kind":         {policyFile("twice.yaml"), usage, []string{"twice.yaml: line 13: a second descheduler/v1alpha2"}},
+		"no profiles":                           {policyFile("no-profiles.yaml"), usage, []string{"no-profiles.yaml: line 1, column 1: DeschedulerPolicy: profiles: Required"}},
+		"nothing to run":                        {policyFile("only-load.yaml"), usage, []string{"only-load.yaml: there is nothing to run: it has no DeschedulerPolicy"}},
+		"no policy at all":                      {[]string{"run", "--kubeconfig", "unreachable.conf"}, usage, []string{"policy: there is no policy"}},
+		"an unknown top-level field":            {policyFile("top-field.yaml"), usage, []string{`top-field.yaml: line 11, column 1: DeschedulerPolicy: maxNoOfPodsToEvictPerNodes: unknown field "maxNoOfPodsToEvictPerNodes", did you mean "maxNoOfPodsToEvictPerNode"?`}},
+		"an unknown field of a profile":         {policyFile("profile-field.yaml"), usage, []string{`profile-field.yaml: line 6, column 3: DeschedulerPolicy: profiles[0].pluginConfigs: unknown field "pluginConfigs", did you mean "pluginConfig"?`}},
+		"an unknown plugin":                     {policyFile("no-plugin.yaml"), usage, []string{`no-plugin.yaml: line 10, column 17: DeschedulerPolicy: profiles[0].plugins.balance.enabled[0]: there is no plugin "RemoveTriplets"`}},
+		"a plugin without configuration":        {policyFile("no-config.yaml"), usage, []string{`plugin "RemoveDuplicates" has no entry in the profile's pluginConfig; add one: - name: RemoveDuplicates`}},
+		"a plugin at the wrong extension point": {live("wrong-point.yaml"), usage, []string{"wrong-point.yaml: "}},
+		"an unknown priority class":             {live("priority-class.yaml"), usage, []string{`priority-class.yaml: profile "plain": DefaultEvictor: priorityThreshold.name: there is no priority class "gold"`}},
+		"an unknown upstream argument":          {policyFile("upstream-args.yaml"), usage, []string{`args.excludeOwners: unknown field "excludeOwners", did you mean "excludeOwnerKinds"? (allowed: `}},
+		"an unknown LoadPolicy field":           {policyFile("load-top-field.yaml"), usage, []string{`load-top-field.yaml: line 3, column 1: LoadPolicy: line: unknown field "line", did you mean "lines"?`}},
+		"an unknown nested field":               {policyFile("load-field.yaml"), usage, []string{`load-field.yaml: line 3, column 9: LoadPolicy: usage.sampleIntervals: unknown field "sampleIntervals", did you mean "sampleInterval"?`}},
+		"a word instead of a number":            {policyFile("load-type.yaml"), usage, []string{"load-type.yaml: line 3, column 16: LoadPolicy: minGapPercent"}},
+		"not a number":                          {policyFile("load-nan.yaml"), usage, []string{"load-nan.yaml: line 3"}},
+		"a line above 100 %":                    {policyFile("load-range.yaml"), usage, []string{"load-range.yaml: line 3, column 22: LoadPolicy: lines[cpu].evict: Invalid value: 165"}},
 		"two mistakes": {policyFile("two-mistakes.yaml"), usage, []string{
 			"two-mistakes.yaml: line 3, column 22: LoadPolicy: lines[cpu].evict: Invalid value: 165", "two-mistakes.yaml: line 3, column 42: LoadPolicy: lines[memory].low: Invalid value: 76",
 		}},
@@ -196,32 +193,32 @@ func TestBadInputIsToldInOneLine(t *testing.T) {
 		"an empty kubeconfig":           {kubeconfig("empty.conf"), environment, []string{`"empty.conf": invalid configuration`}},
 		"a kubeconfig without clusters": {kubeconfig("certificate-only.conf"), environment, []string{`"certificate-only.conf": invalid configuration`}},
 		"a broken kubeconfig":           {kubeconfig("broken.conf"), environment, []string{`"broken.conf": error loading config file`}},
-		"a context that is not there":   {kubeconfig("no-context.conf"), environment, []string{`"no-context.conf"`}},
+		"a missing context":             {kubeconfig("no-context.conf"), environment, []string{`"no-context.conf"`}},
 		"no cluster at all":             {[]string{"run", "--policy-config-file", "good.yaml"}, environment, []string{"finding the API server: invalid configuration"}},
 		"an API server that is down":    {kubeconfig("unreachable.conf"), environment, []string{"connection refused"}},
 		"a priority class when down":    {policyFile("priority-class.yaml"), environment, []string{"connection refused"}},
-		"a token nobody knows":          {kubeconfig("nobody.conf"), environment, []string{"Unauthorized"}},
+		"an unknown token":              {kubeconfig("nobody.conf"), environment, []string{"Unauthorized"}},
 		"plan when down":                {[]string{"plan", "--kubeconfig", "unreachable.conf"}, environment, []string{"connection refused"}},
 		"top when down":                 {[]string{"top", "--kubeconfig", "unreachable.conf"}, environment, []string{"connection refused"}},
 
-		"an unknown command":            {[]string{"descheduel"}, usage, []string{`unknown command "descheduel"`}},
-		"an unknown flag":               {[]string{"run", "--dryrun"}, usage, []string{`unknown flag: --dryrun, did you mean "--dry-run"?`}},
-		"an argument too many":          {[]string{"run", "now"}, usage, []string{`evenkeel run takes no arguments, got ["now"]`}},
-		"a bad duration":                {[]string{"run", "--descheduling-interval", "5"}, usage, []string{"--descheduling-interval"}},
-		"a negative interval":           {[]string{"run", "--descheduling-interval", "-5m"}, usage, []string{"--descheduling-interval: -5m0s is negative"}},
-		"a schedule of words":           {[]string{"run", "--schedule", "nonsense"}, usage, []string{`--schedule: reading schedule "nonsense"`}},
-		"a schedule out of range":       {[]string{"serve", "--schedule", "61 * * * *", "--insecure-serving"}, usage, []string{`--schedule: reading schedule "61 * * * *"`}},
-		"schedule and interval":         {[]string{"run", "--schedule", "@hourly", "--descheduling-interval", "5m"}, usage, []string{"--schedule and --descheduling-interval exclude each other"}},
-		"serve without cycles":          {[]string{"serve", "--descheduling-interval", "0"}, usage, []string{"serve needs --descheduling-interval or --schedule"}},
-		"an output format nobody reads": {[]string{"plan", "-o", "xml"}, usage, []string{`--output: "xml" is not one of table|wide|name|json|yaml`}},
-		"the same of top":               {[]string{"top", "-o", "csv"}, usage, []string{`--output: "csv" is not one of table|wide|json|yaml|name`}},
-		"colors at times":               {[]string{"top", "--color", "sometimes"}, usage, []string{`--color: "sometimes" is not one of auto|always|never`}},
-		"watching JSON":                 {[]string{"top", "--watch", "-o", "json"}, usage, []string{"--watch goes with -o table and -o wide, not with -o json"}},
-		"an address without a port":     {[]string{"extender", "--listen-address", "localhost"}, usage, []string{"--listen-address"}},
-		"a key without a certificate":   {[]string{"extender", "--tls-private-key-file", "key.pem"}, usage, []string{"--tls-cert-file and --tls-private-key-file go together"}},
-		"plain HTTP for everybody":      {[]string{"extender"}, usage, []string{"--listen-address :8888 has plain HTTP and is not on loopback"}},
-		"a logging format":              {[]string{"run", "--logging-format", "xml"}, usage, []string{`"xml"`}},
-		"a Lease shorter than its use":  {[]string{"run", "--leader-elect-lease-duration", "1s"}, usage, []string{"--leader-elect-lease-duration 1s"}},
+		"an unknown command":              {[]string{"descheduel"}, usage, []string{`unknown command "descheduel"`}},
+		"an unknown flag":                 {[]string{"run", "--dryrun"}, usage, []string{`unknown flag: --dryrun, did you mean "--dry-run"?`}},
+		"too many arguments":              {[]string{"run", "now"}, usage, []string{`evenkeel run takes no arguments, got ["now"]`}},
+		"a bad duration":                  {[]string{"run", "--descheduling-interval", "5"}, usage, []string{"--descheduling-interval"}},
+		"a negative interval":             {[]string{"run", "--descheduling-interval", "-5m"}, usage, []string{"--descheduling-interval: -5m0s is negative"}},
+		"a schedule of words":             {[]string{"run", "--schedule", "nonsense"}, usage, []string{`--schedule: reading schedule "nonsense"`}},
+		"a schedule out of range":         {[]string{"serve", "--schedule", "61 * * * *", "--insecure-serving"}, usage, []string{`--schedule: reading schedule "61 * * * *"`}},
+		"schedule and interval":           {[]string{"run", "--schedule", "@hourly", "--descheduling-interval", "5m"}, usage, []string{"--schedule and --descheduling-interval exclude each other"}},
+		"serve without cycles":            {[]string{"serve", "--descheduling-interval", "0"}, usage, []string{"serve needs --descheduling-interval or --schedule"}},
+		"an unknown output format":        {[]string{"plan", "-o", "xml"}, usage, []string{`--output: "xml" is not one of table|wide|name|json|yaml`}},
+		"an unknown output format of top": {[]string{"top", "-o", "csv"}, usage, []string{`--output: "csv" is not one of table|wide|json|yaml|name`}},
+		"an unknown color mode":           {[]string{"top", "--color", "sometimes"}, usage, []string{`--color: "sometimes" is not one of auto|always|never`}},
+		"watching JSON":                   {[]string{"top", "--watch", "-o", "json"}, usage, []string{"--watch can be combined with -o table and -o wide, not with -o json"}},
+		"an address without a port":       {[]string{"extender", "--listen-address", "localhost"}, usage, []string{"--listen-address"}},
+		"a key without a certificate":     {[]string{"extender", "--tls-private-key-file", "key.pem"}, usage, []string{"--tls-cert-file and --tls-private-key-file must be used together"}},
+		"plain HTTP for everybody":        {[]string{"extender"}, usage, []string{"--listen-address :8888 has plain HTTP and is not on loopback"}},
+		"a logging format":                {[]string{"run", "--logging-format", "xml"}, usage, []string{`"xml"`}},
+		"a Lease that is too short":       {[]string{"run", "--leader-elect-lease-duration", "1s"}, usage, []string{"--leader-elect-lease-duration 1s"}},
 	}
 	dir := badInputFiles(t)
 	for name, tc := range tests {
@@ -250,7 +247,7 @@ func TestBadInputIsToldInOneLine(t *testing.T) {
 	}
 }
 
-// result is how evenkeel ended, and what it printed.
+// result is how a run of evenkeel ended, and what it printed.
 type result struct {
 	code           int
 	stdout, stderr string

@@ -6,8 +6,7 @@ import (
 	"github.com/evenkeel/evenkeel/compat"
 )
 
-// Every flag that convert leaves in a Job's arguments exists in the new
-// command.
+// Every flag that convert leaves in a Job's arguments is a flag of the new command.
 func TestConvertLeavesOnlyFlagsThatRunHas(t *testing.T) {
 	run, _, err := newRoot().Find([]string{"run"})
 	if err != nil {

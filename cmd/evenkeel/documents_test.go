@@ -11,8 +11,8 @@ import (
 	"github.com/evenkeel/evenkeel/hack/documents"
 )
 
-// Every command line of Evenkeel in a document or in a command's help is
-// accepted. Commands mentioned in running text need not be complete.
+// Every evenkeel command line in a document or in a command's help is accepted. Commands mentioned in running text may
+// be incomplete.
 func TestDocumentedCommandLinesAreTaken(t *testing.T) {
 	lines, err := documents.Read("../..")
 	if err != nil {
@@ -54,7 +54,7 @@ func take(args []string, mention bool) (name string, err error) {
 	return c.Name(), err
 }
 
-// subject checks explain's arguments, which cobra does not check.
+// subject checks explain's arguments, because cobra does not.
 func subject(c *cobra.Command) error {
 	words := c.Flags().Args()
 	if c.Name() != "explain" || len(words) == 2 && (words[0] == "node" || words[0] == "pod" && strings.Contains(words[1], "/")) {
@@ -63,7 +63,7 @@ func subject(c *cobra.Command) error {
 	return errors.New("it explains node NAME or pod NAMESPACE/NAME")
 }
 
-// The check rejects what Evenkeel rejects.
+// The check rejects what Evenkeel itself rejects.
 func TestTake(t *testing.T) {
 	for line, want := range map[string]struct {
 		mention bool

@@ -16,9 +16,9 @@ import (
 	"github.com/evenkeel/evenkeel/policy"
 )
 
-// meant is the meaning of an extender command line.
+// meant is how an extender command line is understood.
 type meant struct {
-	Memory    *presets.Memory // whose policy is given
+	Memory    *presets.Memory // the settings whose policy is used
 	Listen    string
 	LogBodies bool
 	// Verbosity and Format are the logging flags.
@@ -41,7 +41,7 @@ func extend(t *testing.T, args ...string) (meant, *policy.File, error) {
 	var c *cobra.Command
 	c = extenderCommand(func(_ context.Context, options flags.Options) error {
 		given, got.Listen, got.LogBodies = options.Given, options.ListenAddress, options.LogBodies
-		// The flags of the legacy extender knew no TLS.
+		// The legacy extender's flags did not include TLS.
 		if preset := given != nil; options.MemoryOnly != preset || options.InsecureServing != preset {
 			t.Errorf("memory only: %v, plain HTTP allowed: %v, with the policy %v", options.MemoryOnly, options.InsecureServing, given)
 		}
@@ -54,7 +54,7 @@ func extend(t *testing.T, args ...string) (meant, *policy.File, error) {
 	return got, given, err
 }
 
-// policyOf returns the policy for settings.
+// policyOf returns the policy for the given settings.
 func policyOf(t *testing.T, settings *presets.Memory) *policy.File {
 	t.Helper()
 	if settings == nil {
@@ -71,8 +71,7 @@ func policyOf(t *testing.T, settings *presets.Memory) *policy.File {
 	return file
 }
 
-// without removes the variables that the preset reads from a test's
-// environment.
+// without clears the variables that the preset reads from the test's environment.
 func without(t *testing.T) {
 	t.Helper()
 	for _, name := range []string{
@@ -89,15 +88,15 @@ func TestMemoryFlags(t *testing.T) {
 		env  map[string]string
 		want meant
 	}{
-		"none of them is no preset": {want: meant{Listen: ":8888", Verbosity: "0", Format: "text"}},
-		"as its readme starts it": {
+		"no preset without its flags": {want: meant{Listen: ":8888", Verbosity: "0", Format: "text"}},
+		"as in its readme": {
 			args: "--prometheus_url=http://10.0.0.1:9090 --log.level=debug --prometheus_memory_threshold=85",
 			want: meant{
 				Memory: &presets.Memory{PrometheusURL: "http://10.0.0.1:9090", Metric: "HostMemoryUsagePercent", ThresholdPercent: 85},
 				Listen: ":8888", Verbosity: "4", Format: "text",
 			},
 		},
-		"with all flags of its usage text": {
+		"with all flags from its usage text": {
 			args: "--prometheus_url=http://127.0.0.1:9090 --prometheus_memory_metrics=HostMemoryUsagePercent --prometheus_memory_threshold=80" +
 				" --listen_address=:8888 --log_request_body --log.level=info --log.format=logger:stderr",
 			want: meant{Memory: &defaults, Listen: ":8888", LogBodies: true, Verbosity: "0", Format: "text"},
@@ -105,7 +104,7 @@ func TestMemoryFlags(t *testing.T) {
 		"one flag is enough": {
 			args: "--prometheus_memory_threshold=80", want: meant{Memory: &defaults, Listen: ":8888", Verbosity: "0", Format: "text"},
 		},
-		"by the environment": {
+		"from the environment": {
 			env: map[string]string{
 				"PROMETHEUS_URL": "http://p:1", "PROMETHEUS_MEMORY_METRICS": "m", "PROMETHEUS_MEMORY_THRESHOLD": "70",
 				"LISTEN_ADDRESS": "127.0.0.1:1", "LOG_REQUEST_BODY": "true",
@@ -115,28 +114,28 @@ func TestMemoryFlags(t *testing.T) {
 				Listen: "127.0.0.1:1", LogBodies: true, Verbosity: "0", Format: "text",
 			},
 		},
-		"a flag goes before its variable": {
+		"a flag overrides its variable": {
 			args: "--prometheus_url=http://flag:1", env: map[string]string{"PROMETHEUS_URL": "http://variable:1", "PROMETHEUS_MEMORY_THRESHOLD": "70"},
 			want: meant{
 				Memory: &presets.Memory{PrometheusURL: "http://flag:1", Metric: "HostMemoryUsagePercent", ThresholdPercent: 70},
 				Listen: ":8888", Verbosity: "0", Format: "text",
 			},
 		},
-		"other variables are nobody's without the preset": {
+		"other variables have no effect without the preset": {
 			env:  map[string]string{"LISTEN_ADDRESS": "127.0.0.1:1", "LOG_REQUEST_BODY": "true"},
 			want: meant{Listen: ":8888", Verbosity: "0", Format: "text"},
 		},
-		"its other flags are for everybody": {
+		"its other flags work without the preset": {
 			args: "--listen_address=:1 --log_request_body --policy-config-file=x",
 			want: meant{Listen: ":1", LogBodies: true, Verbosity: "0", Format: "text"},
 		},
-		"JSON, and where logs cannot go": {
+		"JSON, and an unsupported log destination": {
 			args: "--log.format=logger:stdout?json=true --log.level=warn",
 			want: meant{
 				Listen: ":8888", Verbosity: "0", Format: "json",
 			},
 		},
-		"today's flags of logging go before": {
+		"current logging flags take precedence": {
 			args: "--log.format=logger:stderr?json=true --logging-format=text --log.level=debug --v=2",
 			want: meant{Listen: ":8888", Verbosity: "2", Format: "text"},
 		},
@@ -168,30 +167,30 @@ func TestMemoryFlagsRefused(t *testing.T) {
 		env  map[string]string
 		want string
 	}{
-		"beside a policy": {
+		"together with a policy": {
 			args: "--prometheus_url=http://x:1 --policy-config-file=p.yaml",
 			want: "--prometheus_url and --policy-config-file exclude each other",
 		},
-		"by variables beside a policy": {
+		"from variables, together with a policy": {
 			args: "--policy-config-file=p.yaml", env: map[string]string{"PROMETHEUS_URL": "http://x:1", "PROMETHEUS_MEMORY_THRESHOLD": "70"},
 			want: "PROMETHEUS_URL, PROMETHEUS_MEMORY_THRESHOLD and --policy-config-file exclude each other",
 		},
-		"two addresses":                   {args: "--listen_address=:1 --listen-address=:2", want: "--listen-address and --listen_address"},
-		"a threshold that is none":        {args: "--prometheus_memory_threshold=high", want: `invalid argument "high" for "--prometheus_memory_threshold"`},
-		"a fraction with its sign":        {args: "--prometheus_memory_threshold=80%", want: `"80%"`},
-		"a threshold beyond all":          {args: "--prometheus_memory_threshold=101", want: "prometheus_memory_threshold: Invalid value: 101: must be percent: above 0, at most 100"},
-		"no threshold":                    {args: "--prometheus_memory_threshold=0", want: "prometheus_memory_threshold: Invalid value: 0:"},
-		"a threshold that is no number":   {args: "--prometheus_memory_threshold=NaN", want: "prometheus_memory_threshold: Invalid value: NaN:"},
-		"no metric":                       {args: "--prometheus_memory_metrics=", want: "prometheus_memory_metrics: Required value"},
-		"an address without scheme":       {args: "--prometheus_url=prometheus:9090", want: `prometheus_url: Invalid value: "prometheus:9090": must be a URL`},
-		"an address with a password":      {args: "--prometheus_url=http://me:secret@p:9090", want: `prometheus_url: Invalid value: "...@p:9090": must be a URL`},
-		"a variable that is no number":    {env: map[string]string{"PROMETHEUS_MEMORY_THRESHOLD": "high"}, want: `environment variable PROMETHEUS_MEMORY_THRESHOLD: invalid argument "high"`},
-		"a variable that is no truth":     {args: "--prometheus_url=http://x:1", env: map[string]string{"LOG_REQUEST_BODY": "perhaps"}, want: `environment variable LOG_REQUEST_BODY: invalid argument "perhaps"`},
-		"a level that is none":            {args: "--log.level=loud", want: `--log.level: "loud" is none of debug, info, warn, error and fatal`},
-		"a format that is none":           {args: "--log.format=json", want: `--log.format: "json" is not as in`},
-		"a place for logs that is none":   {args: "--log.format=logger:file", want: `--log.format: "file" is none of stderr, stdout, syslog and eventlog`},
-		"what it never had":               {args: "--prometheus_cpu_metrics=x", want: "unknown flag: --prometheus_cpu_metrics"},
-		"several mistakes in one message": {args: "--log.level=loud --log.format=json", want: "is none of debug, info, warn, error and fatal\n--log.format"},
+		"two addresses":                    {args: "--listen_address=:1 --listen-address=:2", want: "--listen-address and --listen_address"},
+		"an invalid threshold":             {args: "--prometheus_memory_threshold=high", want: `invalid argument "high" for "--prometheus_memory_threshold"`},
+		"a fraction with its sign":         {args: "--prometheus_memory_threshold=80%", want: `"80%"`},
+		"a threshold above 100":            {args: "--prometheus_memory_threshold=101", want: "prometheus_memory_threshold: Invalid value: 101: must be percent: above 0, at most 100"},
+		"no threshold":                     {args: "--prometheus_memory_threshold=0", want: "prometheus_memory_threshold: Invalid value: 0:"},
+		"a threshold of NaN":               {args: "--prometheus_memory_threshold=NaN", want: "prometheus_memory_threshold: Invalid value: NaN:"},
+		"no metric":                        {args: "--prometheus_memory_metrics=", want: "prometheus_memory_metrics: Required value"},
+		"an address without scheme":        {args: "--prometheus_url=prometheus:9090", want: `prometheus_url: Invalid value: "prometheus:9090": must be a URL`},
+		"an address with a password":       {args: "--prometheus_url=http://me:secret@p:9090", want: `prometheus_url: Invalid value: "...@p:9090": must be a URL`},
+		"a variable that is not a number":  {env: map[string]string{"PROMETHEUS_MEMORY_THRESHOLD": "high"}, want: `environment variable PROMETHEUS_MEMORY_THRESHOLD: invalid argument "high"`},
+		"a variable that is not a boolean": {args: "--prometheus_url=http://x:1", env: map[string]string{"LOG_REQUEST_BODY": "perhaps"}, want: `environment variable LOG_REQUEST_BODY: invalid argument "perhaps"`},
+		"an unknown level":                 {args: "--log.level=loud", want: `--log.level: "loud" is none of debug, info, warn, error and fatal`},
+		"an invalid format":                {args: "--log.format=json", want: `--log.format: "json" does not look like`},
+		"an unknown log destination":       {args: "--log.format=logger:file", want: `--log.format: "file" is none of stderr, stdout, syslog and eventlog`},
+		"a flag that never existed":        {args: "--prometheus_cpu_metrics=x", want: "unknown flag: --prometheus_cpu_metrics"},
+		"several mistakes in one message":  {args: "--log.level=loud --log.format=json", want: "is none of debug, info, warn, error and fatal\n--log.format"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -18,7 +18,7 @@ func newLintCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "lint [FILE...]",
 		Short: "Validate policy files, current or legacy, and describe what they do",
-		Long: "Needs no cluster. Mistakes end with exit code 2, with --strict warnings too.\n" +
+		Long: "Needs no cluster. Errors lead to exit code 2; with --strict, so do warnings.\n" +
 			"Whether priority classes exist is not checked; `evenkeel doctor` checks a policy against a cluster.",
 		Example: "  evenkeel lint policy.yaml\n  evenkeel lint --strict -o json deploy/*.yaml\n" +
 			"  kubectl -n evenkeel get configmap evenkeel-policy -o yaml | evenkeel lint",
@@ -39,8 +39,8 @@ func newConvertCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "convert [FILE...]",
 		Short: "Convert legacy policies and manifests to the current format, with a comment at each change",
-		Long: "Reads " + compat.Help + ", also inside of ConfigMaps, and writes what takes its place.\n" +
-			"In Jobs and Deployments that run an earlier system comments say what to change. Everything else stays as it is.",
+		Long: "Reads " + compat.Help + ", also inside ConfigMaps, and writes its replacement.\n" +
+			"In Jobs and Deployments that run an earlier system, comments describe what to change. Everything else stays the same.",
 		Example: "  evenkeel convert policy-v1alpha1.yaml -o policy.yaml\n" +
 			"  kubectl get configmap descheduler-policy-configmap -n kube-system -o yaml | evenkeel convert",
 		Args: cobra.ArbitraryArgs,
@@ -64,8 +64,8 @@ func addFiles(c *cobra.Command, files *[]string) {
 	c.Flags().StringArrayVarP(files, "filename", "f", nil, "File to read, in addition to the arguments; - is the standard input.")
 }
 
-// filesOf returns the files of a flag and the arguments. Without any it is
-// standard input, unless that is a terminal.
+// filesOf returns the files named by a flag and by the arguments. Without any, it returns standard input, unless that
+// is a terminal.
 func filesOf(c *cobra.Command, flag, args []string) []string {
 	files := slices.Concat(flag, args)
 	if len(files) == 0 && terminal.FileOf(c.InOrStdin()) == nil {
@@ -78,7 +78,7 @@ func newCertificatesCommand() *cobra.Command {
 	var options commands.CertificatesOptions
 	c := &cobra.Command{
 		Use:   "certificates",
-		Short: "Make or renew the certificates by which kube-scheduler and the extender know each other",
+		Short: "Create or renew the certificates with which kube-scheduler and the extender authenticate each other",
 		Long: "Writes a CA, a certificate for the extender and one for its clients into a directory, and Secrets for the shipped manifests.\n" +
 			"Needs neither a cluster nor any other tool. Run it again to renew the certificates with the same CA.",
 		Example: "  evenkeel certificates --directory pki && kubectl apply -f pki/secrets.yaml",

@@ -27,8 +27,8 @@ import (
 	"github.com/evenkeel/evenkeel/internal/testkit"
 )
 
-// livePolicy reads node usage from annotations, which have a five-minute mean
-// at once, and pod usage from the metrics API.
+// livePolicy reads node usage from annotations, whose five-minute mean is available at once, and pod usage from the
+// metrics API.
 const livePolicy = `
 apiVersion: descheduler/v1alpha2
 kind: DeschedulerPolicy
@@ -57,8 +57,7 @@ nodePools:
     lines: {cpu: {low: 60, reject: 85, evict: 90, leave: 85}}
 `
 
-// liveCluster is what the API server of a made-up cluster lists: objects by
-// path, and the metrics of its pods.
+// liveCluster is what the API server of a fake cluster lists: objects by path, and the metrics of its pods.
 type liveCluster struct {
 	t       *testing.T
 	now     time.Time
@@ -84,8 +83,7 @@ var listKinds = map[string]string{
 
 func (c *liveCluster) add(path string, object any) { c.objects[path] = append(c.objects[path], object) }
 
-// node adds a node of 10 cores and 64 GiB with this usage in percent; -1 is not
-// reported.
+// node adds a node with 10 cores and 64 GiB whose usage is given in percent. -1 means not reported.
 func (c *liveCluster) node(name string, cpu, memory int, change ...func(*v1.Node)) {
 	list := v1.ResourceList{
 		v1.ResourceCPU: resource.MustParse("10"), v1.ResourceMemory: resource.MustParse("64Gi"), v1.ResourcePods: resource.MustParse("110"),
@@ -105,8 +103,8 @@ func (c *liveCluster) node(name string, cpu, memory int, change ...func(*v1.Node
 	c.add(nodesPath, node)
 }
 
-// owner adds a ReplicaSet with this many ready replicas, and if allowed is not
-// negative a budget that allows this many disruptions.
+// owner adds a ReplicaSet with the given number of ready replicas. If allowed is not negative, it also adds a
+// PodDisruptionBudget that allows so many disruptions.
 func (c *liveCluster) owner(namespace, name string, replicas int, allowed int32) {
 	labels := map[string]string{"app": name}
 	selector := &metav1.LabelSelector{MatchLabels: labels}
@@ -132,7 +130,7 @@ func (c *liveCluster) budget(namespace, name string, allowed int32) {
 	})
 }
 
-// pod adds a pod of an owner with this usage and requests of half of it.
+// pod adds a pod of an owner with the given usage, and requests of half as much.
 func (c *liveCluster) pod(namespace, owner, node string, milli, mib int64, change ...func(*v1.Pod)) {
 	name := fmt.Sprintf("%s-%02d", owner, c.pods)
 	c.pods++
@@ -160,8 +158,7 @@ func (c *liveCluster) pod(namespace, owner, node string, milli, mib int64, chang
 	}
 }
 
-// kubeconfig starts the API server and returns a kubeconfig for it. Any write
-// fails the test.
+// kubeconfig starts the API server and returns a kubeconfig for it. Any write to the server fails the test.
 func (c *liveCluster) kubeconfig() string {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -223,7 +220,7 @@ func priority(value int32) func(*v1.Pod) {
 	return func(p *v1.Pod) { p.Spec.Priority = &value }
 }
 
-// crowded is a cluster in which many pods stay, for every possible reason.
+// crowded is a cluster in which many pods stay, at least one for every possible reason.
 func crowded(t *testing.T) *liveCluster {
 	c := &liveCluster{t: t, now: time.Now(), objects: map[string][]any{}}
 	c.node("hot-cpu", 92, 40)
@@ -285,8 +282,7 @@ func crowded(t *testing.T) *liveCluster {
 	return c
 }
 
-// complete gives each ReplicaSet its missing pods, on a node that nobody
-// measures.
+// complete adds the missing pods of each ReplicaSet, on a node without measurements.
 func (c *liveCluster) complete() {
 	pods := map[string]int{}
 	for _, object := range c.objects[podsPath] {
@@ -306,9 +302,8 @@ func (c *liveCluster) complete() {
 // test's server.
 var changing = regexp.MustCompile(`\b(age|measured)Seconds: \d+|\bsamplesOver: [1-9]\d*|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z|\b\d\d:\d\d UTC|127\.0\.0\.1:\d+`)
 
-// The output of plan, explain and top for a live cluster does not change: each
-// move and each reason, for nodes and for pods. All watch it at the same time,
-// because each needs two samples.
+// The output of plan, explain and top for a live cluster stays the same: each move and each reason, for nodes and for
+// pods. They all observe at the same time, because each needs two samples.
 func TestLiveDecisionsAreAsBefore(t *testing.T) {
 	c := crowded(t)
 	flags := []string{"--kubeconfig=" + c.kubeconfig(), "--policy-config-file=" + c.write("policy.yaml", livePolicy), "-o=json"}
@@ -324,7 +319,7 @@ func TestLiveDecisionsAreAsBefore(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		command.Parent().RemoveCommand(command) // a process sets up its logging flags only once
+		command.Parent().RemoveCommand(command) // a process can set up its logging flags only once
 		args := append(words[1:], flags...)
 		if question == "plan" {
 			args = append(args, "--exit-code")
@@ -336,7 +331,7 @@ func TestLiveDecisionsAreAsBefore(t *testing.T) {
 	all.Wait()
 	var text strings.Builder
 	for i, question := range questions {
-		want := map[string]error{"plan": exit.ErrDiffers}[question] // it has moves
+		want := map[string]error{"plan": exit.ErrDiffers}[question] // plan exits with this error because it has moves
 		if !errors.Is(failed[i], want) {
 			t.Fatalf("%s: %v", question, failed[i])
 		}

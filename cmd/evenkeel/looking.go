@@ -17,9 +17,9 @@ func newPlanCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "plan",
 		Short: "Show which pods would move, where and why (never evicts)",
-		Long: "Shows what a cycle would do now: first in numbers, and whether replacements are known to be steered, then each hot node\n" +
+		Long: "Shows what a cycle would do now: first a summary and whether steering of replacements is proven, then each hot node\n" +
 			"with its moves, then the pods that stay, by owner, why and for how long. It changes nothing. Log lines only with -v=1 or more.\n" +
-			"Exit code 0: planned, also where nothing would move; 1: usage or the cluster could not be read; 2: the command line or the\n" +
+			"Exit code 0: planned, even if nothing would move; 1: usage or the cluster could not be read; 2: the command line or the\n" +
 			"policy is wrong. With --exit-code 1: pods would move; 2: any error.",
 		Example: "  evenkeel plan --policy-config-file policy.yaml\n" +
 			"  evenkeel plan --policy-config-file policy.yaml -o name | xargs -n 1 evenkeel explain --policy-config-file policy.yaml pod",
@@ -36,8 +36,8 @@ func newPlanCommand() *cobra.Command {
 	flags.AddRemote(c.Flags(), &options.Extender, "URL of a running extender or serve process, to see whether kube-scheduler asks it.")
 	c.Flags().StringVarP(&wanted.Format, "output", "o", "table", "Output format: "+commands.PlanFormats+". name prints NAMESPACE/NAME of each pod that would move.")
 	output.AddColor(c.Flags(), &wanted.Color)
-	c.Flags().DurationVar(&options.WatchAtMost, "observe", 0, "How long to observe first, at most, where no usage source has history. Shorter than the policy's usage.observationPeriod the plan is provisional. It is at least hot.consecutiveSamples samples, 45s as shipped. 0 observes for usage.observationPeriod.")
-	c.Flags().BoolVar(&wanted.ExitCode, "exit-code", false, "Exit with 1 if pods would move and with 2 for any error, as diff does.")
+	c.Flags().DurationVar(&options.WatchAtMost, "observe", 0, "Maximum time to observe first if no usage source has history. The plan is provisional if this is shorter than the policy's usage.observationPeriod. It covers at least hot.consecutiveSamples samples, 45s by default. 0 observes for usage.observationPeriod.")
+	c.Flags().BoolVar(&wanted.ExitCode, "exit-code", false, "Exit with 1 if pods would move and with 2 for any error, like diff.")
 	return c
 }
 
@@ -48,9 +48,9 @@ func newTopCommand() *cobra.Command {
 		Use:   "top",
 		Short: "Show each node's real usage, the hottest first, and which nodes are hot",
 		Long: "Prints one line for each node after one reading, the hottest node first: usage, requests, pods and state.\n" +
-			"A state that ends in \"now\" goes by that reading alone and is provisional: evicting goes by windows.\n" +
-			"-o wide adds each window that was looked at, the age of usage and where it is from.\n" +
-			"Where serve or extender runs in the cluster, what it has observed is shown, by port-forward under your own rights.",
+			"A state that ends in \"now\" is provisional: it uses only that reading, whereas evicting uses windows.\n" +
+			"-o wide adds each window that was evaluated, and the age and source of usage.\n" +
+			"If serve or extender runs in the cluster, top shows what it has observed, by port-forward with your own permissions.",
 		Example: "  evenkeel top\n  evenkeel top --watch\n  evenkeel top --observe 3m -o wide --policy-config-file policy.yaml",
 		Args:    cli.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -69,9 +69,9 @@ func newUICommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "ui",
 		Short: "Show the page of a process in the cluster: hot nodes, moves and what stops evicting",
-		Long: "Forwards a port of this machine to the page that serve and extender have at --report-address, and prints its URL.\n" +
-			"It needs your own rights to list pods and to create pods/portforward in the namespace, and reads the Lease to find the\n" +
-			"leader if you may. The page changes nothing.",
+		Long: "Forwards a local port to the page that serve and extender provide at --report-address, and prints its URL.\n" +
+			"It needs permission to list pods and to create pods/portforward in the namespace, and reads the Lease to find the\n" +
+			"leader if that is allowed. The page changes nothing.",
 		Example: "  evenkeel ui\n  evenkeel ui --open -n evenkeel",
 		Args:    cli.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -101,7 +101,7 @@ func newExplainCommand() *cobra.Command {
 	options.AddLooking(c.Flags())
 	c.Flags().StringVarP(&wanted.Format, "output", "o", "table", "Output format: "+commands.ExplainFormats+".")
 	output.AddColor(c.Flags(), &wanted.Color)
-	flags.AddRemote(c.Flags(), &wanted.Extender, "URL of the reports (--report-address) of a running extender or serve process, as kubectl port-forward reaches them; without it this command observes and plans itself.")
+	flags.AddRemote(c.Flags(), &wanted.Extender, "URL of the reports (--report-address) of a running extender or serve process, reached for example by kubectl port-forward. Without it, this command observes and plans itself.")
 	return c
 }
 
@@ -112,7 +112,7 @@ func newHistoryCommand() *cobra.Command {
 		Use:   "history [FILE...]",
 		Short: "List evictions with their reasons and outcomes, from the ledger or from log files",
 		Long: "Reads the stored ledger, which keeps the last 2,000 moves. With --from-logs it reads the log files of processes\n" +
-			"that evict instead, in the text or the JSON format, also those of a dry run, and asks no cluster.",
+			"that evict instead, in text or JSON format, including those of a dry run, and does not contact a cluster.",
 		Example: "  evenkeel history --since 12h\n  evenkeel history --owner shop/web -o wide\n" +
 			"  kubectl -n evenkeel logs deploy/evenkeel --since=168h | evenkeel history --from-logs -",
 		Args: cobra.ArbitraryArgs,
@@ -135,7 +135,7 @@ func newDoctorCommand() *cobra.Command {
 		Args:  cli.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			wanted.Progress = c.ErrOrStderr()
-			if options.As != "" { // its own requests impersonate nobody
+			if options.As != "" { // requests of this command itself impersonate nobody
 				wanted.As, wanted.AsGroups, options.As, options.AsGroups = options.As, options.AsGroups, "", nil
 			}
 			return commands.Doctor(c.Context(), options, wanted, c.OutOrStdout())

@@ -1,6 +1,5 @@
-// Command evenkeel balances Kubernetes nodes by real usage. Its files hold
-// commands that only look, commands that read files, and those that keep
-// running; internal/app implements them.
+// Command evenkeel balances Kubernetes nodes by real usage. Its files hold commands that only look, commands that read
+// files, and commands that keep running; internal/app implements the latter.
 package main
 
 import (
@@ -19,11 +18,11 @@ var version = "dev"
 func main() { os.Exit(run()) }
 
 func run() int {
-	build.Version = version // of the metric evenkeel_build_info
+	build.Version = version // used by the metric evenkeel_build_info
 	return program().Run(os.Args[0], process.WithGoFlags(os.Args[1:]))
 }
 
-// lasting are the commands that finish something when they are stopped.
+// lasting are the commands that finish something before they stop.
 var lasting = []string{"run", "serve", "extender", "nodesync"}
 
 func program() cli.Program {

@@ -16,7 +16,7 @@ import (
 	"github.com/evenkeel/evenkeel/internal/testkit"
 )
 
-// marked is the meaning of a nodesync command line.
+// marked is how a nodesync command line is understood.
 type marked struct {
 	Policy, Kubeconfig, Prometheus, Web string
 	Interval                            time.Duration
@@ -62,22 +62,22 @@ func TestNodeSyncFlags(t *testing.T) {
 		want marked
 		err  string
 	}{
-		"a policy of one's own": {
+		"with a policy file": {
 			args: "--policy-config-file p.yaml --leader-elect", want: marked{Policy: "p.yaml", Web: ":9000", LeaderElect: true},
 		},
-		"as dynamicScheduler was started":       {args: "-kubeconfig /root/config -prom " + url + " -r my.yaml -s 20 -webaddr :9001", want: all},
-		"with equal signs":                      {args: "-kubeconfig=/root/config -prom=" + url + " -r=my.yaml -s=20 -webaddr=:9001", want: all},
-		"with two dashes, as Go's flags allow":  {args: "--kubeconfig /root/config --prom=" + url + " --r my.yaml --s=20 --webaddr :9001", want: all},
-		"with names that say more":              {args: "--kubeconfig /root/config --prom " + url + " --rules my.yaml --seconds 20 --webaddr :9001", want: all},
-		"the rule file where it looked for one": {args: "-prom " + url, want: marked{Policy: "rule.yaml", Prometheus: url, Web: ":9000"}},
-		"seconds of a policy":                   {args: "--policy-config-file p.yaml -s 5", want: marked{Policy: "p.yaml", Web: ":9000", Interval: 5 * time.Second}},
-		"nothing at all":                        {err: "it needs --policy-config-file, --rules or --remove"},
-		"rules and a policy":                    {args: "-r my.yaml --policy-config-file p.yaml", err: "exclude each other"},
-		"too often":                             {args: "-r my.yaml -s 1", err: "--seconds 1: must be from 5 to 300"},
-		"never":                                 {args: "-r my.yaml -s 0", err: "--seconds 0: must be from 5 to 300"},
-		"seconds with a unit":                   {args: "-r my.yaml -s 10s", err: `invalid argument "10s" for "-s, --seconds"`},
-		"a flag that is none":                   {args: "-r my.yaml -interval 10", err: "unknown shorthand flag"},
-		"what follows two dashes is no flag":    {args: "-r my.yaml -- -prom", err: "takes no arguments"},
+		"as for dynamicScheduler":              {args: "-kubeconfig /root/config -prom " + url + " -r my.yaml -s 20 -webaddr :9001", want: all},
+		"with equal signs":                     {args: "-kubeconfig=/root/config -prom=" + url + " -r=my.yaml -s=20 -webaddr=:9001", want: all},
+		"with two dashes, as Go's flags allow": {args: "--kubeconfig /root/config --prom=" + url + " --r my.yaml --s=20 --webaddr :9001", want: all},
+		"with the long names":                  {args: "--kubeconfig /root/config --prom " + url + " --rules my.yaml --seconds 20 --webaddr :9001", want: all},
+		"the default rule file":                {args: "-prom " + url, want: marked{Policy: "rule.yaml", Prometheus: url, Web: ":9000"}},
+		"seconds together with a policy":       {args: "--policy-config-file p.yaml -s 5", want: marked{Policy: "p.yaml", Web: ":9000", Interval: 5 * time.Second}},
+		"no flags":                             {err: "--policy-config-file, --rules or --remove is required"},
+		"rules and a policy":                   {args: "-r my.yaml --policy-config-file p.yaml", err: "exclude each other"},
+		"too often":                            {args: "-r my.yaml -s 1", err: "--seconds 1: must be from 5 to 300"},
+		"never":                                {args: "-r my.yaml -s 0", err: "--seconds 0: must be from 5 to 300"},
+		"seconds with a unit":                  {args: "-r my.yaml -s 10s", err: `invalid argument "10s" for "-s, --seconds"`},
+		"an unknown flag":                      {args: "-r my.yaml -interval 10", err: "unknown shorthand flag"},
+		"no flags after two dashes":            {args: "-r my.yaml -- -prom", err: "takes no arguments"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -96,7 +96,7 @@ func TestNodeSyncFlags(t *testing.T) {
 	}
 }
 
-// The arguments of other commands are not changed.
+// The arguments of other commands stay unchanged.
 func TestGoFlagsAreOfNodeSyncAlone(t *testing.T) {
 	for _, args := range [][]string{nil, {"run", "-prom", "x"}, {"top", "--s"}} {
 		if diff := cmp.Diff(args, process.WithGoFlags(args)); diff != "" {
@@ -105,12 +105,11 @@ func TestGoFlagsAreOfNodeSyncAlone(t *testing.T) {
 	}
 }
 
-// Every flag in the usage text of dynamicScheduler's article is one of
-// nodesync's, with the value in the text.
+// nodesync has every flag in the usage text of dynamicScheduler's article, with the value given there.
 func TestNodeSyncTakesTheFlagsOfTheArticle(t *testing.T) {
 	_, usage, found := strings.Cut(string(testkit.EarlierSystem(t, "dynamic-scheduler.md")), "Usage of ./dynamicScheduler:\n")
 	if !found {
-		t.Fatal("the article has no usage text any more")
+		t.Fatal("the article no longer has a usage text")
 	}
 	usage, _, _ = strings.Cut(usage, "```")
 	var args []string

@@ -70,7 +70,7 @@ func extenderCommand(run func(context.Context, flags.Options) error) *cobra.Comm
 				return exit.Usage(err)
 			}
 			options.Given, options.MemoryOnly, options.LogBodies = preset, preset != nil, legacy.LogBodies
-			// Its flags knew no TLS and go on working, with a warning.
+			// The legacy extender's flags did not include TLS. They still work, with a warning.
 			options.InsecureServing = options.InsecureServing || preset != nil
 			return c.Root().PersistentPreRunE(c, args)
 		},
@@ -84,8 +84,8 @@ func extenderCommand(run func(context.Context, flags.Options) error) *cobra.Comm
 	options.AddExtender(c.Flags())
 	legacy.Add(c.Flags())
 	c.Flags().BoolVar(&options.Observe, "observe", false, "Answer neutrally: keep all nodes and prefer none.")
-	_ = c.Flags().MarkDeprecated("observe", "the extender still answers neutrally, but compares nothing; the flag goes in two versions, "+
-		"and evenkeel simulate --recording shows what a policy would have done") // it fails for flags that are not there
+	_ = c.Flags().MarkDeprecated("observe", "the extender still answers neutrally, but compares nothing; the flag will be removed in two versions, "+
+		"and evenkeel simulate --recording shows what a policy would have done") // lookup fails for flags that are not defined
 	return c
 }
 
@@ -99,10 +99,10 @@ func nodeSyncCommand(run func(context.Context, flags.Options) error) *cobra.Comm
 	c := &cobra.Command{
 		Use:   "nodesync",
 		Short: "Publish usage annotations and hot-node labels and taints, or remove them (never evicts)",
-		Long: "Publishes on nodes what the policy's nodesync asks for, in a process of its own: `run` and `serve` do it as well,\n" +
-			"but only for the cycles that they run.\n\n" +
+		Long: "Publishes on nodes what the policy's nodesync enables, in a separate process. `run` and `serve` do it as well,\n" +
+			"but only during the cycles that they run.\n\n" +
 			process.NodeSyncHelp + "\n" +
-			"With --remove it takes off all nodes what was ever written. Switch it off in the policy first, or it is written again.",
+			"With --remove, it removes from all nodes everything it ever wrote. Disable it in the policy first, or it is written again.",
 		Args: cli.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if remove {
@@ -112,7 +112,7 @@ func nodeSyncCommand(run func(context.Context, flags.Options) error) *cobra.Comm
 				return exit.Usage(err)
 			}
 			options.NodeSync = &flags.NodeSync{Prometheus: legacy.Prometheus, Interval: legacy.Interval, WebAddress: legacy.WebAddress, Pages: process.NodePages}
-			if os.Getenv("KUBERNETES_SERVICE_HOST") == "" { // started by hand
+			if os.Getenv("KUBERNETES_SERVICE_HOST") == "" { // started by hand, outside a cluster
 				options.NodeSync.Progress = c.ErrOrStderr()
 			}
 			return run(c.Context(), options)
@@ -131,8 +131,8 @@ func newCleanupCommand() *cobra.Command {
 	var wanted commands.CleanupOptions
 	c := &cobra.Command{
 		Use:   "cleanup",
-		Short: "Remove what Evenkeel left in a cluster outside of its manifests, for an uninstall or by hand; never evict",
-		Long: "Deletes the keys of steering, frees the pods that are held by the gate evenkeel.io/steer, removes what nodesync wrote on nodes,\n" +
+		Short: "Remove what Evenkeel left in a cluster outside its manifests, when uninstalling or by hand; never evict",
+		Long: "Deletes the keys of steering, releases the pods held by the gate evenkeel.io/steer, removes what nodesync wrote on nodes,\n" +
 			"and scales back the Deployments that the ledger says are scaled up for a move. Stop Evenkeel first. It may be run again.\n" +
 			"Exit code 0: nothing is left; 1: something could not be removed.",
 		Example: "  evenkeel cleanup --namespace evenkeel --dry-run\n  evenkeel cleanup --namespace evenkeel --ledger",

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// asProgram makes the test binary run as evenkeel.
+// asProgram is the environment variable that makes the test binary run as evenkeel.
 const asProgram = "EVENKEEL_TEST_AS_PROGRAM"
 
 func TestMain(m *testing.M) {
@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// started is a running evenkeel.
+// started is a running evenkeel process.
 type started struct {
 	*exec.Cmd
 	stdin  io.WriteCloser
@@ -31,7 +31,7 @@ type started struct {
 	ended  chan error
 }
 
-// start runs evenkeel with pipes for its standard input and output.
+// start runs evenkeel with pipes as its standard input and output.
 func start(t *testing.T, args ...string) *started {
 	t.Helper()
 	program, err := os.Executable()
@@ -60,8 +60,7 @@ func start(t *testing.T, args ...string) *started {
 	return p
 }
 
-// startReading runs evenkeel with an endless file as its last argument, and
-// returns once it is being read.
+// startReading runs evenkeel with an endless file as its last argument. It returns once evenkeel is reading that file.
 func startReading(t *testing.T, args ...string) *started {
 	t.Helper()
 	fifo := filepath.Join(t.TempDir(), "fifo")
@@ -70,7 +69,7 @@ func startReading(t *testing.T, args ...string) *started {
 	}
 	p := start(t, append(args, fifo)...)
 	for {
-		endless, err := os.OpenFile(fifo, os.O_WRONLY|syscall.O_NONBLOCK, 0) // fails until somebody reads
+		endless, err := os.OpenFile(fifo, os.O_WRONLY|syscall.O_NONBLOCK, 0) // fails until evenkeel reads
 		if err == nil {
 			t.Cleanup(func() { _ = endless.Close() })
 			return p
@@ -90,8 +89,7 @@ func (p *started) terminate(t *testing.T) {
 	}
 }
 
-// code waits for the end and returns the exit code, or -1 if a signal ended the
-// program instead of the program itself.
+// code waits for the end and returns the exit code, or -1 if a signal killed the program instead.
 func (p *started) code(t *testing.T) int {
 	t.Helper()
 	select {
@@ -110,7 +108,7 @@ func (p *started) code(t *testing.T) int {
 
 // A signal ends every command that reads an endless pipe.
 func TestSignalsEndReading(t *testing.T) {
-	// More than a pipe holds, so that writing returns only once it is being read.
+	// This is more than a pipe holds, so writing returns only once evenkeel is reading.
 	comments := []byte("#" + strings.Repeat(" endless", 1<<14) + "\n")
 	for name, args := range map[string][]string{
 		"convert": {"convert", "-f", "-"},
@@ -132,20 +130,20 @@ func TestSignalsEndReading(t *testing.T) {
 		}
 	}
 	for name, args := range map[string][]string{
-		"a policy to plan by":     {"plan", "--policy-config-file"},
-		"a policy to diagnose":    {"doctor", "--policy-config-file"},
-		"a policy to evict by":    {"run", "--policy-config-file"},
-		"a policy to answer by":   {"extender", "--listen-address", "127.0.0.1:0", "--policy-config-file"},
-		"a scheduler's config":    {"doctor", "--scheduler-config"},
-		"a file to lint":          {"lint"},
-		"rules to label nodes by": {"nodesync", "--rules"},
+		"plan reading a policy":                    {"plan", "--policy-config-file"},
+		"doctor reading a policy":                  {"doctor", "--policy-config-file"},
+		"run reading a policy":                     {"run", "--policy-config-file"},
+		"extender reading a policy":                {"extender", "--listen-address", "127.0.0.1:0", "--policy-config-file"},
+		"doctor reading a scheduler configuration": {"doctor", "--scheduler-config"},
+		"lint reading a file":                      {"lint"},
+		"nodesync reading rules":                   {"nodesync", "--rules"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := startReading(t, args...)
 			p.terminate(t)
-			if slices.Contains(lasting, args[0]) { // which would be waited for
-				time.Sleep(50 * time.Millisecond) // signals of one kind are merged
+			if slices.Contains(lasting, args[0]) { // these would finish something first
+				time.Sleep(50 * time.Millisecond) // signals of the same kind are merged
 				p.terminate(t)
 			}
 			if got, want := p.code(t), 143; got != want {
@@ -155,7 +153,7 @@ func TestSignalsEndReading(t *testing.T) {
 	}
 }
 
-// A command whose output nobody reads ends as well.
+// A signal also ends a command whose output nobody reads.
 func TestSignalsEndWriting(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "long.yaml")
 	text := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n" + strings.Repeat("# long\n", 1<<15)

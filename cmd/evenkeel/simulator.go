@@ -12,8 +12,8 @@ import (
 	"github.com/evenkeel/evenkeel/internal/exit"
 )
 
-// simulator is the program that simulates and records. It is built from its own
-// module, so that what runs in a cluster does not contain it.
+// simulator is the program that simulates and records. It is built from a separate module, so that the program that
+// runs in a cluster does not contain it.
 const simulator = "evenkeel-sim"
 
 func newSimulateCommand() *cobra.Command {
@@ -24,8 +24,7 @@ func newRecordCommand() *cobra.Command {
 	return simulatorCommand("record", "Record node, pod and usage activity for `simulate --recording` (read-only)")
 }
 
-// simulatorCommand stands for a command of the simulator, which knows its flags,
-// help and completions.
+// simulatorCommand stands in for a command of the simulator, which handles its own flags, help and completions.
 func simulatorCommand(name, short string) *cobra.Command {
 	c := &cobra.Command{
 		Use:                name,
@@ -44,9 +43,8 @@ func simulatorCommand(name, short string) *cobra.Command {
 	return c
 }
 
-// becomeSimulator replaces this process with the simulator, which gets the same
-// command line, be it `simulate --trace a.csv`, `help simulate` or the shell's
-// request for a completion. It returns only if that fails.
+// becomeSimulator replaces this process with the simulator, which gets the same command line, for example `simulate
+// --trace a.csv`, `help simulate` or the shell's request for a completion. It returns only if that fails.
 func becomeSimulator(command string) error {
 	own, err := os.Executable()
 	if err != nil {
@@ -62,8 +60,8 @@ func becomeSimulator(command string) error {
 	return nil
 }
 
-// findSimulator looks next to this program, where archives and images have it,
-// then in PATH. A link to this program, such as krew's, is followed.
+// findSimulator looks next to this program, where archives and images have it, and then in PATH. It follows links to
+// this program, such as krew's.
 func findSimulator(own string) (string, error) {
 	if followed, err := filepath.EvalSymlinks(own); err == nil {
 		own = followed
@@ -74,7 +72,7 @@ func findSimulator(own string) (string, error) {
 	}
 	path, err := exec.LookPath(simulator)
 	if err != nil {
-		return "", fmt.Errorf("the program %s is neither in %s nor in PATH; each archive and image of evenkeel has it, and `make build` compiles it", simulator, folder)
+		return "", fmt.Errorf("the program %s is neither in %s nor in PATH; every archive and image of evenkeel includes it, and `make build` compiles it", simulator, folder)
 	}
 	return path, nil
 }

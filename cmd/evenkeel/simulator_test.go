@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// installed writes a program that reports its arguments and its standard input.
+// installed writes a program that prints its arguments and its standard input.
 func installed(t *testing.T, path string) string {
 	t.Helper()
 	if err := os.WriteFile(path, []byte("#!/bin/sh\necho \"$@:\" `cat`\nexit 7\n"), 0o700); err != nil {
@@ -18,9 +18,8 @@ func installed(t *testing.T, path string) string {
 	return path
 }
 
-// However a command of the simulator is reached, the simulator gets the whole
-// command line and standard input, and its output and exit code are the
-// command's.
+// However a command of the simulator is invoked, the simulator receives the whole command line and standard input, and
+// its output and exit code are passed on.
 func TestSimulatorAnswers(t *testing.T) {
 	dir := t.TempDir()
 	installed(t, filepath.Join(dir, simulator))
@@ -43,7 +42,7 @@ func TestSimulatorAnswers(t *testing.T) {
 	}
 }
 
-// Without the simulator one sentence says what is missing, with exit code 2.
+// Without the simulator, one sentence says what is missing, and the exit code is 2.
 func TestSimulatorIsMissing(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	program, err := os.Executable()
@@ -62,8 +61,7 @@ func TestSimulatorIsMissing(t *testing.T) {
 	}
 }
 
-// The simulator next to this program takes precedence over one in PATH, even if
-// this program is called through a link.
+// The simulator next to this program takes precedence over one in PATH, even if this program is called through a link.
 func TestFindSimulator(t *testing.T) {
 	release, elsewhere := t.TempDir(), t.TempDir()
 	t.Setenv("PATH", elsewhere)

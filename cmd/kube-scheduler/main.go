@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/component-base/cli"
 	_ "k8s.io/component-base/logs/json/register"          // --logging-format=json
-	_ "k8s.io/component-base/metrics/prometheus/clientgo" // as in the stock one
+	_ "k8s.io/component-base/metrics/prometheus/clientgo" // as in the stock kube-scheduler
 	_ "k8s.io/component-base/metrics/prometheus/version"
 	fwk "k8s.io/kube-scheduler/framework"
 	scheduler "k8s.io/kubernetes/cmd/kube-scheduler/app"

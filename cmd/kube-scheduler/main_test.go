@@ -9,8 +9,7 @@ import (
 	"github.com/evenkeel/evenkeel/scorer/plugin"
 )
 
-// Legacy plugins accept their own args, and their policy files are read as they
-// are.
+// Legacy plugins accept their own args, and their policy files are read directly.
 func TestPluginsOfEarlierSystems(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "policy.yaml")
 	text := "apiVersion: scheduler.policy.crane.io/v1alpha1\nkind: DynamicSchedulerPolicy\nspec: {noSuchField: 1}\n"

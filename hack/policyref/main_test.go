@@ -86,7 +86,7 @@ func TestRetiredSettingsAreOnlyInTheSchema(t *testing.T) {
 		}
 	}
 	made := string(madeSchema(t))
-	if !strings.Contains(made, `"description": "interval is no longer documented and goes in two versions: `) || strings.Count(made, `"deprecated": true`) < 2 {
+	if !strings.Contains(made, `"description": "interval is no longer documented and will be removed in two versions: `) || strings.Count(made, `"deprecated": true`) < 2 {
 		t.Error("the schema does not mark the interval of evictions as deprecated")
 	}
 	if found := mistakes(t, []byte(made), header+"eviction: {interval: 1s}\nhot: {risingMemory: {fullPercent: 90}}\n"); found != "" {

@@ -24,7 +24,7 @@ import (
 	"github.com/evenkeel/evenkeel/scorer/extender"
 )
 
-// apart is an API server that answers from a time on, without a network.
+// apart is an API server in memory that answers from a given time on.
 type apart struct {
 	from  time.Time
 	asked []string
@@ -47,7 +47,7 @@ func (a *apart) RoundTrip(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// optionsApart are the flags of a process beside an API server.
+// optionsApart returns the flags of a process that uses such an API server.
 func optionsApart(t *testing.T, server *apart, text string, change ...func(*flags.Options)) flags.Options {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "policy.yaml")
@@ -61,7 +61,7 @@ func optionsApart(t *testing.T, server *apart, text string, change ...func(*flag
 	return options
 }
 
-// runApart is `evenkeel run` beside an API server.
+// runApart returns `evenkeel run` with such an API server.
 func runApart(t *testing.T, server *apart, text string, change ...func(*flags.Options)) *evicting {
 	t.Helper()
 	e, err := newRun(t.Context(), optionsApart(t, server, text, change...))
@@ -72,8 +72,7 @@ func runApart(t *testing.T, server *apart, text string, change ...func(*flags.Op
 	return e
 }
 
-// A process is made without the API server, and answers neutrally until that
-// can be reached; it is alive all along.
+// A process is made without the API server and answers neutrally until it reaches it. It is alive the whole time.
 func TestAnsweringBeginsWithoutTheAPIServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := &apart{from: time.Now().Add(time.Hour)}
@@ -106,7 +105,7 @@ func TestAnsweringBeginsWithoutTheAPIServer(t *testing.T) {
 	})
 }
 
-// A single run, whose Job counts failures, says at once what is wrong.
+// A single run fails at once if the API server is unreachable, because its Job counts failures.
 func TestASingleRunFailsWithoutTheAPIServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := &apart{from: time.Now().Add(time.Hour)}
@@ -118,8 +117,8 @@ func TestASingleRunFailsWithoutTheAPIServer(t *testing.T) {
 	})
 }
 
-// What the policy names and the cluster does not have is a mistake once the API
-// server says so; until then it is waited for.
+// A priority class that the policy names but the cluster lacks is an error once the API server says so. Until then the
+// process waits.
 func TestAPriorityClassIsLookedUpWhenTheAPIServerIsThere(t *testing.T) {
 	const naming = upstreamHead + "  pluginConfig:\n  - {name: DefaultEvictor, args: {priorityThreshold: {name: gone}}}\n" +
 		"  - {name: RealUsageLowNodeUtilization, args: {}}\n  plugins: {balance: {enabled: [RealUsageLowNodeUtilization]}}\n---\n" + loadPolicyHead
@@ -141,8 +140,8 @@ func TestAPriorityClassIsLookedUpWhenTheAPIServerIsThere(t *testing.T) {
 	})
 }
 
-// A leader whose ledger cannot be read for a while, because the API server is
-// away, stays a leader: each cycle tries again.
+// A leader that cannot read its ledger for a while, because the API server is away, stays the leader. Each cycle tries
+// again.
 func TestALoopOutlivesAnAPIServerThatIsAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, _ := starting(t, nil, func(o *flags.Options) { o.Interval = time.Minute })

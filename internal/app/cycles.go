@@ -25,7 +25,7 @@ func (e *evicting) cycles(ctx context.Context) error {
 	if err := e.takeLedger(ctx); err != nil && !e.options.Loops() {
 		return err
 	} else if err != nil {
-		klog.FromContext(ctx).Error(err, "The ledger was not taken over, each cycle tries again")
+		klog.FromContext(ctx).Error(err, "The ledger was not taken over; each cycle tries again")
 	}
 	if !e.options.DryRun {
 		defer e.steering.admission.Begin(ctx)()
@@ -37,7 +37,7 @@ func (e *evicting) cycles(ctx context.Context) error {
 			}
 			return e.cycle(ctx)
 		})
-		if syncer := e.current().nodeSync; syncer != nil && ctx.Err() == nil { // publishes the usage as well
+		if syncer := e.current().nodeSync; syncer != nil && ctx.Err() == nil { // also publishes the usage
 			err = errors.Join(err, syncer.Sync(ctx))
 		}
 		return err
@@ -85,11 +85,11 @@ func (e *evicting) nextCycle(ctx context.Context) {
 func (e *evicting) cycle(ctx context.Context) error {
 	g := e.current()
 	e.health.Progress()
-	e.observer.Ledger().Expire(e.kube.Clock.Now()) // without samples nothing else does this
+	e.observer.Ledger().Expire(e.kube.Clock.Now()) // without samples, nothing else expires moves
 	e.evictions.ResetCycle()
 	e.cluster.SetTaints(settings.Taints(g.load))
-	if err := e.demand.Renew(g.load.Eviction.RecreatingControllers); err != nil { // a kind may be served by now
-		klog.FromContext(ctx).Error(err, "Kinds of recreatingControllers that were not served when this process began were not looked for, the next cycle tries again")
+	if err := e.demand.Renew(g.load.Eviction.RecreatingControllers); err != nil { // the API server may serve a kind by now
+		klog.FromContext(ctx).Error(err, "Looking for kinds of recreatingControllers that were not served when this process started failed; the next cycle tries again")
 	}
 	if err := e.takeLedger(ctx); err != nil {
 		e.metrics.runner.NotBegun()
@@ -98,9 +98,8 @@ func (e *evicting) cycle(ctx context.Context) error {
 	return g.runner.Run(ctx)
 }
 
-// awaitUsage waits until enough usage has been observed for a cycle by the policy
-// in effect, and reports to progress. It returns false if the context ended or
-// waiting is hopeless.
+// awaitUsage waits until enough usage has been observed for a cycle by the policy in effect, and reports to progress.
+// It returns false if the context ended or usage will not come.
 func (e *evicting) awaitUsage(ctx context.Context, progress io.Writer, hopeless func(*observer.Observation) error) bool {
 	g := e.current()
 	reads := g.readsUsage() || e.onlyOurs
@@ -120,12 +119,11 @@ func (e *evicting) awaitUsage(ctx context.Context, progress io.Writer, hopeless 
 	return e.waited
 }
 
-// forever waits for usage as long as it takes: someone may install the source
-// meanwhile.
+// forever waits for usage without a limit: someone may install the source meanwhile.
 func forever(*observer.Observation) error { return nil }
 
-// takeLedger reads the stored ledger, as the one process that writes it from
-// now on, and reports the Deployments that an earlier version left scaled up.
+// takeLedger reads the stored ledger, which only this process writes from now on, and reports the Deployments that an
+// earlier version left scaled up.
 func (e *evicting) takeLedger(ctx context.Context) error {
 	if err := e.authority.Take(ctx, e.current().readsUsage()); err != nil {
 		return err

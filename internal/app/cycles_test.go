@@ -26,7 +26,7 @@ import (
 	"github.com/evenkeel/evenkeel/status/announce"
 )
 
-// apiServerTime is an API server whose clock is off.
+// apiServerTime is an API server whose clock is off by the given time.
 type apiServerTime struct{ off time.Duration }
 
 func (a apiServerTime) RoundTrip(*http.Request) (*http.Response, error) {
@@ -34,7 +34,7 @@ func (a apiServerTime) RoundTrip(*http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Date": {date}}, Body: http.NoBody}, nil
 }
 
-// correct lets a clock hear of an API server's that is off.
+// correct makes a clock learn the time of an API server whose clock is off.
 func correct(t *testing.T, clock *servertime.Clock, off time.Duration) {
 	t.Helper()
 	for range servertime.Quorum {
@@ -49,8 +49,7 @@ func correct(t *testing.T, clock *servertime.Clock, off time.Duration) {
 	}
 }
 
-// offline is what a process is made from that evicts over a fake API server, and
-// whose sources report nothing.
+// offline returns the setup of an evicting process that uses a fake API server and sources that report nothing.
 func offline(t testing.TB, client kubernetes.Interface, content string, change ...func(*flags.Options)) setup {
 	t.Helper()
 	policyfile.SetupPlugins()
@@ -68,7 +67,7 @@ func offline(t testing.TB, client kubernetes.Interface, content string, change .
 	return s
 }
 
-// observingOnly is a process that only observes.
+// observingOnly returns a process that only observes.
 func observingOnly(t *testing.T) *process {
 	t.Helper()
 	p, err := newProcess(t.Context(), offline(t, fake.NewClientset(), byUsage))
@@ -78,7 +77,7 @@ func observingOnly(t *testing.T) *process {
 	return p
 }
 
-// evictingOffline is a process that evicts, and sends its Events to a channel.
+// evictingOffline returns a process that evicts, and sends its Events to a channel.
 func evictingOffline(t testing.TB, s setup, sent chan string) *evicting {
 	t.Helper()
 	e, err := newEvicting(t.Context(), s, &announce.Unsent{FakeRecorder: events.FakeRecorder{Events: sent}}, false)
@@ -89,14 +88,13 @@ func evictingOffline(t testing.TB, s setup, sent chan string) *evicting {
 	return e
 }
 
-// waitingForUsage is a process whose sources report nothing.
+// waitingForUsage returns a process whose sources report nothing.
 func waitingForUsage(t *testing.T) *evicting {
 	t.Helper()
 	return evictingOffline(t, offline(t, fake.NewClientset(), byUsage), nil)
 }
 
-// Usage is waited for as long as the policy says, whatever the API server's
-// clock does meanwhile.
+// The process waits for usage as long as the policy says, whatever happens to the API server's clock meanwhile.
 func TestAwaitUsageWhileTheClockIsSet(t *testing.T) {
 	for _, off := range []time.Duration{0, time.Hour, -time.Hour} {
 		t.Run(off.String(), func(t *testing.T) {
@@ -118,14 +116,14 @@ func TestAwaitUsageWhileTheClockIsSet(t *testing.T) {
 	}
 }
 
-// Whoever waits for usage learns every 15 seconds what was seen and how long it
-// still takes, and nothing where it is there at once.
+// While waiting for usage, the process reports every 15 seconds what it has seen and how long it will still take. If
+// usage is available at once, it reports nothing.
 func TestWaitingForUsageIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, progress := waitingForUsage(t), bytes.Buffer{}
 		a.awaitUsage(t.Context(), &progress, forever)
 		lines := strings.Split(strings.TrimSuffix(progress.String(), "\n"), "\n")
-		// 150 s, and as long again for sources that report too little.
+		// 150 s, and again as long for sources that report too little.
 		if want := "Watching usage: nothing read yet, about 2m15s left, 4m45s at most"; len(lines) != 20 || lines[0] != want {
 			t.Errorf("%d lines, the first %q, want 20 and %q", len(lines), lines[0], want)
 		}
@@ -135,7 +133,7 @@ func TestWaitingForUsageIsTold(t *testing.T) {
 	})
 }
 
-// know makes a process one that knows nodes and pods.
+// know gives a process its nodes and pods.
 func know(t *testing.T, a *process) {
 	t.Helper()
 	factory := informers.NewSharedInformerFactory(a.kube.Client, 0)
@@ -152,8 +150,7 @@ func know(t *testing.T, a *process) {
 	factory.Shutdown()
 }
 
-// Without observations there is no progress, but for a process that does not
-// know the cluster yet.
+// Without observations there is no progress, except in a process that does not know the cluster yet.
 func TestHeartbeatStops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := observingOnly(t)
@@ -176,7 +173,7 @@ func TestHeartbeatStops(t *testing.T) {
 	})
 }
 
-// Observations are progress, also those whose times are before the last one's.
+// Observations count as progress, even if their timestamps are older than the previous one's.
 func TestHeartbeatWhileTheClockIsSet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := observingOnly(t)

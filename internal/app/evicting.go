@@ -38,7 +38,7 @@ func Run(ctx context.Context, options flags.Options) error {
 	if err != nil {
 		return exit.UnlessStopped(ctx, err)
 	}
-	if !options.Loops() { // its Job counts failures, so it waits for no API server
+	if !options.Loops() { // the Job counts failures, so a single run does not wait for the API server
 		if err := e.reach(ctx, e); err != nil {
 			e.stop()
 			return exit.UnlessStopped(ctx, err)
@@ -115,7 +115,7 @@ func (e *evicting) evict(ctx context.Context) error {
 	}
 	e.health.Ready()
 	if e.options.Elects() && e.options.Loops() {
-		e.lease.Stand() // before pods are let go, which is up to who leads
+		e.lease.Stand() // whoever leads, not this task, releases pods
 	}
 	if e.options.LeaderElect {
 		group.Go(func() error { return e.heartbeat(ctx) })
@@ -138,9 +138,8 @@ func (e *evicting) evict(ctx context.Context) error {
 	}
 	group.Go(func() error {
 		defer cancel()
-		// Legacy Jobs of descheduler have no permission for the Lease and do
-		// not need it: their plugins know of no other process. A process that
-		// moves pods by real usage, or repeats cycles, needs it.
+		// Legacy Jobs of descheduler have no permission for the Lease and do not need it, because their plugins share
+		// no state with other processes. A process that moves pods by real usage, or repeats cycles, needs it.
 		needed := e.current().readsUsage() || e.options.Loops()
 		if e.options.Elects() && (needed || !e.lease.Forbidden(ctx)) {
 			return e.lease.Lead(ctx, e.cycles)
@@ -150,8 +149,7 @@ func (e *evicting) evict(ctx context.Context) error {
 	return group.Wait()
 }
 
-// ready starts the informers: those of a process that ends at once, because it
-// has reached the API server.
+// ready starts the informers of a process that ends after one cycle, because it has already reached the API server.
 func (e *evicting) ready(ctx context.Context) error {
 	if e.once {
 		return e.startInformers(ctx)
@@ -170,8 +168,7 @@ type evicting struct {
 	// transitions reports whether the informers keep the transition times of pod
 	// conditions: only if the policy at the start uses them.
 	transitions bool
-	// podsOnNode serves the framework's plugins from an index, which can only be
-	// added once.
+	// podsOnNode gives the framework's plugins an index of pods, which can be added only once.
 	podsOnNode podutil.GetPodsAssignedToNodeFunc
 	cluster    *evictor.Watched
 	evictions  *evictor.Client
@@ -179,13 +176,13 @@ type evicting struct {
 	metrics    evictingMetrics
 	room       *announce.Room
 	explainer  *live.Explainer
-	// executor returns what executes the plans of a policy.
+	// executor makes what executes the plans of a policy.
 	executor func(*generation) cycle.Executor
 	// synced reports whether the observer has the first lists.
 	synced func() bool
 	demand *evictor.Demand
 
-	saved saved.Watch // outlives policies
+	saved saved.Watch // shared by successive policies
 	// waited reports whether the process has waited for usage; only cycles use
 	// it.
 	waited bool
@@ -258,7 +255,7 @@ func newEvicting(ctx context.Context, s setup, log announce.Recorder, answers bo
 	return e, nil
 }
 
-// complete implements policyUser: it makes what evicts by the policy.
+// complete implements policyUser: it makes the parts that evict by the policy.
 func (e *evicting) complete(ctx context.Context, g *generation) error {
 	if err := e.process.complete(ctx, g); err != nil {
 		return err
@@ -383,7 +380,7 @@ func (e *evicting) observe(ctx context.Context) error {
 	})
 }
 
-// transitionsUnknown is the error of a policy that needs all pods to be read
-// again: PodLifeTime would select none of the known pods.
-const transitionsUnknown = "PodLifeTime: conditions: minTimeSinceLastTransitionSeconds was not in the policy that this process began " +
-	"with, and so it did not keep the times that this goes by; it takes effect with a restart"
+// transitionsUnknown is the error for a policy that would need to read all pods again: PodLifeTime would select none of
+// the known pods.
+const transitionsUnknown = "PodLifeTime: conditions: minTimeSinceLastTransitionSeconds was not in the policy that this process started " +
+	"with, so the process did not keep the transition times that it needs; restart the process to apply it"

@@ -28,7 +28,7 @@ func Extender(ctx context.Context, options flags.Options) error {
 		}
 		return untilStopped(ctx)
 	}
-	p.health.Ready() // an extender without usage answers neutrally, which is better than not at all
+	p.health.Ready() // an extender without usage answers neutrally, which is better than not answering
 	return p.start(ctx, answers.server.Run, answers.pages.Run, p.reflect, p.observe, p.authority.Follow, p.heartbeat,
 		p.watchPolicy(p), reached, collector.Settle(p.observer.Store().Synced))
 }
@@ -48,7 +48,7 @@ func newExtender(ctx context.Context, options flags.Options) (*process, *answeri
 	return p, answers, err
 }
 
-// answering is how a process answers kube-scheduler and people.
+// answering is what a process needs to answer kube-scheduler and people.
 type answering struct {
 	server *extender.Server
 	pages  *serve.Pages
@@ -68,7 +68,7 @@ func newAnswering(p *process, answerer *answer.Answerer, explainer *live.Explain
 	return &answering{server: server, pages: pages}, err
 }
 
-// newServer makes the server for an Answerer, which follows the policy in effect.
+// newServer makes the server for an Answerer. The server follows the policy in effect.
 func newServer(p *process, answerer extender.Answerer, reports *serve.Reports) (*extender.Server, error) {
 	config := p.answers()
 	config.Answerer, config.Status = answerer, extender.Report(reports.Steering)
@@ -84,7 +84,7 @@ func newServer(p *process, answerer extender.Answerer, reports *serve.Reports) (
 	return server, nil
 }
 
-// answers returns how kube-scheduler is answered, by the policy and the flags.
+// answers returns how to answer kube-scheduler, according to the policy and the flags.
 func (p *process) answers() extender.Config {
 	o := &p.options
 	config := extender.Config{

@@ -26,8 +26,8 @@ import (
 	"github.com/evenkeel/evenkeel/policy"
 )
 
-// starting is a process that is about to evict, with a stored ledger of this
-// content; nil stores none.
+// starting returns a process that is about to evict, with a stored ledger of the given content. With nil, no ledger is
+// stored.
 func starting(t *testing.T, content []byte, change ...func(*flags.Options)) (a *evicting, sent chan string) {
 	t.Helper()
 	inNamespace := func(o *flags.Options) { o.Namespace = "ns" }
@@ -67,7 +67,7 @@ func (a *evicting) store(t *testing.T, content []byte) {
 	}
 }
 
-// told returns the Events so far.
+// told returns the Events recorded so far.
 func told(sent chan string) (all []string) {
 	for len(sent) > 0 {
 		all = append(all, <-sent)
@@ -75,7 +75,7 @@ func told(sent chan string) (all []string) {
 	return all
 }
 
-// leftBehind is the ledger of a predecessor that evicted one pod.
+// leftBehind returns the ledger of a predecessor that evicted one pod.
 func leftBehind(t *testing.T, a *evicting) []byte {
 	t.Helper()
 	moves := ledger.New(ledger.Config{})
@@ -90,9 +90,9 @@ func leftBehind(t *testing.T, a *evicting) []byte {
 	return packed
 }
 
-// A process that starts or takes over beside a ledger that it cannot read
-// begins no cycle, which counts as one that failed, and writes nothing, until the ledger is restored: then it
-// goes on with what its predecessor had in flight.
+// A process that starts or takes over with a ledger that it cannot read runs no cycle, counts each attempt as a failed
+// cycle, and writes nothing. Once the ledger is restored, it continues with the moves that its predecessor had in
+// flight.
 func TestAnUnreadableLedgerIsNotTakenOver(t *testing.T) {
 	garbage := []byte("not what you think")
 	a, sent := starting(t, garbage)
@@ -131,9 +131,8 @@ func TestAnUnreadableLedgerIsNotTakenOver(t *testing.T) {
 	}
 }
 
-// Once a person has accepted the loss of what cannot be read, by the command
-// that the Event has, the next cycle goes on without it, and what was stored is
-// kept.
+// After a person accepts the loss of an unreadable ledger, with the command that the Event shows, the next cycle
+// continues without it. The stored content is kept.
 func TestALossThatIsAcceptedIsGoneOnWithout(t *testing.T) {
 	garbage := []byte("not what you think")
 	a, sent := starting(t, garbage)
@@ -168,8 +167,7 @@ func TestALossThatIsAcceptedIsGoneOnWithout(t *testing.T) {
 	}
 }
 
-// A process that holds the ledger restores one that is damaged, and a dry run,
-// which evicts nothing, goes on without.
+// A process that holds the ledger restores it if it is damaged. A dry run, which evicts nothing, continues without it.
 func TestAnUnreadableLedgerIsRestoredByItsHolder(t *testing.T) {
 	a, sent := starting(t, nil)
 	for _, step := range []func(context.Context) error{a.takeLedger, a.authority.Commit} {
@@ -195,8 +193,7 @@ func TestAnUnreadableLedgerIsRestoredByItsHolder(t *testing.T) {
 	}
 }
 
-// A loop beside a ledger that it cannot read stays alive, because it answers
-// kube-scheduler too, while a single run fails.
+// A loop with an unreadable ledger stays alive, because it also answers kube-scheduler. A single run fails.
 func TestLoopsOutliveAnUnreadableLedger(t *testing.T) {
 	for name, tc := range map[string]struct {
 		interval time.Duration
@@ -223,9 +220,8 @@ func TestLoopsOutliveAnUnreadableLedger(t *testing.T) {
 	}
 }
 
-// What a leader does goes by the policy at work when it begins, not by the one
-// that the process began with: here the first needs no ledger and the next one
-// does, so that one that may not be read is no reason to go on alone.
+// A new leader follows the policy in effect when it begins to lead, not the one with which the process started. Here
+// only the second policy needs the ledger, so missing permission for the Lease is no reason to lead without one.
 func TestALeaderBeginsByThePolicyAtWork(t *testing.T) {
 	a, _ := starting(t, nil)
 	next := a.current()
@@ -241,7 +237,7 @@ func TestALeaderBeginsByThePolicyAtWork(t *testing.T) {
 		return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, evictor.ConfigMapName, nil)
 	})
 	a.active.Store(first)
-	leading := a.cycles // the Lease is waited for, and the policy changes meanwhile
+	leading := a.cycles // the policy changes while the process waits for the Lease
 	a.active.Store(next)
 	if err := leading(t.Context()); !apierrors.IsForbidden(err) || a.authority.Alone() {
 		t.Errorf("it leads with %v, alone %v", err, a.authority.Alone())

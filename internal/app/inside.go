@@ -17,8 +17,7 @@ import (
 	"github.com/evenkeel/evenkeel/status/serve"
 )
 
-// Inside is the scheduling half inside another process, which calls it
-// directly. It serves nothing and never evicts.
+// Inside is the scheduling half inside another process, which calls it directly. It serves nothing and never evicts.
 type Inside struct {
 	*process
 	config   plugin.SideConfig
@@ -44,7 +43,7 @@ func NewInside(ctx context.Context, config plugin.SideConfig, converters ...poli
 	return &Inside{process: p, config: config, answerer: answer.NewAnswerer(p.observer, p.kube.Clock.Now)}, nil
 }
 
-// Answerer returns what answers for pods; before usage is observed, neutrally.
+// Answerer returns what answers for pods. Before usage is observed, its answers are neutral.
 func (in *Inside) Answerer() *answer.Answerer { return in.answerer }
 
 // Refusal returns the policy's message for a node above a measured limit, empty
@@ -75,15 +74,13 @@ func (in *Inside) Run(ctx context.Context) error {
 	return in.start(ctx, tasks...)
 }
 
-// awaitSync lets observing begin when the process's watches have synced, and
-// then waits for the end.
+// awaitSync starts observing when the process's watches have synced, and then waits for the context to end.
 func awaitSync(ctx context.Context, synced func() bool) error {
 	_ = wait.PollUntilContextCancel(ctx, 20*time.Millisecond, true, func(context.Context) (bool, error) { return synced(), nil })
 	return untilStopped(ctx)
 }
 
-// export adds Evenkeel's metrics to the process's own, labelled by policy, also
-// under their former names.
+// export adds Evenkeel's metrics to the process's own, labelled by policy, including under their former names.
 func (in *Inside) export(registry *prometheus.Registry) {
 	labels := prometheus.Labels{"policy": in.config.Name}
 	legacyregistry.RawMustRegister(prometheus.WrapCollectorWith(labels, registry), prometheus.WrapCollectorWith(labels, serve.NewFormer(registry)))

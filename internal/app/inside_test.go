@@ -16,7 +16,7 @@ import (
 	"github.com/evenkeel/evenkeel/scorer/plugin"
 )
 
-// insideOf makes the half for a policy's text against an API server.
+// insideOf makes the half for the text of a policy, against an API server.
 func insideOf(t *testing.T, host, text string) (*Inside, error) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "policy.yaml")
@@ -35,7 +35,7 @@ scoring:
   measured: {formula: MinMax, terms: [{metric: cpu, window: avg_5m, weight: 1}], message: too much load, rejectAll: true}
 `
 
-// The half asks the API server nothing before it runs.
+// The half sends no request to the API server before it runs.
 func TestInside(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { t.Errorf("asked for %s", r.URL.Path) }))
 	defer server.Close()
@@ -51,8 +51,7 @@ func TestInside(t *testing.T) {
 	}
 }
 
-// That the API server is away is no reason for kube-scheduler not to start:
-// answers are neutral, as before any observation.
+// kube-scheduler starts even if the API server is away. Answers are neutral, as before any observation.
 func TestInsideWithoutTheAPIServer(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	server.Close()
@@ -67,7 +66,7 @@ func TestInsideWithoutTheAPIServer(t *testing.T) {
 	}
 }
 
-// A wrong policy is a mistake whether the API server answers or not.
+// A wrong policy is an error whether or not the API server answers.
 func TestInsideWithAWrongPolicy(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	server.Close()

@@ -22,13 +22,13 @@ type Look struct {
 	File     *policy.File
 	Load     *policy.LoadPolicy
 	Profiles *api.DeschedulerPolicy
-	// PriorityClasses are those that the policy names.
+	// PriorityClasses are the priority classes that the policy names.
 	PriorityClasses []policyfile.PriorityClass
 	Usage           usage.Config
 	// Sources are the policy's usage sources, in order.
 	Sources []observer.Source
-	// Feed feeds the observer with nodes and pods as the inspected process does,
-	// until the context ends, and Fed reports whether it has them.
+	// Feed feeds the observer with nodes and pods until the context ends, as the inspected process does. Fed reports
+	// whether it has them.
 	Feed func(context.Context) error
 	Fed  func() bool
 
@@ -74,7 +74,7 @@ func openPublishing(ctx context.Context, options flags.Options) (*Look, error) {
 		return m.feedPods(ctx, m.current())
 	}
 	look.Fed = func() bool {
-		m.synced() // which marks the store as synced
+		m.synced() // marks the store as synced
 		return m.observer.Store().Synced()
 	}
 	return look, look.reach(ctx, m)

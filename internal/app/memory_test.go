@@ -26,8 +26,7 @@ import (
 	"github.com/evenkeel/evenkeel/scorer"
 )
 
-// recordingRule is a Prometheus that has one series per node, as a recording
-// rule made it at a time.
+// recordingRule is a Prometheus with one series per node, as if a recording rule had written it at a given time.
 type recordingRule struct {
 	mu     sync.Mutex
 	at     time.Time
@@ -51,7 +50,7 @@ func (p *recordingRule) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, `{"status":"success","data":{"resultType":"vector","result":[%s]}}`, strings.Join(series, ","))
 }
 
-// memoryProcess is a process with the memory preset on a Prometheus.
+// memoryProcess returns a process with the memory preset that reads from a Prometheus.
 func memoryProcess(t *testing.T, address string, threshold float64, now func() time.Time) *process {
 	t.Helper()
 	settings := presets.DefaultMemory()
@@ -74,7 +73,7 @@ func memoryProcess(t *testing.T, address string, threshold float64, now func() t
 	return p
 }
 
-// machines are nodes of 8 GB of which pods may have 6.
+// machines are nodes with 8 GB, of which pods may use 6.
 func machines(names ...string) *cluster.Snapshot {
 	snapshot := &cluster.Snapshot{}
 	for _, name := range names {
@@ -86,10 +85,9 @@ func machines(names ...string) *cluster.Snapshot {
 	return snapshot
 }
 
-// From the metric to the answer, by the extender's rules: v is what Prometheus
-// says, cut to a whole percent. A node is refused when v >= threshold and
-// scores int((100-v)/10), from 0 to 10; one without a value is taken and scores
-// 1. The percentages are of the whole machine, whatever pods may have of it.
+// From metric to answer, by the extender's rules. v is Prometheus' value, rounded down to a whole percent. A node is
+// rejected if v >= threshold and scores int((100-v)/10), from 0 to 10. A node without a value is accepted and scores 1.
+// Percentages refer to the whole machine, not to what pods may use.
 func TestMemoryPresetJudges(t *testing.T) {
 	measured := time.Unix(1_700_000_000, 0)
 	values := map[string]string{
@@ -106,7 +104,7 @@ func TestMemoryPresetJudges(t *testing.T) {
 		"half":    {true, 5},  // (100-50)/10
 		"below":   {true, 2},  // (100-79)/10 = 2.1
 		"at":      {false, 2}, // 80 >= 80
-		"above":   {false, 2}, // not cut it would be 1.96
+		"above":   {false, 2}, // without rounding it would be 1.96
 		"nearly":  {false, 1},
 		"full":    {false, 0},
 		"unknown": {true, 1},
@@ -123,7 +121,7 @@ func TestMemoryPresetJudges(t *testing.T) {
 		"a minute old":                {time.Minute, fresh},
 		"three minutes old":           {3 * time.Minute, fresh},
 		"more than three minutes old": {3*time.Minute + 2*time.Second, unknown},
-		"Prometheus gone for an hour": {time.Hour, unknown},
+		"no Prometheus for an hour":   {time.Hour, unknown},
 	} {
 		t.Run(name, func(t *testing.T) {
 			now := measured
@@ -147,8 +145,8 @@ func TestMemoryPresetJudges(t *testing.T) {
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("answers (-want +got):\n%s", diff)
 			}
-			// Nothing is asked that the extender did not have: the metric, and
-			// when and how it was for five minutes.
+			// The queries use only what the extender's users have: the metric, its timestamp, and its values over five
+			// minutes.
 			for _, query := range rule.asked {
 				if !strings.Contains(query, "HostMemoryUsagePercent") {
 					t.Errorf("asked for %s", query)
@@ -158,7 +156,7 @@ func TestMemoryPresetJudges(t *testing.T) {
 	}
 }
 
-// boardAt samples once, and returns the board at a time.
+// boardAt samples once and returns the board at the given time.
 func boardAt(t *testing.T, a *process, snapshot *cluster.Snapshot, at func() time.Time) *scorer.Board {
 	t.Helper()
 	set, err := settings.Lines(a.current().load, nil)
@@ -180,8 +178,7 @@ func boardAt(t *testing.T, a *process, snapshot *cluster.Snapshot, at func() tim
 	return scorer.NewBoard(view, set.Resolve(view), settings.Scorer(a.current().load))
 }
 
-// The preset answers over HTTP as the extender did; a custom policy has its own
-// message.
+// The preset answers over HTTP as the extender did. A custom policy has its own message.
 func TestMemoryPresetAnswers(t *testing.T) {
 	a := memoryProcess(t, "http://127.0.0.1:9090", 80, time.Now)
 	config := a.answers()

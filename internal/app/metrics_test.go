@@ -32,10 +32,10 @@ type exported struct {
 	name, help string
 	labels     []string
 	kind       dto.MetricType
-	by         []string // commands
+	by         []string // the commands that export it
 }
 
-// certificateFiles writes files for a server and its clients.
+// certificateFiles writes certificate files for a server and its clients.
 func certificateFiles(t *testing.T) (cert, key, ca string) {
 	t.Helper()
 	authority, err := certificates.NewAuthority(time.Now())
@@ -56,8 +56,8 @@ func certificateFiles(t *testing.T) (cert, key, ca string) {
 	return cert, key, ca
 }
 
-// commandRegistries makes a process of each command that keeps running, with all
-// that it may serve, and returns their registries.
+// commandRegistries makes a process of each command that keeps running, with every server enabled, and returns their
+// registries.
 func commandRegistries(t *testing.T) map[string]*prometheus.Registry {
 	t.Helper()
 	cert, key, ca := certificateFiles(t)
@@ -80,7 +80,7 @@ func commandRegistries(t *testing.T) map[string]*prometheus.Registry {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, e := range []*evicting{run, both} { // nodesync is made once the API server is reached
+	for _, e := range []*evicting{run, both} { // their nodesync is made only once the API server is reached
 		if _, err := newNodeSync(e.process, e.current(), e.informers, ""); err != nil {
 			t.Fatal(err)
 		}
@@ -99,7 +99,7 @@ func commandRegistries(t *testing.T) map[string]*prometheus.Registry {
 	}
 }
 
-// descOf is how a Desc is printed; nothing else shows what is in it.
+// These match the printed form of a Desc, because it has no accessors.
 var (
 	descOf     = regexp.MustCompile(`^Desc\{fqName: "([a-z_]+)", help: ("(?:[^"\\]|\\.)*"), constLabels: \{(.*)\}, variableLabels: \{(.*)\}\}$`)
 	constLabel = regexp.MustCompile(`([a-z_]+)="`)
@@ -135,9 +135,8 @@ func described(t *testing.T, c prometheus.Collector) map[string]*exported {
 	return all
 }
 
-// allExported returns what the processes export, by name. A metric without
-// series is described and not gathered; what is gathered says of which type it
-// is.
+// allExported returns what the processes export, by name. A metric without series is described but not gathered; only
+// gathered metrics have a type.
 func allExported(t *testing.T) map[string]*exported {
 	t.Helper()
 	all, registries := map[string]*exported{}, commandRegistries(t)
@@ -193,7 +192,7 @@ func reference(all, former map[string]*exported) string {
 	return text.String()
 }
 
-// docs/metrics.md lists what processes export, all of it and nothing else.
+// docs/metrics.md lists exactly what the processes export.
 func TestMetricsReference(t *testing.T) {
 	const begin, end = "-update -->\n", "<!-- end -->"
 	path := filepath.Join("..", "..", "docs", "metrics.md")
@@ -216,7 +215,7 @@ func TestMetricsReference(t *testing.T) {
 	}
 }
 
-// promtool's linter has nothing to say, also about metrics without series.
+// promtool's linter finds nothing, even in metrics without series.
 func TestMetricsAreLinted(t *testing.T) {
 	var families []*dto.MetricFamily
 	all := allExported(t)
@@ -237,7 +236,7 @@ func TestMetricsAreLinted(t *testing.T) {
 	}
 }
 
-// Label values are in snake_case, but for names that are somebody else's.
+// Label values are in snake_case, except names that others define.
 func TestLabelValuesAreInSnakeCase(t *testing.T) {
 	snake := regexp.MustCompile(`^[a-z0-9]+(_[a-z0-9]+)*$`)
 	theirs := []string{"source", "strategy", "node", "namespace", "hash", "version", "revision", "branch", "goversion", "goos", "goarch", "tags"}
@@ -252,7 +251,7 @@ func TestLabelValuesAreInSnakeCase(t *testing.T) {
 			for _, metric := range family.GetMetric() {
 				for _, label := range metric.GetLabel() {
 					values++
-					known := former || slices.Contains(theirs, label.GetName()) || label.GetValue() == "client-ca" // until the next version
+					known := former || slices.Contains(theirs, label.GetName()) || label.GetValue() == "client-ca" // accepted until the next version
 					if !known && !snake.MatchString(label.GetValue()) {
 						t.Errorf("%s: %s{%s=%q}", command, family.GetName(), label.GetName(), label.GetValue())
 					}
@@ -267,7 +266,7 @@ func TestLabelValuesAreInSnakeCase(t *testing.T) {
 
 var inDocs = regexp.MustCompile(`\bevenkeel_[a-z_]+`)
 
-// Pages name metrics that there are, by their names of today.
+// Pages use only metrics that exist, under their current names.
 func TestDocsNameMetrics(t *testing.T) {
 	all, named := allExported(t), 0
 	check := func(path string) {
@@ -278,7 +277,7 @@ func TestDocsNameMetrics(t *testing.T) {
 		for _, name := range inDocs.FindAllString(string(content), -1) {
 			named++
 			known := all[name] != nil && !strings.HasPrefix(all[name].help, "Deprecated: ")
-			if strings.HasSuffix(name, "_") { // the beginning of several
+			if strings.HasSuffix(name, "_") { // a prefix of several metrics
 				known = slices.ContainsFunc(slices.Collect(maps.Keys(all)), func(n string) bool { return strings.HasPrefix(n, name) })
 			}
 			if !known {
@@ -288,7 +287,7 @@ func TestDocsNameMetrics(t *testing.T) {
 	}
 	check(filepath.Join("..", "..", "README.md"))
 	err := filepath.WalkDir(filepath.Join("..", "..", "docs"), func(path string, entry fs.DirEntry, err error) error {
-		if err == nil && filepath.Ext(path) == ".md" && filepath.Base(path) != "metrics.md" { // whose tables have their own test
+		if err == nil && filepath.Ext(path) == ".md" && filepath.Base(path) != "metrics.md" { // metrics.md has its own test
 			check(path)
 		}
 		return err
@@ -313,7 +312,7 @@ func gaugeOf(t *testing.T, registry *prometheus.Registry, name string) (value fl
 	return 0, false
 }
 
-// A process that nobody elects leads: one without election, and a dry run.
+// A process that takes part in no election counts as leader, for example without election or in a dry run.
 func TestLeaderIsExported(t *testing.T) {
 	for name, tc := range map[string]struct {
 		elect, dryRun bool
@@ -333,7 +332,7 @@ func TestLeaderIsExported(t *testing.T) {
 	}
 }
 
-// What is left of the hour's budget is that of the policy in effect.
+// The rest of the hour's budget is computed from the policy in effect.
 func TestBudgetRemaining(t *testing.T) {
 	withBudget := func(moves int) string { return byUsage + fmt.Sprintf("eviction: {maxMovesPerHour: %d}\n", moves) }
 	r := newReloading(t, withBudget(20))

@@ -37,7 +37,7 @@ import (
 	"github.com/evenkeel/evenkeel/policy/lint"
 )
 
-// released is a policy that a release of descheduler shipped or showed.
+// released is a policy that a release of descheduler shipped or documented.
 type released struct {
 	Releases string         `json:"releases"`
 	Refused  string         `json:"refused"`
@@ -70,16 +70,14 @@ func (r *released) document() map[string]any {
 
 func (r *released) name(i int) string { return fmt.Sprintf("%d of %s", i, r.Releases) }
 
-// use takes policies as a running process does: one that evicts, in a cluster of
-// two nodes with an old pod each.
+// use applies policies to a running, evicting process in a cluster of two nodes with an old pod each.
 type use struct {
 	*reloading
 	ctx context.Context //nolint:containedctx // of a test
 }
 
 func newUse(t testing.TB) use {
-	// The process keeps the transition times of conditions only if its first
-	// policy reads them.
+	// The process keeps the transition times of conditions only if its first policy uses them.
 	first := strings.Replace(byUsage, "pluginConfig: [",
 		"pluginConfig: [{name: PodLifeTime, args: {conditions: [{status: x, minTimeSinceLastTransitionSeconds: 1}]}}, ", 1)
 	u := use{newReloading(t, first), klog.NewContext(t.Context(), logr.Discard())}
@@ -115,7 +113,7 @@ func newUse(t testing.TB) use {
 	return u
 }
 
-// used is what a process makes of a policy.
+// used is the result of applying a policy.
 type used struct {
 	Load     policy.LoadPolicy
 	Profiles *api.DeschedulerPolicy
@@ -123,7 +121,7 @@ type used struct {
 	Does     []string
 }
 
-// of puts a policy into effect, or returns why it is refused.
+// of applies a policy, or returns why it is rejected.
 func (u use) of(content []byte) (_ *used, err error) {
 	if u.prepared, err = u.prepare(u.ctx, content); err != nil {
 		return nil, err
@@ -139,8 +137,7 @@ func (u use) of(content []byte) (_ *used, err error) {
 	return &used{Load: *g.load, Profiles: g.profiles, Findings: findings, Does: does}, nil
 }
 
-// Every policy that descheduler released loads, or is refused for a reason that
-// descheduler has too.
+// Every policy that descheduler released loads, or is rejected for a reason that descheduler has, too.
 func TestReleasedPoliciesOfDescheduler(t *testing.T) {
 	u := newUse(t)
 	for i, r := range releasedPolicies(t) {
@@ -162,7 +159,7 @@ func TestReleasedPoliciesOfDescheduler(t *testing.T) {
 	}
 }
 
-// upstream returns why descheduler itself refuses a policy.
+// upstream returns why descheduler itself rejects a policy.
 func (u use) upstream(t *testing.T, text []byte) error {
 	path := filepath.Join(t.TempDir(), "policy.yaml")
 	if err := os.WriteFile(path, text, 0o600); err != nil {
@@ -179,11 +176,10 @@ func (u use) upstream(t *testing.T, text []byte) error {
 	return err
 }
 
-// values are what each field is set to.
+// values are the values that each field is set to.
 var values = []any{nil, []any{}, map[string]any{}, "", []any{nil}, json.Number("-1"), true}
 
-// realPolicies are the documents of the policy and the examples that are shipped,
-// and of the policies that descheduler released.
+// realPolicies are the documents of the shipped policy, the examples, and the policies that descheduler released.
 func realPolicies(t testing.TB) map[string][]any {
 	t.Helper()
 	all := map[string][]any{}
@@ -214,7 +210,7 @@ func realPolicies(t testing.TB) map[string][]any {
 	return all
 }
 
-// fieldPath leads to a field: names of fields and indexes of list elements.
+// fieldPath is the path of a field: field names and list indexes.
 type fieldPath []any
 
 // fieldsOf returns the paths of all fields of a tree.
@@ -236,7 +232,7 @@ func fieldsOf(tree any, at fieldPath) (all []fieldPath) {
 // absent is the value of a field that is removed.
 type absent struct{}
 
-// with returns documents as a file in which the field has another value.
+// with returns the documents as a file in which one field has another value.
 func with(documents []any, path fieldPath, value any) []byte {
 	tree := runtime.DeepCopyJSONValue(documents)
 	at := tree
@@ -263,8 +259,8 @@ func with(documents []any, path fieldPath, value any) []byte {
 	return file
 }
 
-// kindOf identifies what a field is, whatever document it is in and wherever in a
-// list: fields of plugins' arguments by the plugin.
+// kindOf identifies a field, regardless of its document and its position in a list. Fields of plugins' arguments are
+// identified by plugin.
 func kindOf(documents []any, path fieldPath) string {
 	var kind strings.Builder
 	var at any = documents
@@ -282,7 +278,7 @@ func kindOf(documents []any, path fieldPath) string {
 	return kind.String()
 }
 
-// message is an error without the places in the file.
+// message returns an error's text without positions in the file.
 func message(err error) string {
 	if err == nil {
 		return ""
@@ -292,8 +288,8 @@ func message(err error) string {
 
 var placeInFile = regexp.MustCompile(`line \d+(, column \d+)?: `)
 
-// check makes sure that a content panics nowhere: it is refused as invalid, or
-// put into effect, and then its plugins run.
+// check makes sure that content never causes a panic: it either is rejected as invalid or takes effect, and then its
+// plugins run.
 func (u use) check(t *testing.T, content []byte) (*used, error) {
 	t.Helper()
 	got, err := u.of(content)
@@ -307,7 +303,7 @@ func (u use) check(t *testing.T, content []byte) (*used, error) {
 	return got, err
 }
 
-// sameAs makes sure that two contents mean the same.
+// sameAs checks that two contents mean the same.
 func (u use) sameAs(t *testing.T, absent, null []byte) {
 	t.Helper()
 	want, wantErr := u.check(t, absent)
@@ -317,8 +313,7 @@ func (u use) sameAs(t *testing.T, absent, null []byte) {
 	}
 }
 
-// field checks a field of documents with a value. A field that is null is as if
-// it were absent, also one that nobody knows.
+// field checks the documents with a value set for one field. A null field counts as absent, even if it is unknown.
 func (u use) field(t *testing.T, documents []any, path fieldPath, value any) {
 	t.Helper()
 	if value != nil {
@@ -330,8 +325,7 @@ func (u use) field(t *testing.T, documents []any, path fieldPath, value any) {
 	u.sameAs(t, with(documents, unknown, absent{}), with(documents, unknown, nil))
 }
 
-// Whatever a single field holds, a running process puts the policy into effect
-// or refuses it.
+// Whatever a single field contains, a running process either applies the policy or rejects it.
 func TestEachFieldOfRealPolicies(t *testing.T) {
 	u := newUse(t)
 	policies, seen := realPolicies(t), map[string]bool{}

@@ -41,7 +41,7 @@ func NodeSync(ctx context.Context, options flags.Options) error {
 // publishing is a process that only publishes usage on nodes.
 type publishing struct {
 	*process
-	informers informers.SharedInformerFactory // of nodes
+	informers informers.SharedInformerFactory // for nodes
 	synced    func() bool
 }
 
@@ -130,7 +130,7 @@ func (m *publishing) mark(ctx context.Context) error {
 	return group.Wait()
 }
 
-// publish writes usage on nodes according to the policy in effect.
+// publish writes usage to nodes according to the policy in effect.
 func (p *process) publish(ctx context.Context) error {
 	return p.eachPolicy(ctx, func(ctx context.Context, g *generation) error {
 		if g.nodeSync == nil {
@@ -140,8 +140,7 @@ func (p *process) publish(ctx context.Context) error {
 	})
 }
 
-// feedPods feeds the observer with pods, if the policy uses anything that
-// depends on them.
+// feedPods feeds the observer with pods if the policy uses anything that depends on them.
 func (m *publishing) feedPods(ctx context.Context, g *generation) error {
 	if g.signalsOnly {
 		m.observer.Store().WithoutPods()
@@ -161,7 +160,7 @@ func (m *publishing) serve(ctx context.Context) error {
 	}))
 }
 
-// tellProgress says how far it is, where a person has started it.
+// tellProgress reports progress if a person started the process.
 func (m *publishing) tellProgress(ctx context.Context) error {
 	told := terminal.NewProgress(m.options.NodeSync.Progress, m.kube.Clock.Local())
 	defer told.Done()

@@ -14,9 +14,8 @@ import (
 
 const ruleFile = "Rulename: {busy: {Promsql: busy, Threshold: 90}}"
 
-// Only a process that only publishes uses signals alone, and only with a policy
-// that needs nothing else: one that evicts or answers kube-scheduler would take
-// unmeasured usage for zero.
+// Only a process that only publishes can use nothing but signals, and only if the policy needs nothing else. A process
+// that evicts or answers kube-scheduler would take unmeasured usage for zero.
 func TestSignalsOnly(t *testing.T) {
 	policyfile.SetupPlugins()
 	const figures = "\nnodesync: {annotations: {enabled: true}}\n"
@@ -28,13 +27,13 @@ func TestSignalsOnly(t *testing.T) {
 		file   string
 		want   bool
 	}{
-		"rules":                      {decodePublishing, ruleFile, true},
-		"a metric, evicting":         {decodeProfiles, strings.TrimSuffix(byDuplicates, loadPolicyHead) + own + "lines: {busy: {evict: 1}}", false},
-		"rules, answering":           {decodeGiven, ruleFile, false},
-		"a metric of its own":        {decodePublishing, own + "lines: {busy: {evict: 1}}", true},
-		"cpu as well":                {decodePublishing, own + "lines: {busy: {evict: 1}, cpu: {}}", false},
-		"figures as well":            {decodePublishing, own + "lines: {busy: {evict: 1}}" + figures, false},
-		"the policy that is shipped": {decodePublishing, "apiVersion: evenkeel.io/v1alpha1\nkind: LoadPolicy\n", false},
+		"rules":                     {decodePublishing, ruleFile, true},
+		"a metric, evicting":        {decodeProfiles, strings.TrimSuffix(byDuplicates, loadPolicyHead) + own + "lines: {busy: {evict: 1}}", false},
+		"rules, answering":          {decodeGiven, ruleFile, false},
+		"a custom metric":           {decodePublishing, own + "lines: {busy: {evict: 1}}", true},
+		"cpu as well":               {decodePublishing, own + "lines: {busy: {evict: 1}, cpu: {}}", false},
+		"usage annotations as well": {decodePublishing, own + "lines: {busy: {evict: 1}}" + figures, false},
+		"the shipped policy":        {decodePublishing, "apiVersion: evenkeel.io/v1alpha1\nkind: LoadPolicy\n", false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -43,7 +42,7 @@ func TestSignalsOnly(t *testing.T) {
 				t.Fatal(err)
 			}
 			if rules, ok := file.Load.Usage.Sources[0].Config.(*prometheus.Config); ok && rules.Address == "" {
-				rules.Address = "http://p" // as --prom gives it
+				rules.Address = "http://p" // as with --prom
 			}
 			s := offline(t, fake.NewClientset(), byUsage)
 			s.decode = tc.decode

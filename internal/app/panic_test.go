@@ -19,8 +19,8 @@ import (
 	"github.com/evenkeel/evenkeel/internal/policyfile"
 )
 
-// panicking are upstream's functions that see a plugin's arguments before
-// anything runs, each made to panic.
+// panicking are upstream's functions that see a plugin's arguments before anything runs, each replaced by one that
+// panics.
 var panicking = map[string]func(*pluginregistry.PluginUtilities){
 	"validator": func(u *pluginregistry.PluginUtilities) {
 		u.PluginArgValidator = func(runtime.Object) error { panic("no such luck") }
@@ -45,8 +45,8 @@ func panicIn(t *testing.T, where string) {
 	pluginregistry.PluginRegistry[removeduplicates.PluginName] = broken
 }
 
-// A policy on which upstream's code panics is refused like any other invalid
-// one: the process goes on with the policy that it has.
+// A policy that makes upstream's code panic is rejected like any other invalid one, and the process keeps its current
+// policy.
 func TestAPanicRefusesThePolicy(t *testing.T) {
 	for where := range panicking {
 		t.Run(where, func(t *testing.T) {
@@ -72,8 +72,7 @@ func TestAPanicRefusesThePolicy(t *testing.T) {
 	}
 }
 
-// A process that starts with such a policy ends with the exit code for an
-// invalid policy.
+// A process that starts with such a policy exits with the code for an invalid policy.
 func TestAPanicAtStartIsAnError(t *testing.T) {
 	for _, where := range []string{"validator", "defaulter"} { // the constructor needs an API server
 		t.Run(where, func(t *testing.T) {

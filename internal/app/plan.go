@@ -22,17 +22,16 @@ import (
 	"github.com/evenkeel/evenkeel/strategies/plugin"
 )
 
-// Planning is a process that plans one cycle and evicts nothing, for commands
-// that say what a cycle would move and why.
+// Planning is a process that plans one cycle and evicts nothing, for commands that show what a cycle would move and
+// why.
 type Planning struct {
 	*Look
 	Cluster   *evictor.Watched
 	Nodes     listers.NodeLister
 	Explainer *live.Explainer
-	// ShortOf is the policy's hot.minWindow if usage is watched for less, else 0.
+	// ShortOf is the policy's hot.minWindow if usage is watched for less time; otherwise 0.
 	ShortOf time.Duration
-	// Unplanned are further profiles that move pods by real usage. Nothing is
-	// shown of them.
+	// Unplanned are further profiles that move pods by real usage but are not shown.
 	Unplanned []string
 
 	evicting *evicting
@@ -43,8 +42,8 @@ type Planning struct {
 
 var _ cycle.Executor = (*Planning)(nil)
 
-// OpenPlanning makes a process that plans, without starting it. It reports to
-// progress what takes time, and fails if the API server cannot be reached.
+// OpenPlanning makes a process that plans, without starting it. It reports slow steps to progress, and fails if the API
+// server cannot be reached.
 func OpenPlanning(ctx context.Context, options flags.Options, progress io.Writer) (*Planning, error) {
 	options.DryRun, options.LeaderElect, options.MetricsAddress = true, false, "0"
 	p := &Planning{progress: progress}
@@ -70,7 +69,7 @@ func OpenPlanning(ctx context.Context, options flags.Options, progress io.Writer
 		return nil, err
 	}
 	p.evicting, p.Look, p.Cluster, p.Explainer = e, lookInto(e.process), e.cluster, e.explainer
-	if p.Load.Hot.MinWindow.Duration < wanted { // by a flag
+	if p.Load.Hot.MinWindow.Duration < wanted { // lowered by a flag
 		p.ShortOf = wanted
 	}
 	p.Nodes = e.informers.Core().V1().Nodes().Lister()
@@ -107,8 +106,7 @@ func (p *Planning) RunOnce(ctx context.Context, check func(context.Context) erro
 	return errors.Join(err, ctx.Err())
 }
 
-// Until returns when the reason why a pod is not moved ends; zero if that is not
-// known ahead.
+// Until returns when the reason why a pod is not moved ends; the zero time if that is not known in advance.
 func (p *Planning) Until(pod *v1.Pod, reason reasons.Reason) time.Time {
 	return p.evicting.current().evictor.Until(pod, reason)
 }
@@ -124,8 +122,7 @@ func (p *Planning) Planned(ctx context.Context, by *plugin.Plugin, made *strateg
 // Make implements cycle.Executor: nothing is moved.
 func (p *Planning) Make(context.Context, *strategies.Plan, *strategies.Profile) {}
 
-// hopeless returns why usage will not come, for as long as nobody installs the
-// source.
+// hopeless returns why usage will not come until someone installs the source.
 func hopeless(latest *observer.Observation) error {
 	if latest == nil || latest.Batches > 0 {
 		return nil

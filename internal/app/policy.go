@@ -20,40 +20,35 @@ import (
 	"github.com/evenkeel/evenkeel/status/live"
 )
 
-// generation is one policy with all that a process makes of it. Once complete it
-// never changes: a changed policy file becomes another generation, which replaces
-// it.
+// generation is one policy with everything that a process makes of it. Once complete, it never changes: a changed
+// policy file becomes another generation, which replaces it.
 type generation struct {
 	load     *policy.LoadPolicy
 	file     *policy.File
 	profiles *api.DeschedulerPolicy
-	// classes are the priority classes that profiles lack until the API server is
-	// reached.
+	// classes are the priority classes that the profiles refer to; they are looked up once the API server is reached.
 	classes []policyfile.PriorityClass
-	// content is that of the policy file.
+	// content is the content of the policy file.
 	content []byte
 	// number counts the generations of the process, from 1.
 	number int
 	// signalsOnly reports whether cpu, memory and pods are not needed.
 	signalsOnly bool
-	// observing configures the Observer for it.
+	// observing configures the Observer for this policy.
 	observing observer.Config
 	// retired is closed when another generation replaces this one.
 	retired chan struct{}
 
-	// evictor and runner are made by a process that evicts, nodeSync by one that
-	// writes to nodes, unless it is a dry run.
+	// evictor and runner are made by a process that evicts, nodeSync by one that writes to nodes, except in a dry run.
 	evictor  *evictor.Evictor
 	runner   *cycle.Runner
 	nodeSync *nodesync.Syncer
 }
 
-// decoder decodes the part of a policy that a kind of process uses, without the
-// API server.
+// decoder decodes the part of a policy that a kind of process uses, without the API server.
 type decoder func(*generation) error
 
-// read makes the generation of a policy, which is complete once the kind of
-// process has completed it.
+// read makes the generation of a policy. It is complete once the kind of process has completed it.
 func (s *setup) read(file *policy.File, content []byte, number int) (*generation, error) {
 	if err := s.options.Override(file); err != nil {
 		return nil, err
@@ -65,15 +60,13 @@ func (s *setup) read(file *policy.File, content []byte, number int) (*generation
 	return g, s.observe(g)
 }
 
-// decodeProfiles decodes the DeschedulerPolicy, without the priority classes that
-// it names.
+// decodeProfiles decodes the DeschedulerPolicy without resolving the priority classes that it names.
 func decodeProfiles(g *generation) (err error) {
 	g.profiles, g.classes, err = policyfile.OfflineProfiles(g.file)
 	return err
 }
 
-// decodeGiven decodes the DeschedulerPolicy if there is one, for processes that
-// run no plugins.
+// decodeGiven decodes the DeschedulerPolicy, if there is one, for processes that run no plugins.
 func decodeGiven(g *generation) error {
 	if g.file.Runs() {
 		return decodeProfiles(g)
@@ -82,8 +75,7 @@ func decodeGiven(g *generation) error {
 	return nil
 }
 
-// readsUsage reports whether the policy has a strategy of Evenkeel's own, all of
-// which move pods by real usage.
+// readsUsage reports whether the policy has a strategy of Evenkeel's own. All of them move pods by real usage.
 func (g *generation) readsUsage() bool { return len(policy.Strategies(g.profiles)) > 0 }
 
 // publishesUsage reports whether the policy makes Evenkeel write to nodes.
@@ -102,7 +94,7 @@ func (g *generation) terms() *live.Terms {
 	return terms
 }
 
-// observe adds how usage is observed by a policy, from the sources in order.
+// observe adds how to observe usage by a policy, with the sources in order.
 func (s *setup) observe(g *generation) error {
 	config, err := settings.Observing(g.load, policy.Strategies(g.profiles))
 	if err != nil {
@@ -136,9 +128,9 @@ func (s *setup) observe(g *generation) error {
 type reload struct {
 	*process
 	user policyUser
-	// prepared is the generation of the content tried last. It is kept if a reason
-	// outside the policy kept it from taking effect, so that retries do not build
-	// its indexes again. tried counts the generations prepared.
+	// prepared is the generation of the content that was tried last. It is kept if something outside the policy
+	// prevented it from taking effect, so that retries do not rebuild its indexes. tried counts the generations
+	// prepared.
 	prepared *generation
 	tried    int
 }
@@ -151,12 +143,11 @@ func (p *process) watchPolicy(u policyUser) func(context.Context) error {
 	}
 }
 
-// replace applies content and reports whether it has changed. The policy is
-// checked like the first one.
+// replace applies content and reports whether the policy changed. The policy is checked like the first one.
 func (r *reload) replace(ctx context.Context, content []byte) (another bool, err error) {
 	defer policyfile.Recover(r.options.PolicyFile, &err)
 	if bytes.Equal(content, r.current().content) {
-		return false, nil // it was different for a while
+		return false, nil // the file was different only for a while
 	}
 	if r.prepared == nil || !bytes.Equal(r.prepared.content, content) {
 		if r.prepared, err = r.prepare(ctx, content); err != nil {
@@ -187,8 +178,7 @@ func (r *reload) prepare(ctx context.Context, content []byte) (*generation, erro
 	return next, nil
 }
 
-// swap replaces the current policy with the prepared one, between two cycles
-// and between two observations.
+// swap replaces the current policy with the prepared one, between two cycles and between two observations.
 func (r *reload) swap() error {
 	r.cycling.Lock()
 	defer r.cycling.Unlock()

@@ -1,6 +1,6 @@
-// Package app makes Evenkeel's processes: which informers start, who leads, what
-// is served, and what changes with another policy. It decides nothing about
-// nodes or pods and prints nothing. Commands look into a process through Look.
+// Package app makes Evenkeel's processes. It decides which informers start, who leads, what is served, and what changes
+// with another policy. It decides nothing about nodes or pods and prints nothing. Commands look into a process through
+// Look.
 package app
 
 import (
@@ -32,24 +32,22 @@ import (
 	"github.com/evenkeel/evenkeel/status/serve"
 )
 
-// setup is what a process is made from.
+// setup is the input from which a process is made.
 type setup struct {
 	options flags.Options
 	kube    *kube.Connection
 	file    *policy.File
-	content []byte // of the policy file; nil for a policy without one
+	content []byte // content of the policy file; nil for a policy without a file
 
-	// decode reads what the kind of process runs.
+	// decode decodes the part of the policy that the kind of process uses.
 	decode decoder
 	// recorder records Events; nil in a process that does not evict.
 	recorder events.EventRecorder
 	// once reports whether the process ends after one cycle.
 	once bool
-	// onlyOurs leaves out all plugins of the policy that are no strategies of
-	// Evenkeel's own.
+	// onlyOurs leaves out all plugins of the policy that are not strategies of Evenkeel's own.
 	onlyOurs bool
-	// withholdCredentials keeps the tokens and passwords that the policy names
-	// from its servers.
+	// withholdCredentials prevents the tokens and passwords that the policy names from being sent to servers.
 	withholdCredentials bool
 	// notes is where to print how a legacy policy was converted; nil for the log.
 	notes io.Writer
@@ -72,7 +70,7 @@ func open(options flags.Options, decode decoder) (s setup, err error) {
 	return s, err
 }
 
-// namespace is where the ledger, the pause switch and the Lease are.
+// namespace is the namespace of the ledger, the pause switch and the Lease.
 func (s *setup) namespace() string { return cmp.Or(s.options.Namespace, flags.DefaultNamespace) }
 
 func (s *setup) leaseConfig(progress func()) leadership.LeaseConfig {
@@ -83,8 +81,7 @@ func (s *setup) leaseConfig(progress func()) leadership.LeaseConfig {
 	}
 }
 
-// process is what every process has, whatever it does: it observes by the policy
-// in effect. Processes of each kind embed it.
+// process is what every kind of process has: it observes by the policy in effect. Each kind of process embeds it.
 type process struct {
 	setup
 
@@ -108,25 +105,23 @@ type process struct {
 	cycling sync.Mutex
 	// followers are called with each policy that takes effect.
 	followers []func(*generation)
-	// stops end what was started without a context, the last one first.
+	// stops end what was started without a context, last one first.
 	stops []func()
 }
 
-// policyUser acts by policies: an evicting or a publishing process, or a process
-// that only observes.
+// policyUser acts according to policies. It is an evicting or publishing process, or a process that only observes.
 type policyUser interface {
-	// complete makes what acting by a policy takes, and requests the informers for
-	// it. It may be repeated until it succeeds.
+	// complete makes what acting by a policy requires, and requests the informers for it. It may be repeated until it
+	// succeeds.
 	complete(ctx context.Context, g *generation) error
-	// startInformers starts the informers requested since, and waits for their
-	// first lists.
+	// startInformers starts the informers requested since the last call, and waits for their first lists.
 	startInformers(ctx context.Context) error
 }
 
 var _ policyUser = (*process)(nil)
 
-// newProcess makes what every process has, without a request to the API server.
-// It reports mistakes in the policy.
+// newProcess makes what every kind of process has, without a request to the API server. It reports mistakes in the
+// policy.
 func newProcess(ctx context.Context, s setup) (_ *process, err error) {
 	defer policyfile.Recover(s.options.PolicyFile, &err)
 	policyfile.SetupPlugins()
@@ -173,7 +168,7 @@ func newProcess(ctx context.Context, s setup) (_ *process, err error) {
 // current returns the policy in effect.
 func (p *process) current() *generation { return p.active.Load() }
 
-// follow has each policy that takes effect passed to a follower.
+// follow registers a follower for each policy that takes effect.
 func (p *process) follow(follower func(*generation)) { p.followers = append(p.followers, follower) }
 
 // tell passes a policy to the followers.
@@ -183,8 +178,7 @@ func (p *process) tell(g *generation) {
 	}
 }
 
-// eachPolicy runs a task for the policy in effect, and again for each that
-// replaces it, until the context ends.
+// eachPolicy runs a task for the policy in effect, and again for each policy that replaces it, until the context ends.
 func (p *process) eachPolicy(ctx context.Context, task func(context.Context, *generation) error) error {
 	for ctx.Err() == nil {
 		g := p.current()
@@ -208,9 +202,8 @@ func (p *process) eachPolicy(ctx context.Context, task func(context.Context, *ge
 	return nil
 }
 
-// begin waits until the API server is reached and the informers have synced,
-// however long that takes. Meanwhile the process answers kube-scheduler
-// neutrally.
+// begin waits, however long it takes, until the API server is reached and the informers have synced. Meanwhile the
+// process answers kube-scheduler neutrally.
 func (p *process) begin(ctx context.Context, u policyUser) error {
 	err := kube.Persist(ctx, p.health.Progress, func(ctx context.Context) error { return p.reach(ctx, u) })
 	if err != nil {
@@ -219,8 +212,8 @@ func (p *process) begin(ctx context.Context, u policyUser) error {
 	return kube.Persist(ctx, p.health.Progress, u.startInformers)
 }
 
-// reach does what newProcess cannot do without the API server: it completes the
-// policy. It may be repeated until it succeeds.
+// reach does the part of newProcess that needs the API server: it completes the policy. It may be repeated until it
+// succeeds.
 func (p *process) reach(ctx context.Context, u policyUser) (err error) {
 	defer policyfile.Recover(p.options.PolicyFile, &err)
 	if err := p.kube.Reach(ctx); err != nil {
@@ -234,8 +227,7 @@ func (p *process) reach(ctx context.Context, u policyUser) (err error) {
 	return nil
 }
 
-// complete implements policyUser: it reports the priority classes that the policy names
-// and the cluster lacks.
+// complete implements policyUser: it reports priority classes that the policy names but the cluster lacks.
 func (p *process) complete(ctx context.Context, g *generation) error {
 	if len(g.classes) == 0 {
 		return nil
@@ -248,8 +240,8 @@ func (p *process) complete(ctx context.Context, g *generation) error {
 // startInformers implements policyUser.
 func (p *process) startInformers(context.Context) error { return nil }
 
-// start runs the process's tasks until one of them returns or the context ends,
-// waits for all, and stops what else was started.
+// start runs the process's tasks until one of them returns or the context ends. It then waits for all tasks and stops
+// everything else that was started.
 func (p *process) start(ctx context.Context, tasks ...func(context.Context) error) error {
 	running, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -281,19 +273,19 @@ func (p *process) observe(ctx context.Context) error {
 	return p.eachPolicy(ctx, func(ctx context.Context, _ *generation) error { return p.observer.Run(ctx) })
 }
 
-// reflect feeds the observer from its own watches.
+// reflect feeds the observer from the process's own watches.
 func (p *process) reflect(ctx context.Context) error {
 	p.observer.Store().Reflect(ctx, p.kube.ListWatch("nodes"), p.kube.ListWatch("pods"))
 	return nil
 }
 
-// heartbeat reports progress while observations come.
+// heartbeat reports progress while observations arrive.
 func (p *process) heartbeat(ctx context.Context) error {
 	return p.observer.Heartbeat(ctx, p.health.Progress)
 }
 
-// untilStopped waits for the context to end. Tasks end with it if they have
-// nothing left to do, because the first task that returns ends the process.
+// untilStopped waits for the context to end. Tasks with nothing left to do call it, because the first task that returns
+// ends the process.
 func untilStopped(ctx context.Context) error {
 	<-ctx.Done()
 	return nil

@@ -29,8 +29,7 @@ import (
 const (
 	loadPolicyHead = "apiVersion: evenkeel.io/v1alpha1\nkind: LoadPolicy\n"
 	upstreamHead   = "apiVersion: descheduler/v1alpha2\nkind: DeschedulerPolicy\nprofiles:\n- name: p\n"
-	// byUsage and byDuplicates are the profiles of policies of which the first
-	// alone reads usage.
+	// byUsage and byDuplicates are the profiles of policies. Only the first reads usage.
 	byUsage = upstreamHead + "  pluginConfig: [{name: RealUsageLowNodeUtilization, args: {}}]\n" +
 		"  plugins: {balance: {enabled: [RealUsageLowNodeUtilization]}}\n---\n" + loadPolicyHead
 	byDuplicates = upstreamHead + "  pluginConfig: [{name: RemoveDuplicates, args: {}}]\n" +
@@ -41,8 +40,7 @@ func evictAt(percent int) string {
 	return fmt.Sprintf("lines: {cpu: {low: 20, reject: %d, evict: %d, leave: %d}}\n", percent-5, percent, percent-5)
 }
 
-// reloading is a process that evicts over a fake API server, begun with a
-// policy.
+// reloading is an evicting process that started with a policy and uses a fake API server.
 type reloading struct {
 	reload
 	evicting *evicting
@@ -68,7 +66,7 @@ func newReloading(t testing.TB, content string) *reloading {
 	return r
 }
 
-// changed applies another content of the file, as the watch of the file does.
+// changed applies new content of the file, as the file's watch does.
 func (r *reloading) changed(ctx context.Context, content []byte, err error) (done bool) {
 	return policyfile.Apply(ctx, content, err, r.policies, r.replace)
 }
@@ -89,7 +87,7 @@ func (r *reloading) told() []string {
 	return told
 }
 
-// metrics returns the policy's metrics but the time.
+// state returns the policy's metrics, without the times.
 func (r *reloading) state() string {
 	families, err := r.registry.Gather()
 	r.must(err)
@@ -107,18 +105,18 @@ func (r *reloading) state() string {
 		values["ok"], values["invalid"], values["error"], values["generation"], values["last_load_successful"])
 }
 
-// evictLine is the line of the policy in effect.
+// evictLine is the evict line of the policy in effect.
 func (r *reloading) evictLine() float64 { return *r.current().load.Lines["cpu"].Evict }
 
-// Each content of the file is applied or refused as a whole, reported by an
-// Event and counted; if it is refused the previous policy stays in effect.
+// Each content of the file is applied or rejected as a whole, reported in an Event and counted. If it is rejected, the
+// previous policy stays in effect.
 func TestPolicyChanges(t *testing.T) {
 	type step struct {
 		content string
-		gone    error // instead of content
+		gone    error // the error of reading, instead of content
 		done    bool
 		line    float64
-		event   string // its beginning; empty for none
+		event   string // its beginning; empty for no Event
 		state   string
 	}
 	first := byUsage + evictAt(60)
@@ -129,7 +127,7 @@ func TestPolicyChanges(t *testing.T) {
 		"another line": {
 			{content: byUsage + evictAt(50), done: true, line: 50, event: reloaded, state: "ok 2, invalid 0, error 0, generation 2, successful 1"},
 		},
-		"wrong, wrong in another way, and mended": {
+		"invalid, invalid in another way, and fixed": {
 			{
 				content: byUsage + "lines: {cpu: {evict: 101}}\n", done: true, line: 60, event: "Warning PolicyInvalid FILE: line 10, column 22: LoadPolicy: lines",
 				state: "ok 1, invalid 1, error 0, generation 1, successful 0",
@@ -140,7 +138,7 @@ func TestPolicyChanges(t *testing.T) {
 			},
 			{content: byUsage + evictAt(70), done: true, line: 70, event: reloaded, state: "ok 2, invalid 2, error 0, generation 2, successful 1"},
 		},
-		"wrong and taken back": {
+		"invalid and reverted": {
 			{content: "a: {", done: true, line: 60, event: "Warning PolicyInvalid FILE: ", state: "ok 1, invalid 1, error 0, generation 1, successful 0"},
 			{content: first, done: true, line: 60, event: reloaded, state: "ok 2, invalid 1, error 0, generation 1, successful 1"},
 		},
@@ -152,7 +150,7 @@ func TestPolicyChanges(t *testing.T) {
 			{gone: fs.ErrNotExist, done: true, line: 60, event: "Warning PolicyNotLoaded file does not exist", state: "ok 1, invalid 0, error 1, generation 1, successful 0"},
 			{content: first, done: true, line: 60, event: reloaded, state: "ok 2, invalid 0, error 1, generation 1, successful 1"},
 		},
-		"arguments that do not fit their plugin": {
+		"arguments that their plugin rejects": {
 			{
 				content: upstreamHead + "  pluginConfig: [{name: PodLifeTime, args: {maxPodLifeTimeSecond: 1}}]\n  plugins: {deschedule: {enabled: [PodLifeTime]}}\n",
 				done:    true, line: 60, event: "Warning PolicyInvalid FILE: ", state: "ok 1, invalid 1, error 0, generation 1, successful 0",
@@ -165,14 +163,14 @@ func TestPolicyChanges(t *testing.T) {
 				state: "ok 1, invalid 1, error 0, generation 1, successful 0",
 			},
 		},
-		"times of conditions that were not kept": {
+		"transition times that were not kept": {
 			{
 				content: strings.Replace(byPodLifeTime, "{status: x}", "{status: x, minTimeSinceLastTransitionSeconds: 60}", 1), done: true, line: 60,
 				event: "Warning PolicyInvalid FILE: PodLifeTime: conditions", state: "ok 1, invalid 1, error 0, generation 1, successful 0",
 			},
 			{content: byPodLifeTime, done: true, line: 50, event: reloaded, state: "ok 2, invalid 1, error 0, generation 2, successful 1"},
 		},
-		"a selector that only building the profiles finds wrong": {
+		"a selector whose mistake shows only when profiles are built": {
 			{
 				content: strings.Replace(byUsage, "profiles:", "nodeSelector: \"a b c\"\nprofiles:", 1), done: true, line: 60,
 				event: "Warning PolicyInvalid FILE: ", state: "ok 1, invalid 1, error 0, generation 1, successful 0",
@@ -227,8 +225,7 @@ func usageProfile(percent int) string {
 		"  plugins: {balance: {enabled: [RealUsageLowNodeUtilization]}}\n", percent)
 }
 
-// A right policy that cannot be put to work while the API server is away is
-// tried again.
+// A valid policy that cannot take effect while the API server is away is tried again.
 func TestPolicyIsTriedAgain(t *testing.T) {
 	r := newReloading(t, byUsage+evictAt(60))
 	away := true
@@ -251,13 +248,13 @@ func TestPolicyIsTriedAgain(t *testing.T) {
 		t.Errorf("/status says %q, want %q", got, want)
 	}
 	away = false
-	if !r.changed(t.Context(), []byte(named), nil) { // which there is not
+	if !r.changed(t.Context(), []byte(named), nil) { // a class that does not exist
 		t.Error("not done with a policy that names a priority class that does not exist")
 	}
 }
 
-// The policy changes between two cycles and never during one, for the running
-// cycle, the gate and the owners at once.
+// The policy changes between cycles and never during one, at the same time for the running cycle, the gate and the
+// owners.
 func TestPolicyChangesBetweenCycles(t *testing.T) {
 	r := newReloading(t, byUsage+evictAt(60)+"eviction: {ownerSettle: 1m}\n")
 	r.cycling.Lock() // a cycle runs
@@ -280,7 +277,7 @@ func TestPolicyChangesBetweenCycles(t *testing.T) {
 	r.nextCycleOf(t)
 }
 
-// The policy's nodeSelector says who takes part, also in what is observed.
+// The policy's nodeSelector selects which nodes participate, also in the observation.
 func TestTheNodeSelectorReachesTheObserver(t *testing.T) {
 	takesPart := func(r *reloading) string {
 		config := r.current().observing
@@ -314,7 +311,7 @@ func (r *reloading) nextCycleOf(t *testing.T) {
 	}
 }
 
-// Tasks run for the policy in effect only, one at a time.
+// Tasks run only for the policy in effect, one at a time.
 func TestEachPolicy(t *testing.T) {
 	r := newReloading(t, byUsage+evictAt(60))
 	ctx, cancel := context.WithCancel(t.Context())
@@ -325,7 +322,7 @@ func TestEachPolicy(t *testing.T) {
 			line := *g.load.Lines["cpu"].Evict
 			running <- line
 			if line == 55 {
-				return nil // one that ends on its own
+				return nil // a task that ends on its own
 			}
 			<-ctx.Done()
 			return nil
@@ -349,7 +346,7 @@ func TestEachPolicy(t *testing.T) {
 	}
 }
 
-// The file itself is watched, from what the process began with on.
+// The watch covers the file from the content with which the process started.
 func TestWatchPolicy(t *testing.T) {
 	r := newReloading(t, byUsage+evictAt(60))
 	ctx, cancel := context.WithCancel(t.Context())
@@ -369,8 +366,7 @@ func TestWatchPolicy(t *testing.T) {
 	}
 }
 
-// What samples depend on distinguishes policies with incompatible samples, and
-// only those.
+// Policies with incompatible samples differ in what samples depend on, and no others do.
 func TestSamples(t *testing.T) {
 	cases := map[string]struct {
 		content string
@@ -381,7 +377,7 @@ func TestSamples(t *testing.T) {
 		"a shorter period":    {content: byUsage + evictAt(60) + "usage: {observationPeriod: 155s, minCoveragePercent: 50}\n", same: true},
 		"other samples":       {content: byUsage + evictAt(60) + "usage: {sampleInterval: 30s}\n"},
 		"another source":      {content: byUsage + evictAt(60) + "usage: {sources: [{type: Kubelet}]}\n"},
-		"a window more":       {content: byUsage + evictAt(60) + "hot: {windows: [avg_5m, avg_1h]}\n"},
+		"one more window":     {content: byUsage + evictAt(60) + "hot: {windows: [avg_5m, avg_1h]}\n"},
 		"usage is published":  {content: byUsage + evictAt(60) + "nodesync: {annotations: {enabled: true}}\n"},
 		"the profiles change": {content: byDuplicates + evictAt(60), same: true},
 	}
@@ -399,7 +395,7 @@ func TestSamples(t *testing.T) {
 	}
 }
 
-// What keeps pods off by measured usage is among the facts.
+// The facts include the measured limits that keep pods off nodes.
 func TestFactsHaveMeasuredLimits(t *testing.T) {
 	for content, want := range map[string]int{
 		byUsage: 0,

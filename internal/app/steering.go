@@ -16,20 +16,18 @@ import (
 	"github.com/evenkeel/evenkeel/scorer/steering"
 )
 
-// steerings are the ways to steer replacements. A policy chooses one.
+// steerings are the available ways to steer replacements. A policy chooses one.
 type steerings struct {
 	extender  *steering.Extender
 	admission *admission.Steering
 	best      *steering.Best
-	// gates lets the pods go that the API server holds, to where the planner
-	// says.
+	// gates releases the pods that the API server holds, to the node that the planner chooses.
 	gates    *admission.Gates
 	watchdog *admission.Watchdog
 	planner  *answer.Answerer
 }
 
-// newSteerings makes the ways to steer. answers reports whether the process answers
-// kube-scheduler, which it does as the planner.
+// newSteerings makes the ways to steer. If answers is set, the process answers kube-scheduler itself, as the planner.
 func newSteerings(p *process, client dynamic.Interface, watched informers.SharedInformerFactory, answers bool) (*steerings, error) {
 	keys := admission.NewKeys(client, p.observer.Ledger(), knowing{p.authority}, p.kube.Clock.Now)
 	probe, err := admission.NewProbe(keys, p.kube.REST)
@@ -49,15 +47,14 @@ func newSteerings(p *process, client dynamic.Interface, watched informers.Shared
 	}, nil
 }
 
-// knowing leads only once it knows the moves in flight, because keys without moves
-// are cleared.
+// knowing leads only once it knows the moves in flight, because steering clears keys that belong to no move.
 type knowing struct{ authority *leadership.Authority }
 
 // Leads implements evictor.Leader.
 func (k knowing) Leads() error { return k.authority.Knows() }
 
-// letGo releases the pods that the API server holds, until the context ends. A
-// dry run releases none, because it does not know their plan.
+// letGo releases the pods that the API server holds, until the context ends. A dry run releases none, because it does
+// not know their plan.
 func (s *steerings) letGo(ctx context.Context, dryRun bool) error {
 	if dryRun {
 		return untilStopped(ctx)
@@ -65,9 +62,8 @@ func (s *steerings) letGo(ctx context.Context, dryRun bool) error {
 	return s.gates.Run(ctx, s.planner.Land)
 }
 
-// once runs one cycle and releases the pods that are held because of it, for up to
-// atMost. It releases none before the cycle, because a process that ends after one
-// knows its moves only while it leads.
+// once runs one cycle and then releases, for up to atMost, the pods held because of it. It releases none before the
+// cycle, because a process that ends after one cycle knows its moves only while it leads.
 func (s *steerings) once(ctx context.Context, dryRun bool, atMost time.Duration, cycle func(context.Context) error) error {
 	holding, stop := context.WithCancel(ctx)
 	defer stop()
@@ -81,7 +77,7 @@ func (s *steerings) once(ctx context.Context, dryRun bool, atMost time.Duration,
 	return errors.Join(err, <-letting)
 }
 
-// by returns the one that a policy chooses; nil for none.
+// by returns the steering that a policy chooses; nil for none.
 func (s *steerings) by(chosen policy.Steering) ledger.Steering {
 	switch chosen {
 	case policy.SteeringAuto:

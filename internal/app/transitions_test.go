@@ -9,8 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// The times of conditions are kept if the policy uses them, and then another
-// policy may as well.
+// Transition times of conditions are kept if the first policy uses them. Then later policies can use them as well.
 func TestTransitionsAreKeptForThosePoliciesThatReadThem(t *testing.T) {
 	policyWith := func(condition string) string {
 		return upstreamHead + "  pluginConfig: [{name: PodLifeTime, args: {conditions: [{" + condition + "}]}}]\n" +
@@ -20,9 +19,9 @@ func TestTransitionsAreKeptForThosePoliciesThatReadThem(t *testing.T) {
 		policy string
 		kept   bool
 	}{
-		"a policy that reads them":                {policyWith("status: x, minTimeSinceLastTransitionSeconds: 60"), true},
-		"one that reads conditions without times": {policyWith("status: x"), false},
-		"one that reads usage":                    {byUsage + evictAt(60), false},
+		"a policy that uses them":                     {policyWith("status: x, minTimeSinceLastTransitionSeconds: 60"), true},
+		"a policy that uses conditions without times": {policyWith("status: x"), false},
+		"a policy that uses usage":                    {byUsage + evictAt(60), false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -24,8 +24,8 @@ import (
 )
 
 const (
-	// serverSecret and clientSecret are the Secrets that the shipped manifests
-	// name: the extender's certificate, and that of its clients.
+	// serverSecret and clientSecret are the names of the Secrets that the shipped manifests use: the extender's
+	// certificate and its clients' certificate.
 	serverSecret = "evenkeel-server-tls"
 	clientSecret = "evenkeel-client-tls"
 
@@ -48,8 +48,7 @@ type CertificatesOptions struct {
 	Directory string
 	// CAFile and CAKeyFile are an existing CA to sign with.
 	CAFile, CAKeyFile string
-	// The server is reached by these Services of a namespace, and by further
-	// names and addresses.
+	// Services of this namespace, and further names and addresses, reach the server.
 	Namespace       string
 	Services, Names []string
 	Addresses       []net.IP
@@ -59,7 +58,7 @@ type CertificatesOptions struct {
 
 // AddTo adds the flags.
 func (o *CertificatesOptions) AddTo(flags *pflag.FlagSet) {
-	flags.StringVar(&o.Directory, "directory", "", "Directory to write to. A CA that is there already signs again, so the same command renews the certificates.")
+	flags.StringVar(&o.Directory, "directory", "", "Directory to write to. A CA that already exists there is reused, so the same command renews the certificates.")
 	flags.StringVar(&o.CAFile, "ca-file", "", "CA to sign with, instead of the one in --directory.")
 	flags.StringVar(&o.CAKeyFile, "ca-key-file", "", "Private key of --ca-file.")
 	flags.StringVarP(&o.Namespace, "namespace", "n", "evenkeel", "Namespace of the Services and Secrets.")
@@ -75,7 +74,7 @@ func (o *CertificatesOptions) validate() error {
 	case o.Directory == "":
 		return exit.Usagef("--directory: name a directory to write to, such as pki")
 	case (o.CAFile == "") != (o.CAKeyFile == ""):
-		return exit.Usagef("--ca-file and --ca-key-file go together")
+		return exit.Usagef("--ca-file and --ca-key-file must be used together")
 	case o.Validity < minValidity:
 		return exit.Usagef("--validity: %v is less than %v", o.Validity, minValidity)
 	}
@@ -95,8 +94,7 @@ func (o *CertificatesOptions) validate() error {
 	return nil
 }
 
-// hosts returns every name and address of the server. Loopback is there for
-// kubectl port-forward.
+// hosts returns every name and address of the server, including loopback for kubectl port-forward.
 func (o *CertificatesOptions) hosts() (names []string, addresses []net.IP) {
 	for _, service := range o.Services {
 		within := service + "." + o.Namespace + ".svc"
@@ -106,8 +104,8 @@ func (o *CertificatesOptions) hosts() (names []string, addresses []net.IP) {
 	return names, append([]net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback}, o.Addresses...)
 }
 
-// Certificates is `evenkeel certificates`: it makes a CA and certificates, or renews the
-// certificates, and prints what to do with the files.
+// Certificates is `evenkeel certificates`: it creates a CA and certificates, or renews the certificates, and prints
+// what to do with the files.
 func Certificates(options CertificatesOptions, now time.Time, out io.Writer) error {
 	if err := options.validate(); err != nil {
 		return err
@@ -146,7 +144,7 @@ func Certificates(options CertificatesOptions, now time.Time, out io.Writer) err
 	return options.explain(out, ca, kept, server.Expires)
 }
 
-// authority returns the CA to sign with, and whether there was one.
+// authority returns the CA to sign with, and whether it existed already.
 func (o *CertificatesOptions) authority(now time.Time) (ca *certificates.Authority, kept bool, err error) {
 	certFile, keyFile := o.CAFile, o.CAKeyFile
 	if certFile == "" {
@@ -224,8 +222,8 @@ func (o *CertificatesOptions) write(files []file) error {
 	return nil
 }
 
-// create writes a new file. It first removes an existing file, because the mode, owner or
-// link target of that file could expose a key.
+// create writes a new file. It removes an existing file first, because the mode, owner or link target of that file
+// could expose a key.
 func create(path string, content []byte, mode fs.FileMode) error {
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -242,7 +240,7 @@ func (o *CertificatesOptions) unfinished(f file) string {
 	return filepath.Join(o.Directory, "."+f.name+".new")
 }
 
-// explain prints what was made and what to do with it.
+// explain prints what was created and what to do with it.
 func (o *CertificatesOptions) explain(out io.Writer, ca *certificates.Authority, kept bool, expires time.Time) error {
 	origin := "made"
 	if kept {

@@ -48,8 +48,8 @@ func content(t *testing.T, path ...string) []byte {
 	return got
 }
 
-// trusted fails the test unless a directory's leaf certificates are signed by a
-// CA at a time.
+// trusted fails the test unless the leaf certificates in a directory are signed by the given CA and valid at the given
+// time.
 func trusted(t *testing.T, dir string, ca []byte, at time.Time) {
 	t.Helper()
 	roots := x509.NewCertPool()
@@ -69,7 +69,7 @@ func trusted(t *testing.T, dir string, ca []byte, at time.Time) {
 	}
 }
 
-// One command makes all files; keys are for their owner alone.
+// One command creates all files. Only the owner can read the keys.
 func TestCertificatesAreMade(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "pki")
 	options := certificateOptions(dir)
@@ -110,8 +110,8 @@ func TestCertificatesAreMade(t *testing.T) {
 	}
 }
 
-// What lies where a key is written to before it takes its place does not give
-// the key away: neither by its mode nor by where it links to.
+// A file or link that already exists where a key is written does not expose the key, neither by its mode nor by its
+// target.
 func TestKeysAreNotGivenAway(t *testing.T) {
 	dir, elsewhere := t.TempDir(), filepath.Join(t.TempDir(), "theirs")
 	if err := os.WriteFile(filepath.Join(dir, ".server.key.new"), nil, 0o666); err != nil {
@@ -135,7 +135,7 @@ func TestKeysAreNotGivenAway(t *testing.T) {
 	}
 }
 
-// The Secrets are those that the shipped manifests mount, and hold the files.
+// The Secrets have the names that the shipped manifests mount, and contain the files.
 func TestSecretsHoldTheCertificates(t *testing.T) {
 	dir := t.TempDir()
 	makeCertificates(t, certificateOptions(dir), made)
@@ -158,8 +158,7 @@ func TestSecretsHoldTheCertificates(t *testing.T) {
 	}
 }
 
-// The patch gives the shipped webhook the CA, and the server's certificate has
-// the name by which the API server asks.
+// The patch gives the shipped webhook the CA, and the server's certificate has the name that the API server uses.
 func TestPatchOfTheWebhook(t *testing.T) {
 	dir := t.TempDir()
 	makeCertificates(t, certificateOptions(dir), made)
@@ -187,8 +186,8 @@ func TestPatchOfTheWebhook(t *testing.T) {
 	}
 }
 
-// The same command again renews what the CA signed, and the CA stays, also one
-// that is kept elsewhere or is to be replaced.
+// Running the command again renews the leaf certificates and keeps the CA, even if the CA is stored elsewhere or is
+// about to be replaced.
 func TestCertificatesAreRenewed(t *testing.T) {
 	dir, later := t.TempDir(), made.AddDate(0, 11, 0)
 	makeCertificates(t, certificateOptions(dir), made)
@@ -209,7 +208,7 @@ func TestCertificatesAreRenewed(t *testing.T) {
 		t.Error("the key of the CA was copied")
 	}
 
-	// A new CA, with the old one behind it: both are trusted.
+	// A new CA followed by the old one: both are trusted.
 	next := t.TempDir()
 	makeCertificates(t, certificateOptions(next), later)
 	both := slices.Concat(content(t, next, "ca.crt"), ca)
@@ -224,8 +223,7 @@ func TestCertificatesAreRenewed(t *testing.T) {
 	}
 }
 
-// What cannot be done is refused with the flag or the file, and nothing is
-// written.
+// A mistake is rejected with the flag or the file, and nothing is written.
 func TestCertificatesRefuse(t *testing.T) {
 	ready := t.TempDir()
 	makeCertificates(t, certificateOptions(ready), made)
@@ -234,19 +232,19 @@ func TestCertificatesRefuse(t *testing.T) {
 		want   string
 	}{
 		"no directory":        {func(o *CertificatesOptions) { o.Directory = "" }, "--directory: "},
-		"a CA without key":    {func(o *CertificatesOptions) { o.CAFile = "x" }, "--ca-file and --ca-key-file go together"},
+		"a CA without key":    {func(o *CertificatesOptions) { o.CAFile = "x" }, "--ca-file and --ca-key-file must be used together"},
 		"too short a time":    {func(o *CertificatesOptions) { o.Validity = time.Minute }, "--validity: 1m0s is less than 1h0m0s"},
 		"longer than the CA":  {func(o *CertificatesOptions) { o.Validity = 11 * 365 * 24 * time.Hour }, "--validity: a certificate that is valid for 96360h0m0s would outlive its CA"},
 		"an odd namespace":    {func(o *CertificatesOptions) { o.Namespace = "Even.Keel" }, `--namespace: "Even.Keel": `},
 		"an odd Service":      {func(o *CertificatesOptions) { o.Services = []string{"1"} }, `--service: "1": `},
 		"an odd name":         {func(o *CertificatesOptions) { o.Names = []string{"a b"} }, `--dns: "a b": `},
 		"a CA that is absent": {func(o *CertificatesOptions) { o.CAFile, o.CAKeyFile = "/nowhere/ca.crt", "/nowhere/ca.key" }, "open /nowhere/ca.crt"},
-		"a CA of others": {
+		"a CA with another key": {
 			func(o *CertificatesOptions) {
 				o.CAFile, o.CAKeyFile = filepath.Join(ready, "ca.crt"), filepath.Join(ready, "client.key")
 			}, "private key does not match",
 		},
-		"half a CA": {func(o *CertificatesOptions) {
+		"an incomplete CA": {func(o *CertificatesOptions) {
 			if err := os.WriteFile(filepath.Join(o.Directory, "ca.crt"), content(t, ready, "ca.crt"), 0o600); err != nil {
 				t.Fatal(err)
 			}

@@ -21,9 +21,9 @@ import (
 type CleanupOptions struct {
 	// Format is one of output.Formats.
 	Format string
-	// Mode is the mode whose processes have ended; empty: all of them.
+	// Mode is the mode whose processes have ended; empty means all modes.
 	Mode string
-	// Ledger deletes what is stored as well, DryRun nothing at all.
+	// Ledger also deletes what is stored. DryRun deletes nothing.
 	Ledger, DryRun bool
 	// Timeout bounds the whole run.
 	Timeout time.Duration
@@ -32,9 +32,9 @@ type CleanupOptions struct {
 // AddTo adds the flags.
 func (o *CleanupOptions) AddTo(flags *pflag.FlagSet) {
 	flags.StringVarP(&o.Format, "output", "o", "table", "Output format: "+output.Formats+".")
-	flags.StringVar(&o.Mode, "mode", "", "Clean up after one mode, where processes of another go on: serve|run|nodesync. Empty: after all.")
-	flags.BoolVar(&o.DryRun, "dry-run", false, "Say what would be removed, and change nothing.")
-	flags.BoolVar(&o.Ledger, "ledger", false, "Delete the ledger, the Leases and the kill switch as well, once all else is removed.")
+	flags.StringVar(&o.Mode, "mode", "", "Clean up after one mode while processes of others keep running: serve|run|nodesync. Empty: after all.")
+	flags.BoolVar(&o.DryRun, "dry-run", false, "Show what would be removed, and change nothing.")
+	flags.BoolVar(&o.Ledger, "ledger", false, "Also delete the ledger, the Leases and the kill switch, once everything else is removed.")
 	flags.DurationVar(&o.Timeout, "timeout", 2*time.Minute, "When to give up.")
 }
 
@@ -89,5 +89,5 @@ func Cleanup(ctx context.Context, options flags.Options, wanted CleanupOptions, 
 	return nil
 }
 
-// nodeSyncLeaseName is the Lease's name of a nodesync in a process of its own.
+// nodeSyncLeaseName is the name of the Lease of nodesync in a separate process.
 const nodeSyncLeaseName = "evenkeel-nodesync"

@@ -16,7 +16,7 @@ import (
 	"github.com/evenkeel/evenkeel/internal/flags"
 )
 
-// The whole command, from flags to exit code, where nothing is left.
+// The whole command, from flags to exit code, in a cluster where nothing is left.
 func TestCleanup(t *testing.T) {
 	for _, dryRun := range []bool{true, false} {
 		var out bytes.Buffer
@@ -43,7 +43,7 @@ func TestCleanupRefusesWrongFlags(t *testing.T) {
 	}
 }
 
-// silent is an API server that tells its version and nothing else.
+// silent is an API server that reports its version and answers nothing else.
 func silent(t *testing.T, asked chan<- string) (kubeconfig string) {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -61,8 +61,7 @@ func silent(t *testing.T, asked chan<- string) (kubeconfig string) {
 	return kubeconfigOf(t, server.URL)
 }
 
-// It ends when its time is over or it is interrupted, whatever hangs, and does
-// not say then that nothing is left.
+// Cleanup ends at its timeout or when interrupted, whatever hangs, and then does not claim that nothing is left.
 func TestCleanupEnds(t *testing.T) {
 	interrupted, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -77,10 +76,10 @@ func TestCleanupEnds(t *testing.T) {
 		timeout time.Duration
 		want    func(error) bool
 	}{
-		"its time is over": {t.Context(), nil, 200 * time.Millisecond, func(err error) bool {
+		"timeout": {t.Context(), nil, 200 * time.Millisecond, func(err error) bool {
 			return exit.Code(err) == exit.Failure && strings.Contains(err.Error(), "--timeout")
 		}},
-		"it is interrupted": {interrupted, asked, time.Hour, func(err error) bool { return errors.Is(err, context.Canceled) }},
+		"interrupted": {interrupted, asked, time.Hour, func(err error) bool { return errors.Is(err, context.Canceled) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer

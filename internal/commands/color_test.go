@@ -13,8 +13,7 @@ import (
 	"github.com/evenkeel/evenkeel/internal/terminal/layout"
 )
 
-// Each command that prints for people knows --color, and says at once what it
-// does not take.
+// Each command with output for people has --color, and rejects wrong values at once.
 func TestColor(t *testing.T) {
 	const odd = "sometimes"
 	for name, run := range map[string]func() error{
@@ -41,7 +40,7 @@ func TestColor(t *testing.T) {
 	}
 }
 
-// Colors are on where they are asked for, and not for who reads JSON.
+// Output has colors where they are enabled, but never in JSON.
 func TestShow(t *testing.T) {
 	report := HistoryReport{Evictions: []HistoryEviction{{Entry: history.Entry{Namespace: "shop", Pod: "web", At: time.Unix(0, 0)}, Result: "helped"}}}
 	for name, tc := range map[string]struct {

@@ -18,10 +18,9 @@ import (
 
 // Formats are the legacy formats that files may have.
 type Formats struct {
-	// Converters convert single documents.
+	// Converters convert individual documents.
 	Converters []policy.Converter
-	// ConvertFile converts the policies of a file, wherever in it they are. The
-	// error, if any, is a *policy.Error.
+	// ConvertFile converts the policies in a file, wherever they are. If there is an error, it is a *policy.Error.
 	ConvertFile func(name string, data []byte, kinds source.Kinds) (*rewritten.File, error)
 }
 
@@ -32,17 +31,16 @@ func (f *Formats) convert(name string, data []byte) (_ *rewritten.File, err erro
 
 // ConvertOptions are the flags of `evenkeel convert`.
 type ConvertOptions struct {
-	// Files are those to read, To is the one to write; each may be Standard.
+	// Files are the files to read and To is the file to write; each may be Standard.
 	Files []string
 	To    string
-	// Formats are those that are converted into the current one.
+	// Formats are the legacy formats to convert.
 	Formats Formats
 }
 
-// Convert is `evenkeel convert`: it converts files of any legacy system to the
-// current format, one after the other, and reports each document to progress.
-// It writes nothing if lint would report an error in any of them, in whatever
-// format: what it writes is meant to be run.
+// Convert is `evenkeel convert`: it converts files of any legacy system to the current format, one after the other, and
+// reports each document to progress. It writes nothing if lint would report an error in any file, whatever its format,
+// because its output is meant to be run.
 func Convert(options ConvertOptions, in io.Reader, out, progress io.Writer) error {
 	inputs, err := readInputs("convert", options.Files, in)
 	if err != nil {
@@ -82,7 +80,7 @@ func Convert(options ConvertOptions, in io.Reader, out, progress io.Writer) erro
 	return nil
 }
 
-// mistakes returns what lint calls errors in the policies of a file.
+// mistakes returns the errors that lint finds in the policies of a file.
 func mistakes(formats *Formats, policies []rewritten.Policy) error {
 	var errs []error
 	for _, p := range policies {
@@ -94,7 +92,7 @@ func mistakes(formats *Formats, policies []rewritten.Policy) error {
 	return errors.Join(errs...)
 }
 
-// appendDocuments adds the documents of one more file.
+// appendDocuments adds the documents of another file.
 func appendDocuments(to *bytes.Buffer, text []byte) {
 	if to.Len() > 0 {
 		if to.Bytes()[to.Len()-1] != '\n' {
@@ -107,7 +105,7 @@ func appendDocuments(to *bytes.Buffer, text []byte) {
 	to.Write(text)
 }
 
-// tellParts reports what became of the documents of a file.
+// tellParts reports what was done with each document of a file.
 func tellParts(progress io.Writer, name string, parts []rewritten.Part) {
 	for i := range parts {
 		part := &parts[i]
@@ -124,10 +122,10 @@ func tellParts(progress io.Writer, name string, parts []rewritten.Part) {
 
 var actionWords = map[rewritten.Action]string{
 	rewritten.Converted: "converted",
-	rewritten.Current:   "in the current format already, unchanged",
+	rewritten.Current:   "already in the current format, unchanged",
 	rewritten.Marked:    "unchanged, with comments on what to change by hand",
 	rewritten.Enclosed:  "unchanged",
-	rewritten.Kept:      "no policy, unchanged",
+	rewritten.Kept:      "not a policy, unchanged",
 }
 
 func withField(field, text string) string {

@@ -47,7 +47,7 @@ func TestConvertReadsAndWritesFiles(t *testing.T) {
 	}
 }
 
-// A file that cannot be converted leaves what was to be written as it was.
+// A file that cannot be converted leaves the output file unchanged.
 func TestConvertWritesNothingOfABadFile(t *testing.T) {
 	to := filepath.Join(t.TempDir(), "new.yaml")
 	if err := os.WriteFile(to, []byte("mine"), 0o600); err != nil {
@@ -75,7 +75,7 @@ func TestConvertWritesNothingOfABadFile(t *testing.T) {
 func TestConvertOfSeveralFiles(t *testing.T) {
 	folder := t.TempDir()
 	service := filepath.Join(folder, "service.yaml")
-	writeText(t, service, "apiVersion: v1\nkind: Service\nmetadata: {name: s}") // without an end of its line
+	writeText(t, service, "apiVersion: v1\nkind: Service\nmetadata: {name: s}") // without a final newline
 	var out, progress bytes.Buffer
 	err := Convert(ConvertOptions{Files: []string{service, Standard}, To: Standard, Formats: earlier}, strings.NewReader(oldPolicy), &out, &progress)
 	if err != nil {
@@ -100,7 +100,7 @@ func TestConvertOfSeveralFiles(t *testing.T) {
 	}
 }
 
-// lint and convert take files in the same ways.
+// lint and convert accept files in the same ways.
 func TestFilesOfLintAndConvert(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "old.yaml")
 	writeText(t, file, oldPolicy)
@@ -131,8 +131,8 @@ func TestFilesOfLintAndConvert(t *testing.T) {
 	}
 }
 
-// A policy that no process would start with is not called converted or current,
-// in whatever format and wherever in the file it is.
+// A policy with which no process would start is not reported as converted or current, whatever its format and wherever
+// in the file it is.
 func TestConvertRefusesWhatRunRefuses(t *testing.T) {
 	const wrong = "{name: p, pluginConfig: [{name: DefaultEvictor, args: {minReplicas: two}}]}"
 	const scheduler = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
@@ -142,11 +142,11 @@ func TestConvertRefusesWhatRunRefuses(t *testing.T) {
 			"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata:\n  policy.yaml: |\n    apiVersion: descheduler/v1alpha2\n    kind: DeschedulerPolicy\n    profiles:\n    - " + wrong + "\n",
 			`stdin: ConfigMap "c" data["policy.yaml"]: line 4, column 71: DeschedulerPolicy: profiles[0].pluginConfig[0].args.minReplicas: Invalid value: "two"`,
 		},
-		"beside one to convert": {
+		"next to one to convert": {
 			"Rulename: {x: {Promsql: up, Threshold: 1}}\n---\n" + todaysHead + "- " + wrong + "\n",
 			`DeschedulerPolicy: profiles[0].pluginConfig[0].args.minReplicas: Invalid value: "two"`,
 		},
-		"in an earlier format": {
+		"in a legacy format": {
 			oldPolicy + "nodeSelector: 'a=b=c'\n",
 			`stdin: DeschedulerPolicy: nodeSelector: Invalid value: "a=b=c": must be a label selector`,
 		},

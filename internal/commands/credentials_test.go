@@ -17,8 +17,8 @@ import (
 	"github.com/evenkeel/evenkeel/internal/flags"
 )
 
-// A policy from elsewhere can name a file or Secret that only the caller may read.
-// Commands that look send it to the policy's server only if asked to.
+// A policy from elsewhere can name a file or Secret that only the caller may read. Commands that only look send its
+// content to the policy's server only with --send-credentials.
 func TestCredentialsAreNotSentUnasked(t *testing.T) {
 	t.Parallel()
 	commands := map[string]func(context.Context, flags.Options, io.Writer) error{
@@ -78,7 +78,7 @@ func TestCredentialsAreNotSentUnasked(t *testing.T) {
 	}
 }
 
-// Without any usage the reason for that is the error.
+// If no usage can be read, the error says why.
 func TestPlanNamesWhatWasNotSent(t *testing.T) {
 	t.Parallel()
 	policy := filepath.Join(t.TempDir(), "policy.yaml")
@@ -94,8 +94,7 @@ func TestPlanNamesWhatWasNotSent(t *testing.T) {
 	}
 }
 
-// A plan is made by real usage alone, so it does not read the token that the policy
-// names for upstream's plugins.
+// A plan depends only on real usage, so it does not read the token that the policy names for upstream's plugins.
 func TestPlanReadsNoTokenForOtherPlugins(t *testing.T) {
 	t.Parallel()
 	policy := filepath.Join(t.TempDir(), "policy.yaml")

@@ -41,8 +41,7 @@ type DoctorOptions struct {
 	Mode string
 	// Prometheus is the --prom of nodesync, if given.
 	Prometheus string
-	// As is the user whose permissions are checked, AsGroups the groups that it is
-	// in; empty means the caller.
+	// As is the user whose permissions are checked, AsGroups are that user's groups; empty means the caller.
 	As       string
 	AsGroups []string
 	// Extender is the extender to query, SchedulerConfig a file with
@@ -118,7 +117,7 @@ func Doctor(ctx context.Context, options flags.Options, wanted DoctorOptions, ou
 	return nil
 }
 
-// examination gathers what package doctor judges.
+// examination collects what package doctor judges.
 type examination struct {
 	look    *app.Look
 	options *flags.Options
@@ -172,8 +171,7 @@ func (e *examination) examine(ctx context.Context, patient *doctor.Patient) erro
 	return ctx.Err()
 }
 
-// lookAtSteering asks the API server whether it can steer. A process that does
-// not evict needs none.
+// lookAtSteering asks the API server whether it can steer. It does nothing for a process that does not evict.
 func (e *examination) lookAtSteering(ctx context.Context, patient *doctor.Patient) error {
 	if !patient.Mode.Evicts() {
 		return nil
@@ -226,14 +224,13 @@ func collectsMetrics(profiles *api.DeschedulerPolicy) bool {
 }
 
 const (
-	// listTimeout bounds a stall of the first lists of nodes and pods.
+	// listTimeout is how long the first lists of nodes and pods may stall.
 	listTimeout = 30 * time.Second
-	// longestPause bounds the wait for a second reading.
+	// longestPause is the longest wait for a second reading.
 	longestPause = 30 * time.Second
 )
 
-// readUsage queries every usage source once, and again if counters have to be
-// read twice.
+// readUsage queries every usage source once, and again if counters need a second reading.
 func (e *examination) readUsage(ctx context.Context, patient *doctor.Patient) error {
 	look := e.look
 	if e.wanted.As == "" {
@@ -245,7 +242,7 @@ func (e *examination) readUsage(ctx context.Context, patient *doctor.Patient) er
 	still, arrived := kube.Patience[int64]{Now: look.Kube.Clock.Local}, look.Kube.FirstPods(look.Observer.Store().Synced)
 	snapshot := list(ctx, look, func() bool { return still.Over(arrived(), listTimeout) || !waitFor(ctx, kube.ListsPoll) })
 	if snapshot == nil {
-		patient.Unlisted = fmt.Sprintf("for %v the API server's lists of nodes and pods delivered nothing.", listTimeout)
+		patient.Unlisted = fmt.Sprintf("the API server's lists of nodes and pods made no progress for %v.", listTimeout)
 		return nil
 	}
 	panel, err := probe.NewPanel(probe.PanelConfig{Sources: look.Sources, Usage: look.Usage, Now: look.Kube.Clock.Now})
@@ -287,13 +284,13 @@ func list(ctx context.Context, look *app.Look, late func() bool) *cluster.Snapsh
 	return snapshot
 }
 
-// mayNotList returns why nodes and pods cannot be listed; empty if they can.
+// mayNotList explains why nodes and pods cannot be listed; empty if they can.
 func mayNotList(rights *doctor.Rights) string {
 	for i := range rights.Answers {
 		answer := &rights.Answers[i]
 		watched := answer.Group == "" && (answer.Resource == "nodes" || answer.Resource == "pods")
 		if watched && answer.Verb == "list" && !answer.Allowed && answer.Err == nil {
-			return fmt.Sprintf("it may not list %s.", answer.Resource)
+			return fmt.Sprintf("it is not allowed to list %s.", answer.Resource)
 		}
 	}
 	return ""

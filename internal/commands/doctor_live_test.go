@@ -16,8 +16,7 @@ import (
 	"github.com/evenkeel/evenkeel/status/doctor"
 )
 
-// apiServer answers as much of the API as the doctor asks for; nothing but
-// reviews may be written.
+// apiServer answers the API requests that doctor makes. It accepts no writes except reviews.
 func apiServer(t *testing.T, denied string) (kubeconfig string) {
 	t.Helper()
 	now := time.Now().UTC().Format(time.RFC3339)
@@ -49,12 +48,12 @@ func apiServer(t *testing.T, denied string) (kubeconfig string) {
 				_, _ = w.Write([]byte(`{"kind":"Node","apiVersion":"v1","metadata":{"name":"n0"}}`))
 				return
 			}
-			w.WriteHeader(http.StatusForbidden) // by the fence
+			w.WriteHeader(http.StatusForbidden) // the request is denied
 			_, _ = w.Write([]byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403}`))
 		case r.Method != http.MethodGet:
 			t.Errorf("%s %s", r.Method, r.URL)
 		case r.URL.Query().Get("watch") != "" && r.URL.Query().Get("sendInitialEvents") != "":
-			w.WriteHeader(http.StatusUnprocessableEntity) // as an API server does that only knows lists
+			w.WriteHeader(http.StatusUnprocessableEntity) // like an API server that supports only lists
 			_, _ = w.Write([]byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422}`))
 		case r.URL.Query().Get("watch") != "":
 			w.(http.Flusher).Flush()
@@ -77,9 +76,9 @@ func TestDoctor(t *testing.T) {
 		wantCode int
 		want     string
 	}{
-		"a healthy cluster": {wantCode: exit.OK, want: "may do all"},
+		"a healthy cluster": {wantCode: exit.OK, want: "has all"},
 		"it may not evict":  {denied: "eviction", wantCode: exit.Failure, want: "It may not create pods/eviction."},
-		"it may not list":   {denied: "list", wantCode: exit.Failure, want: "It could not be checked: it may not list nodes."},
+		"it may not list":   {denied: "list", wantCode: exit.Failure, want: "It could not be checked: it is not allowed to list nodes."},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -97,7 +96,7 @@ func TestDoctor(t *testing.T) {
 	}
 }
 
-// nodesync in a process of its own is checked for what that one does.
+// nodesync in a separate process is checked for what that process does.
 func TestDoctorOfNodeSync(t *testing.T) {
 	const byUsage = "nodesync: {label: {enabled: true}}\n"
 	prometheus := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -123,11 +122,11 @@ usage:
 		wantCode             int
 		want                 string
 	}{
-		"all is well":      {policy: byUsage, wantCode: exit.OK, want: "may do all 8 things that nodesync needs"},
+		"all is well":      {policy: byUsage, wantCode: exit.OK, want: "has all 8 permissions that nodesync needs"},
 		"it may not write": {policy: byUsage, denied: "patch", wantCode: exit.Failure, want: "It may not patch nodes."},
-		"signals alone, and it may not list pods": {policy: bySignal, prom: prometheus.URL, denied: `"pods"`, wantCode: exit.OK, want: "may do all 4 things that nodesync needs"},
-		"signals that nobody tells":               {policy: bySignal, prom: "http://127.0.0.1:1", wantCode: exit.Failure, want: "Nothing new would be written on most nodes"},
-		"nothing is switched on":                  {wantCode: exit.Failure, want: "The policy switches no part of it on"},
+		"signals alone, and it may not list pods": {policy: bySignal, prom: prometheus.URL, denied: `"pods"`, wantCode: exit.OK, want: "has all 4 permissions that nodesync needs"},
+		"signals that no source measures":         {policy: bySignal, prom: "http://127.0.0.1:1", wantCode: exit.Failure, want: "Nothing new would be written on most nodes"},
+		"nothing is enabled":                      {wantCode: exit.Failure, want: "The policy enables no part of nodesync"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -148,7 +147,7 @@ usage:
 	}
 }
 
-// An API server that is not there is reported in one line.
+// A missing API server is reported in one line.
 func TestDoctorWithoutAPIServer(t *testing.T) {
 	var out bytes.Buffer
 	err := Doctor(t.Context(), flags.Options{Kubeconfig: kubeconfigOf(t, nobody)}, DoctorOptions{Format: "table", Mode: "run"}, &out)

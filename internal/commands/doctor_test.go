@@ -15,19 +15,19 @@ import (
 	"github.com/evenkeel/evenkeel/status/doctor"
 )
 
-// Mistakes on the command line are told before anything is asked.
+// Mistakes on the command line are reported before any request is made.
 func TestDoctorRefusesWrongFlags(t *testing.T) {
 	cases := map[string]struct {
 		wanted DoctorOptions
 		want   string
 	}{
-		"a format":          {DoctorOptions{Format: "xml", Mode: "serve"}, "--output"},
-		"a mode":            {DoctorOptions{Format: "json", Mode: "plan"}, "--mode"},
-		"no mode":           {DoctorOptions{Format: "json"}, "--mode"},
-		"a file not there":  {DoctorOptions{Format: "json", Mode: "run", SchedulerConfig: filepath.Join(t.TempDir(), "none")}, "kube-scheduler's configuration"},
-		"a Prometheus":      {DoctorOptions{Format: "json", Mode: "serve", Prometheus: "http://p:9090"}, "--prom goes with --mode nodesync"},
-		"an extender":       {DoctorOptions{Format: "json", Mode: "serve", Extender: remote.Extender{URL: "ftp://extender"}}, "--extender-url: it is not a URL"},
-		"a directory there": {DoctorOptions{Format: "json", Mode: "run", SchedulerConfig: t.TempDir()}, "kube-scheduler's configuration"},
+		"a format":                      {DoctorOptions{Format: "xml", Mode: "serve"}, "--output"},
+		"a mode":                        {DoctorOptions{Format: "json", Mode: "plan"}, "--mode"},
+		"no mode":                       {DoctorOptions{Format: "json"}, "--mode"},
+		"a missing file":                {DoctorOptions{Format: "json", Mode: "run", SchedulerConfig: filepath.Join(t.TempDir(), "none")}, "kube-scheduler's configuration"},
+		"a Prometheus":                  {DoctorOptions{Format: "json", Mode: "serve", Prometheus: "http://p:9090"}, "--prom goes with --mode nodesync"},
+		"an extender":                   {DoctorOptions{Format: "json", Mode: "serve", Extender: remote.Extender{URL: "ftp://extender"}}, "--extender-url: it is not a URL"},
+		"a directory instead of a file": {DoctorOptions{Format: "json", Mode: "run", SchedulerConfig: t.TempDir()}, "kube-scheduler's configuration"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -40,7 +40,7 @@ func TestDoctorRefusesWrongFlags(t *testing.T) {
 	}
 }
 
-// What may not be listed is not waited for.
+// Doctor does not wait for objects that it is not allowed to list.
 func TestMayNotList(t *testing.T) {
 	answer := func(verb, group, resource string, allowed bool) doctor.Answer {
 		return doctor.Answer{Need: doctor.Need{Verb: verb, Group: group, Resource: resource}, Allowed: allowed}
@@ -49,11 +49,11 @@ func TestMayNotList(t *testing.T) {
 		answers []doctor.Answer
 		want    string
 	}{
-		"all allowed":                  {[]doctor.Answer{answer("list", "", "nodes", true)}, ""},
-		"pods are not":                 {[]doctor.Answer{answer("list", "", "nodes", true), answer("list", "", "pods", false)}, "it may not list pods."},
-		"those of another API":         {[]doctor.Answer{answer("list", "metrics.k8s.io", "pods", false)}, ""},
-		"another verb":                 {[]doctor.Answer{answer("patch", "", "nodes", false)}, ""},
-		"nobody knows, so it is tried": {[]doctor.Answer{{Need: doctor.Need{Verb: "list", Resource: "nodes"}, Err: errors.New("down")}}, ""},
+		"all allowed":             {[]doctor.Answer{answer("list", "", "nodes", true)}, ""},
+		"pods are not":            {[]doctor.Answer{answer("list", "", "nodes", true), answer("list", "", "pods", false)}, "it is not allowed to list pods."},
+		"another API's resources": {[]doctor.Answer{answer("list", "metrics.k8s.io", "pods", false)}, ""},
+		"another verb":            {[]doctor.Answer{answer("patch", "", "nodes", false)}, ""},
+		"unknown, so it is tried": {[]doctor.Answer{{Need: doctor.Need{Verb: "list", Resource: "nodes"}, Err: errors.New("down")}}, ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -26,8 +26,7 @@ import (
 
 const v1alpha1Head = "apiVersion: descheduler/v1alpha1\nkind: DeschedulerPolicy\n"
 
-// loadEarlier loads a policy as a process does: by our loader, then by
-// upstream's.
+// loadEarlier loads a policy as a process does, with our loader and then upstream's.
 func loadEarlier(t *testing.T, text string) (*policy.File, *api.DeschedulerPolicy) {
 	t.Helper()
 	file, err := compat.Load("policy.yaml", []byte(text), kinds.All)
@@ -45,8 +44,7 @@ func loadEarlier(t *testing.T, text string) (*policy.File, *api.DeschedulerPolic
 	return file, loaded
 }
 
-// Upstream's loader, which takes no field that a plugin does not know, accepts
-// what each strategy becomes.
+// Upstream's loader, which rejects fields that a plugin does not know, accepts the result for each strategy.
 func TestUpstreamTakesEveryConvertedStrategy(t *testing.T) {
 	policyfile.SetupPlugins()
 	const selected = "namespaces: {include: [shop]}, labelSelector: {matchLabels: {app: web}}, nodeFit: true, thresholdPriorityClassName: high"
@@ -99,8 +97,7 @@ func TestAnEarlierPolicyThatEnablesNothingIsTaken(t *testing.T) {
 	}
 }
 
-// Every policy in the article about descheduler, alone or in a ConfigMap, is
-// taken by both loaders.
+// Every policy in the article about descheduler, alone or in a ConfigMap, is accepted by both loaders.
 func TestTheArticlesPoliciesAreTaken(t *testing.T) {
 	policyfile.SetupPlugins()
 	var enabled [][]string
@@ -113,7 +110,7 @@ func TestTheArticlesPoliciesAreTaken(t *testing.T) {
 			block = config.Data["policy.yaml"]
 		}
 		if !strings.Contains(block, "DeschedulerPolicy") {
-			continue // RBAC, the Job
+			continue // an RBAC object or the Job
 		}
 		var names []string
 		_, loaded := loadEarlier(t, block)
@@ -136,8 +133,7 @@ func TestTheArticlesPoliciesAreTaken(t *testing.T) {
 	}
 }
 
-// What became of an earlier policy is told: in the log, or to a person who
-// waits.
+// What was changed in a legacy policy is reported, in the log or to a person who is waiting.
 func TestNotesAreTold(t *testing.T) {
 	file, err := compat.Load("policy.yaml", []byte(v1alpha1Head+
 		"strategies: {RemovePodsViolatingInterPodAntiAffinity: {enabled: true, weight: 1}}"), kinds.All)

@@ -18,8 +18,8 @@ import (
 	"github.com/evenkeel/evenkeel/status"
 )
 
-// annotated is the list of nodes of 10 cores that use so much of them, in
-// percent, by Crane's annotations, written with the server's clock.
+// annotated returns a list of nodes with 10 cores each, whose Crane annotations report the given CPU usage in percent,
+// timestamped by the server's clock.
 func annotated(percents ...int) string {
 	stamp := time.Now().UTC().Format("2006-01-02T15:04:05Z")
 	var nodes []string
@@ -31,9 +31,8 @@ func annotated(percents ...int) string {
 	return strings.Join(nodes, ",")
 }
 
-// emptyCluster answers every list of the API with nothing but nodes, and every
-// write with a failure of the test. The kill switch is there if it is given
-// with its data.
+// emptyCluster answers lists with the given nodes and nothing else, and fails the test on every write. If pause is
+// given, the kill switch exists and contains that data.
 func emptyCluster(t *testing.T, nodes string, pause ...string) (kubeconfig string) {
 	t.Helper()
 	server := httptest.NewServer(emptyAPI(t, nodes, pause...))
@@ -76,8 +75,7 @@ func emptyAPI(t *testing.T, nodes string, pause ...string) http.Handler {
 	})
 }
 
-// Where no source is served, nobody waits for usage; one that is not up yet is
-// waited for.
+// If no source is installed, commands do not wait for usage. They do wait for a source that is not up yet.
 func TestUsageThatNeverComesIsNotWaitedFor(t *testing.T) {
 	for code, failed := range map[int]bool{http.StatusNotFound: true, http.StatusForbidden: true, http.StatusServiceUnavailable: false, http.StatusOK: false} {
 		t.Run(http.StatusText(code), func(t *testing.T) {
@@ -117,8 +115,7 @@ func TestUsageThatNeverComesIsNotWaitedFor(t *testing.T) {
 	}
 }
 
-// A node or pod that is not there is an error at once: nothing waits for usage,
-// which no source here ever has.
+// An unknown node or pod is an error at once: explain does not wait for usage, which no source here ever reports.
 func TestExplainKnowsNobodyAtOnce(t *testing.T) {
 	policy := filepath.Join(t.TempDir(), "policy.yaml")
 	if err := os.WriteFile(policy, []byte("apiVersion: evenkeel.io/v1alpha1\nkind: LoadPolicy\nusage: {observationPeriod: 10m}\n"), 0o600); err != nil {
@@ -139,8 +136,7 @@ func TestExplainKnowsNobodyAtOnce(t *testing.T) {
 	}
 }
 
-// The whole command, from flags to what it prints, on a cluster whose nodes say
-// what they use: it plans and writes nothing.
+// The whole command, from flags to output, on a cluster whose nodes report their usage. It plans and writes nothing.
 func TestExplainHere(t *testing.T) {
 	policy := filepath.Join(t.TempDir(), "policy.yaml")
 	text := "apiVersion: evenkeel.io/v1alpha1\nkind: LoadPolicy\nusage:\n  sources:\n    - type: Annotations\n" +

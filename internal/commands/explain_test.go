@@ -44,7 +44,7 @@ func (meter) Sample(context.Context, *cluster.Snapshot) (usage.Batch, error) {
 	}}}}, nil
 }
 
-// watching is a process that knows of one node.
+// watching is an observer that knows a single node.
 func watching(t *testing.T) *observer.Observer {
 	t.Helper()
 	set, err := thresholds.New([]thresholds.Pool{{Rules: []thresholds.Rule{{
@@ -69,8 +69,8 @@ func watching(t *testing.T) *observer.Observer {
 	return o
 }
 
-// answering is a process that knows of one node: the URLs of its reports and of
-// where kube-scheduler asks.
+// answering is a process that knows a single node. It returns the URLs of its reports and of the address for
+// kube-scheduler.
 func answering(t *testing.T) (reports, asks string) {
 	t.Helper()
 	o := watching(t)
@@ -87,28 +87,28 @@ func answering(t *testing.T) (reports, asks string) {
 	return urlOf(pages.Handler(t.Context())), urlOf(server)
 }
 
-// The command asks a running extender and prints what it says; what cannot be
-// told has its exit code and its sentence.
+// The command asks a running extender and prints the answer. If there is no answer, the exit code and the message say
+// why.
 func TestExplainByExtender(t *testing.T) {
 	base, asks := answering(t)
 	cases := map[string]struct {
 		url, format string
 		words       []string
 		wantCode    int
-		want        string // of the output or the error
+		want        string // in the output or the error
 	}{
-		"a node":                {words: []string{"node", "n1"}, want: "cpu avg_5m 70.0% is above the evict line 65%"},
-		"that there is no plan": {words: []string{"node", "n1"}, want: "only answers kube-scheduler and makes no plan"},
-		"as YAML":               {words: []string{"node", "n1"}, format: "yaml", want: "name: n1"},
-		"an unknown node":       {words: []string{"node", "n9"}, wantCode: exit.Failure, want: `node "n9" is not known; 1 node is known`},
-		"an unknown pod":        {words: []string{"pod", "ns/p"}, wantCode: exit.Failure, want: `pod "p" in namespace "ns" is not known`},
-		"a name that climbs":    {words: []string{"node", ".."}, wantCode: exit.Failure, want: "asking for an explanation: "},
-		"a name to be escaped":  {words: []string{"node", "a?b#c"}, wantCode: exit.Failure, want: `node "a?b#c" is not known`},
-		"wrong words":           {words: []string{"nodes", "n1"}, wantCode: exit.Misuse, want: "explain takes"},
-		"a wrong format":        {words: []string{"node", "n1"}, format: "xml", wantCode: exit.Misuse, want: "--output"},
-		"no URL":                {url: "localhost:8888", words: []string{"node", "n1"}, wantCode: exit.Misuse, want: "--extender-url"},
-		"kube-scheduler's port": {url: asks, words: []string{"node", "n1"}, wantCode: exit.Failure, want: "at --report-address of the same process"},
-		"nobody there":          {url: "http://127.0.0.1:1", words: []string{"node", "n1"}, wantCode: exit.Failure, want: "asking http://127.0.0.1:1"},
+		"a node":                      {words: []string{"node", "n1"}, want: "cpu avg_5m 70.0% is above the evict line 65%"},
+		"that there is no plan":       {words: []string{"node", "n1"}, want: "only answers kube-scheduler and makes no plan"},
+		"as YAML":                     {words: []string{"node", "n1"}, format: "yaml", want: "name: n1"},
+		"an unknown node":             {words: []string{"node", "n9"}, wantCode: exit.Failure, want: `node "n9" is not known; 1 node is known`},
+		"an unknown pod":              {words: []string{"pod", "ns/p"}, wantCode: exit.Failure, want: `pod "p" in namespace "ns" is not known`},
+		"a name with dots":            {words: []string{"node", ".."}, wantCode: exit.Failure, want: "asking for an explanation: "},
+		"a name that must be escaped": {words: []string{"node", "a?b#c"}, wantCode: exit.Failure, want: `node "a?b#c" is not known`},
+		"wrong words":                 {words: []string{"nodes", "n1"}, wantCode: exit.Misuse, want: "explain takes"},
+		"a wrong format":              {words: []string{"node", "n1"}, format: "xml", wantCode: exit.Misuse, want: "--output"},
+		"no URL":                      {url: "localhost:8888", words: []string{"node", "n1"}, wantCode: exit.Misuse, want: "--extender-url"},
+		"kube-scheduler's port":       {url: asks, words: []string{"node", "n1"}, wantCode: exit.Failure, want: "at --report-address of the same process"},
+		"nobody there":                {url: "http://127.0.0.1:1", words: []string{"node", "n1"}, wantCode: exit.Failure, want: "asking http://127.0.0.1:1"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -132,8 +132,7 @@ func TestExplainByExtender(t *testing.T) {
 	}
 }
 
-// An answer that is no explanation, or endless, is an error and no empty
-// explanation.
+// An answer that is not an explanation, or that never ends, is an error, not an empty explanation.
 func TestExplainByStrangers(t *testing.T) {
 	for name, body := range map[string]string{"no JSON": "<html>", "an array": "[]", "nothing": "", "cut off": `{"name":"n1`} {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(body)) }))
@@ -145,7 +144,7 @@ func TestExplainByStrangers(t *testing.T) {
 	}
 }
 
-// Without a policy or an API server the command says so.
+// Without a policy or an API server, the command reports that.
 func TestExplainHereFails(t *testing.T) {
 	options := flags.Options{PolicyFile: filepath.Join(t.TempDir(), "none.yaml")}
 	err := Explain(t.Context(), options, ExplainOptions{Format: "table"}, []string{"node", "n1"}, &bytes.Buffer{})

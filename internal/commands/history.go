@@ -30,11 +30,10 @@ const HistoryFormats = "table|wide|json|yaml"
 type HistoryOptions struct {
 	// Pod and Owner are namespace/name.
 	Pod, Owner, Node string
-	// Since is how far to look back; 0 shows everything that is kept.
+	// Since is how far to look back; 0 shows everything that is stored.
 	Since         time.Duration
 	Format, Color string
-	// Logs are files to read instead of the ledger, More further files that are named
-	// without a flag; "-" is In.
+	// Logs are the files to read instead of the ledger, More further ones named without a flag; "-" is In.
 	Logs, More []string
 	In         io.Reader
 }
@@ -44,10 +43,10 @@ func (o *HistoryOptions) AddTo(flags *pflag.FlagSet) {
 	flags.StringVar(&o.Pod, "pod", "", "NAMESPACE/NAME of an evicted pod or of its replacement.")
 	flags.StringVar(&o.Owner, "owner", "", "NAMESPACE/NAME of a controller, such as a StatefulSet or a Deployment.")
 	flags.StringVar(&o.Node, "node", "", "Node that pods were evicted from or landed on.")
-	flags.DurationVar(&o.Since, "since", 0, "How far to look back, such as 12h; 0 shows all that is kept.")
+	flags.DurationVar(&o.Since, "since", 0, "How far to look back, such as 12h; 0 shows everything that is stored.")
 	flags.StringVarP(&o.Format, "output", "o", "table", "Output format: "+HistoryFormats+".")
 	output.AddColor(flags, &o.Color)
-	flags.StringArrayVar(&o.Logs, "from-logs", nil, "Log file to read instead of the ledger, and those named after it; - is the standard input.")
+	flags.StringArrayVar(&o.Logs, "from-logs", nil, "Log file to read instead of the ledger, along with the files named after it; - is the standard input.")
 }
 
 func (o *HistoryOptions) validate(out io.Writer) error {
@@ -81,7 +80,7 @@ type HistoryReport struct {
 	// KeptSince is when the oldest move of the ledger was recorded; absent for
 	// logs and an empty ledger.
 	KeptSince *time.Time `json:"keptSince,omitempty"`
-	// Note says that there is no ledger.
+	// Note reports that there is no ledger.
 	Note      string            `json:"note,omitempty"`
 	Evictions []HistoryEviction `json:"evictions"`
 }
@@ -116,7 +115,7 @@ func History(ctx context.Context, options flags.Options, wanted HistoryOptions, 
 		query := wanted.query(now)
 		entries, report.KeptSince = query.OfLedger(&document), keptSince(&document)
 		if document.Written.IsZero() {
-			report.Note = fmt.Sprintf("Namespace %s has no ledger. If Evenkeel runs in another one, name that with --namespace.", options.Namespace)
+			report.Note = fmt.Sprintf("Namespace %s has no ledger. If Evenkeel runs in another namespace, set it with --namespace.", options.Namespace)
 		}
 	}
 	report.Evictions = make([]HistoryEviction, len(entries))
@@ -134,14 +133,14 @@ func readLog(logs *history.Logs, name string, in io.Reader) error {
 	if err != nil {
 		return exit.Usagef("--from-logs: %w", err)
 	}
-	defer func() { _ = file.Close() }() // it was only read
+	defer func() { _ = file.Close() }() // opened only for reading
 	if err := logs.Read(file); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	return nil
 }
 
-// storedLedger reads the ledger, and the time by the API server's clock.
+// storedLedger reads the ledger, and the current time by the API server's clock.
 func storedLedger(ctx context.Context, options flags.Options) (document ledger.Document, now time.Time, err error) {
 	connection, err := options.Connect()
 	if err != nil {

@@ -26,10 +26,10 @@ import (
 	"github.com/evenkeel/evenkeel/ledger/configmap"
 )
 
-// lastNight is when the evictions of these tests were made.
+// lastNight is when the evictions in these tests happened.
 var lastNight = time.Date(2026, 11, 4, 2, 0, 0, 0, time.UTC)
 
-// evictedWeb is the move of a pod of shop/web.
+// evictedWeb returns the move of a pod of shop/web.
 func evictedWeb(name string, after time.Duration) ledger.Move {
 	return ledger.Move{
 		Intent: ledger.Intent{
@@ -46,7 +46,7 @@ func evictedWeb(name string, after time.Duration) ledger.Move {
 	}
 }
 
-// storing is an API server that has the ledger, at half past two that night.
+// storing returns the flags for an API server that stores the ledger, at half past two that night.
 func storing(t *testing.T, moves ...ledger.Move) flags.Options {
 	t.Helper()
 	packed, err := ledger.Document{Generation: 1, Writer: "w", Written: lastNight, Moves: moves}.Encode()
@@ -94,8 +94,8 @@ func historyOf(t *testing.T, options flags.Options, wanted HistoryOptions) strin
 	return out.String()
 }
 
-// The ledger answers who was evicted when, from where to where, why, and what
-// came of it; words of others cannot write on the terminal.
+// The ledger shows which pod was evicted when, from where to where, why, and with what result. Text from others cannot
+// control the terminal.
 func TestHistoryOfTheLedger(t *testing.T) {
 	denied := evictedWeb("web-c", 20*time.Minute)
 	denied.State, denied.Evicted, denied.Accepted, denied.Outcome, denied.Node = ledger.Cancelled, time.Time{}, false, nil, ""
@@ -129,7 +129,7 @@ The ledger reaches back to 2026-11-04T02:00:00Z; earlier evictions are in the lo
 	}
 }
 
-// A ledger that cannot be read is an error, and none is a ledger without moves.
+// An unreadable ledger is an error. A missing one counts as a ledger without moves.
 func TestHistoryWithoutALedger(t *testing.T) {
 	none := apiOf(t, map[string]any{"/version": map[string]string{"major": "1"}})
 	if got := historyOf(t, none, HistoryOptions{}); !strings.HasPrefix(got, "No evictions found.\nNamespace evenkeel has no ledger.") {
@@ -146,8 +146,7 @@ func TestHistoryWithoutALedger(t *testing.T) {
 	}
 }
 
-// Logs answer without a cluster, several files and the standard input, and a
-// dry run's trial is counted.
+// History from logs needs no cluster, reads several files and standard input, and counts the trial of a dry run.
 func TestHistoryOfLogs(t *testing.T) {
 	var log bytes.Buffer
 	ctx := klog.NewContext(t.Context(), textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(&log))))
@@ -171,18 +170,18 @@ func TestHistoryOfLogs(t *testing.T) {
 	}
 }
 
-// Mistakes of the command line are usage errors.
+// Mistakes on the command line are usage errors.
 func TestHistoryRefuses(t *testing.T) {
 	cases := map[string]struct {
 		wanted HistoryOptions
 		want   string
 	}{
-		"a pod without its namespace": {HistoryOptions{Pod: "web-a"}, `--pod: "web-a" is not NAMESPACE/NAME`},
-		"an owner with its kind":      {HistoryOptions{Owner: "shop/deployment/web"}, "--owner"},
-		"the future":                  {HistoryOptions{Since: -time.Hour}, "--since: -1h0m0s is negative"},
-		"another format":              {HistoryOptions{Format: "csv"}, `"csv" is not one of ` + HistoryFormats},
-		"files without their flag":    {HistoryOptions{More: []string{"a.log"}}, "with --from-logs only"},
-		"a file that is not there":    {HistoryOptions{Logs: []string{"/nowhere/a.log"}}, "--from-logs: open /nowhere/a.log"},
+		"a pod without a namespace": {HistoryOptions{Pod: "web-a"}, `--pod: "web-a" is not NAMESPACE/NAME`},
+		"an owner with a kind":      {HistoryOptions{Owner: "shop/deployment/web"}, "--owner"},
+		"the future":                {HistoryOptions{Since: -time.Hour}, "--since: -1h0m0s is negative"},
+		"another format":            {HistoryOptions{Format: "csv"}, `"csv" is not one of ` + HistoryFormats},
+		"files without --from-logs": {HistoryOptions{More: []string{"a.log"}}, "with --from-logs only"},
+		"a missing file":            {HistoryOptions{Logs: []string{"/nowhere/a.log"}}, "--from-logs: open /nowhere/a.log"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

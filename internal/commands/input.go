@@ -17,10 +17,10 @@ const Standard = "-"
 type input struct {
 	name string
 	data []byte
-	err  error // why it cannot be a policy
+	err  error // why the file cannot be a policy
 }
 
-// readInputs reads files. Standard may be among them once.
+// readInputs reads files. Standard may occur among them at most once.
 func readInputs(command string, paths []string, in io.Reader) ([]input, error) {
 	if len(paths) == 0 {
 		return nil, exit.Usagef("%s: name at least one file, or - for the standard input", command)
@@ -59,7 +59,7 @@ func readInput(path string, in io.Reader) (name string, data []byte, err error) 
 		return name, nil, exit.Usagef("reading %s: %w", name, err)
 	}
 	if len(data) > policy.MaxFileBytes {
-		return name, nil, policyfile.Invalid(name, fmt.Sprintf("it has more than %d bytes, which is the most a policy may have", policy.MaxFileBytes))
+		return name, nil, policyfile.Invalid(name, fmt.Sprintf("it has more than %d bytes, the maximum for a policy", policy.MaxFileBytes))
 	}
 	return name, data, nil
 }

@@ -38,16 +38,16 @@ type LintReport struct {
 
 // PolicyReport reports on one policy, or on another document of a file.
 type PolicyReport struct {
-	// Name is the file, and the place in it unless it is the whole file.
+	// Name is the file, and the position in it unless the policy is the whole file.
 	Name string `json:"name"`
-	// Is holds its apiVersion and kind.
+	// Is is the policy's apiVersion and kind.
 	Is       string         `json:"is,omitempty"`
 	Findings []lint.Finding `json:"findings"`
 	Does     []string       `json:"does"`
 }
 
-// Lint is `evenkeel lint`: it reports errors and likely mistakes in policies, and what the
-// policies do. It needs no cluster.
+// Lint is `evenkeel lint`: it reports errors and likely mistakes in policies, and describes what the policies do. It
+// needs no cluster.
 func Lint(options LintOptions, in io.Reader, out io.Writer, now time.Time) error {
 	if err := output.Check(out, options.Format, LintFormats, ""); err != nil {
 		return err
@@ -104,7 +104,7 @@ func lintPolicy(formats *Formats, p rewritten.Policy, now time.Time) PolicyRepor
 	return report
 }
 
-// examine reports on a policy. An error says why no process could start with it.
+// examine reports on a policy. An error explains why no process could start with it.
 func examine(formats *Formats, p rewritten.Policy, now time.Time) (_ PolicyReport, err error) {
 	defer policyfile.Recover(p.Name, &err)
 	file, err := policyfile.Load(p.Name, p.Data, formats.Converters...)
@@ -122,7 +122,7 @@ func examine(formats *Formats, p rewritten.Policy, now time.Time) (_ PolicyRepor
 		for _, class := range classes {
 			unchecked = append(unchecked, lint.Finding{
 				Level: lint.Note, Field: class.Path,
-				Text: fmt.Sprintf("whether there is a priority class %q is not checked; that takes an API server", class.Name),
+				Text: fmt.Sprintf("whether priority class %q exists is not checked, because that needs an API server", class.Name),
 			})
 		}
 		if _, err := settings.Lines(&file.Load, policy.Strategies(subject.Profiles)); err != nil {
@@ -155,7 +155,7 @@ func (r *PolicyReport) errors() (problems []string) {
 	return problems
 }
 
-// verdict returns the command's error: for errors and, if strict, for warnings.
+// verdict returns the command's error. It counts warnings only if strict is set.
 func (r *LintReport) verdict(strict bool) error {
 	counts := map[lint.Level]int{}
 	for i := range r.Policies {

@@ -26,11 +26,11 @@ func TestLintFindsWhatRunWouldRefuse(t *testing.T) {
 			todaysHead + "- {name: p, pluginConfig: [{name: PodLifetime, args: {}}]}\n",
 			`line 4, column 35: DeschedulerPolicy: profiles[0].pluginConfig[0].name: there is no plugin "PodLifetime", did you mean "PodLifeTime"?`,
 		},
-		"a mistake beside a priority class": {
+		"a mistake next to a priority class": {
 			todaysHead + "- {name: p, pluginConfig: [{name: DefaultEvictor, args: {minReplica: 2, priorityThreshold: {name: gold}}}]}\n",
 			`line 4, column 58: DeschedulerPolicy: profiles[0].pluginConfig[0].args.minReplica: unknown field "minReplica", did you mean "minReplicas"?`,
 		},
-		"an argument that a plugin does not know": {
+		"an unknown argument of a plugin": {
 			todaysHead + "- {name: p, plugins: {deschedule: {enabled: [PodLifeTime]}}, pluginConfig: [{name: PodLifeTime, args: {maxPodLifeTime: 1}}]}\n",
 			`line 4, column 104: DeschedulerPolicy: profiles[0].pluginConfig[0].args.maxPodLifeTime: unknown field "maxPodLifeTime", did you mean "maxPodLifeTimeSeconds"? (allowed: `,
 		},
@@ -38,7 +38,7 @@ func TestLintFindsWhatRunWouldRefuse(t *testing.T) {
 			todaysHead + "- {name: p, pluginConfig: [{name: DefaultEvictor, args: {minReplicas: two}}]}\n",
 			`line 4, column 71: DeschedulerPolicy: profiles[0].pluginConfig[0].args.minReplicas: Invalid value: "two": must be a whole number of 0 or more (DefaultEvictor)`,
 		},
-		"an argument that a plugin refuses": {
+		"an argument that a plugin rejects": {
 			todaysHead + "- {name: p, plugins: {deschedule: {enabled: [PodLifeTime]}}, pluginConfig: [{name: PodLifeTime, args: {}}]}\n", "at least one filtering criterion must be specified",
 		},
 		"thresholds without a line": {
@@ -71,8 +71,8 @@ func TestLintFindsWhatRunWouldRefuse(t *testing.T) {
 	}
 }
 
-// LowNodeUtilization moves pods by real usage where its args say so: lint says by which,
-// with the lines, and that it does not steer.
+// LowNodeUtilization moves pods by real usage if its args select that. lint then describes the usage and the
+// thresholds, and warns that the plugin does not steer.
 func TestLintKnowsWhatGoesByUsage(t *testing.T) {
 	const lines = "thresholds: {cpu: 20, memory: 20}, targetThresholds: {cpu: 50, memory: 60}"
 	cases := map[string]struct{ providers, args, want string }{
@@ -115,8 +115,8 @@ func TestLintKnowsWhatGoesByUsage(t *testing.T) {
 	}
 }
 
-// LowNodeUtilization that goes by usage which the policy gives it no way to read fails in
-// every cycle: lint does not say that it evicts.
+// LowNodeUtilization fails in every cycle if the policy names no source for the usage that it is set to use. lint then
+// does not claim that it evicts.
 func TestLintKnowsWhatCannotReadUsage(t *testing.T) {
 	cases := map[string]struct{ providers, args, want string }{
 		"metrics-server":               {"", "metricsUtilization: {source: KubernetesMetrics}", "metricsProviders: [{source: KubernetesMetrics}]"},
@@ -127,16 +127,16 @@ func TestLintKnowsWhatCannotReadUsage(t *testing.T) {
 			"metricsProviders: [{source: KubernetesMetrics}]\n", "metricsUtilization: {source: Prometheus, prometheus: {query: up}}", "where Prometheus is",
 		},
 		"no source": {"metricsProviders: [{source: KubernetesMetrics}]\n", "metricsUtilization: {}", "allowed are KubernetesMetrics and Prometheus"},
-		"what metrics-server does not measure": {
+		"a resource that metrics-server does not measure": {
 			"metricsProviders: [{source: KubernetesMetrics}]\n",
 			"thresholds: {pods: 20, nvidia.com/gpu: 20}, targetThresholds: {pods: 50, nvidia.com/gpu: 50}, metricsUtilization: {source: KubernetesMetrics}",
 			"metrics-server does not measure nvidia.com/gpu; allowed are thresholds of cpu, memory and pods",
 		},
-		"Prometheus' resource by metrics-server": {
+		"Prometheus' resource from metrics-server": {
 			"metricsCollector: {enabled: true}\n", "thresholds: {MetricResource: 20}, targetThresholds: {MetricResource: 50}, metricsUtilization: {metricsServer: true}",
 			"metrics-server does not measure MetricResource",
 		},
-		"other resources by Prometheus": {
+		"other resources from Prometheus": {
 			"metricsProviders: [{source: Prometheus, prometheus: {url: 'https://p.example'}}]\n",
 			"thresholds: {cpu: 20, MetricResource: 20}, targetThresholds: {cpu: 50, MetricResource: 50}, metricsUtilization: {source: Prometheus, prometheus: {query: up}}",
 			"its query gives one value a node, so its only threshold must be MetricResource, not cpu",
@@ -177,8 +177,7 @@ func TestLintKnowsWhatCannotReadUsage(t *testing.T) {
 	}
 }
 
-// Upstream takes any name of a resource for its thresholds: lint warns of one that no
-// node has, and of no other.
+// Upstream accepts any resource name in thresholds. lint warns of a name that no node has, and of no other.
 func TestLintKnowsResources(t *testing.T) {
 	report := func(t *testing.T, plugin, args string) (fields, texts []string) {
 		t.Helper()
@@ -198,12 +197,12 @@ func TestLintKnowsResources(t *testing.T) {
 		return fields, texts
 	}
 	for name, tc := range map[string]struct{ plugin, args, want string }{
-		"a misspelt one":           {"HighNodeUtilization", "thresholds: {memor: 20}", `nodes have no resource "memor", did you mean "memory"? (allowed: cpu, memory, pods, ephemeral-storage, and names with a domain, such as nvidia.com/gpu)`},
-		"in other letters":         {"HighNodeUtilization", "thresholds: {CPU: 20}", `nodes have no resource "CPU", did you mean "cpu"?`},
-		"one like none":            {"HighNodeUtilization", "thresholds: {cpu: 20, gpu: 20}", `nodes have no resource "gpu" (allowed: `},
-		"beside right ones":        {"LowNodeUtilization", "thresholds: {cpu: 20, pod: 20}, targetThresholds: {cpu: 50, pod: 50}", `nodes have no resource "pod", did you mean "pods"?`},
-		"native and extended ones": {"HighNodeUtilization", "thresholds: {cpu: 20, memory: 20, pods: 20, ephemeral-storage: 20, hugepages-2Mi: 20, nvidia.com/gpu: 20}", ""},
-		"what Prometheus answers":  {"LowNodeUtilization", "thresholds: {MetricResource: 20}, targetThresholds: {MetricResource: 50}", ""},
+		"a misspelt name":                 {"HighNodeUtilization", "thresholds: {memor: 20}", `nodes have no resource "memor", did you mean "memory"? (allowed: cpu, memory, pods, ephemeral-storage, and names with a domain, such as nvidia.com/gpu)`},
+		"in upper case":                   {"HighNodeUtilization", "thresholds: {CPU: 20}", `nodes have no resource "CPU", did you mean "cpu"?`},
+		"a name similar to none":          {"HighNodeUtilization", "thresholds: {cpu: 20, gpu: 20}", `nodes have no resource "gpu" (allowed: `},
+		"together with valid names":       {"LowNodeUtilization", "thresholds: {cpu: 20, pod: 20}, targetThresholds: {cpu: 50, pod: 50}", `nodes have no resource "pod", did you mean "pods"?`},
+		"native and extended ones":        {"HighNodeUtilization", "thresholds: {cpu: 20, memory: 20, pods: 20, ephemeral-storage: 20, hugepages-2Mi: 20, nvidia.com/gpu: 20}", ""},
+		"the value of a Prometheus query": {"LowNodeUtilization", "thresholds: {MetricResource: 20}, targetThresholds: {MetricResource: 50}", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			fields, texts := report(t, tc.plugin, tc.args)
@@ -227,7 +226,7 @@ func TestLintKnowsResources(t *testing.T) {
 	}
 }
 
-// Without an API server priority classes are not known; the rest is checked.
+// Without an API server, priority classes cannot be checked. Everything else is.
 func TestLintNamesWhatItCannotCheck(t *testing.T) {
 	report, err := lintText(t, todaysHead+
 		"- name: p\n  plugins: {balance: {enabled: [RemoveDuplicates]}}\n"+
@@ -239,7 +238,7 @@ func TestLintNamesWhatItCannotCheck(t *testing.T) {
 		{Level: lint.Note, Field: "profiles", Text: "no profile enables RealUsageLowNodeUtilization, so nothing is moved by real usage"},
 		{
 			Level: lint.Note, Field: "profiles[0].pluginConfig[1].args.priorityThreshold.name",
-			Text: `whether there is a priority class "mine" is not checked; that takes an API server`,
+			Text: `whether priority class "mine" exists is not checked, because that needs an API server`,
 		},
 	}
 	if diff := cmp.Diff(want, report.Policies[0].Findings); diff != "" {
@@ -250,8 +249,7 @@ func TestLintNamesWhatItCannotCheck(t *testing.T) {
 	}
 }
 
-// OpenShift's operator writes null for the field of a threshold that is not set,
-// and for what it leaves out.
+// OpenShift's operator writes null for a threshold field that is not set, and for fields that it omits.
 func TestLintTakesNullForAbsent(t *testing.T) {
 	report, err := lintText(t, `apiVersion: v1
 kind: ConfigMap
@@ -276,15 +274,14 @@ data:
 	}
 	want := lint.Finding{
 		Level: lint.Note, Field: "profiles[0].pluginConfig[0].args.priorityThreshold.name",
-		Text: `whether there is a priority class "gold" is not checked; that takes an API server`,
+		Text: `whether priority class "gold" exists is not checked, because that needs an API server`,
 	}
 	if len(report.Policies) != 1 || !slices.Contains(report.Policies[0].Findings, want) {
 		t.Errorf("report %+v, want the finding %+v", report, want)
 	}
 }
 
-// A strategy says itself what it does. One that relieves no hot node does not stand in for
-// one that does.
+// A strategy describes itself. One that relieves no hot nodes does not count as one that does.
 func TestLintTellsWhatStrategiesDo(t *testing.T) {
 	report, err := lintText(t, todaysHead+"- name: p\n  plugins: {balance: {enabled: [ReturnPodsToPreferredNodes]}}\n"+
 		"  pluginConfig:\n  - {name: ReturnPodsToPreferredNodes, args: {minWeightGained: 20, evictableNamespaces: {exclude: [batch]}}}\n"+
@@ -313,7 +310,7 @@ func TestLintTellsWhatStrategiesDo(t *testing.T) {
 	}
 }
 
-// What a policy selects pods by is told.
+// The words include the selectors with which a policy selects pods.
 func TestLintTellsSelections(t *testing.T) {
 	report, err := lintText(t, todaysHead+"- name: p\n  plugins: {balance: {enabled: [RealUsageLowNodeUtilization]}}\n"+
 		"  pluginConfig:\n  - {name: RealUsageLowNodeUtilization, args: {evictableNamespaces: {include: [shop, batch]}}}\n"+
@@ -369,7 +366,7 @@ func TestLintOfSeveralFiles(t *testing.T) {
 }
 
 func TestLintStrict(t *testing.T) {
-	const load = "apiVersion: evenkeel.io/v1alpha1\nkind: LoadPolicy\nlines: {cpu: {}}\n" // without memory: a warning
+	const load = "apiVersion: evenkeel.io/v1alpha1\nkind: LoadPolicy\nlines: {cpu: {}}\n" // without memory, which gives a warning
 	lintWith := func(strict bool) error {
 		return Lint(LintOptions{Files: []string{Standard}, Format: "text", Strict: strict, Formats: earlier}, strings.NewReader(load), &bytes.Buffer{}, time.Now())
 	}
@@ -380,9 +377,9 @@ func TestLintStrict(t *testing.T) {
 		t.Errorf("with --strict: %v", err)
 	}
 	for name, options := range map[string]LintOptions{
-		"no file":             {Format: "text"},
-		"a format of its own": {Files: []string{Standard}, Format: "yaml", Formats: earlier},
-		"no such file":        {Files: []string{filepath.Join(t.TempDir(), "absent")}, Format: "text", Formats: earlier},
+		"no file":               {Format: "text"},
+		"an unsupported format": {Files: []string{Standard}, Format: "yaml", Formats: earlier},
+		"no such file":          {Files: []string{filepath.Join(t.TempDir(), "absent")}, Format: "text", Formats: earlier},
 	} {
 		if err := Lint(options, strings.NewReader(load), &bytes.Buffer{}, time.Now()); exit.Code(err) != exit.Misuse {
 			t.Errorf("%s: exit code %d for %v", name, exit.Code(err), err)
@@ -390,7 +387,7 @@ func TestLintStrict(t *testing.T) {
 	}
 }
 
-// The policy that is shipped passes --strict, plugins' arguments included.
+// The shipped policy, including its plugins' arguments, passes --strict.
 func TestLintOfTheShippedPolicy(t *testing.T) {
 	var out bytes.Buffer
 	err := Lint(LintOptions{Files: []string{filepath.Join("..", "..", "policy.yaml")}, Format: "text", Strict: true, Formats: earlier}, nil, &out, time.Now())
@@ -399,12 +396,11 @@ func TestLintOfTheShippedPolicy(t *testing.T) {
 	}
 }
 
-// A retired setting is named with its place: in text, and as a field of its own in
-// JSON.
+// A retired setting is reported with its position: in text, and as a separate field in JSON.
 func TestLintSaysWhereARetiredSettingIs(t *testing.T) {
 	const load = "apiVersion: evenkeel.io/v1alpha1\nkind: LoadPolicy\nscoring:\n  estimate: {defaultCPU: 1}\n"
 	for format, want := range map[string]string{
-		"text": "  warning: line 4, column 3: scoring.estimate: is no longer documented and goes in two versions: ",
+		"text": "  warning: line 4, column 3: scoring.estimate: is no longer documented and will be removed in two versions: ",
 		"json": `"place": "line 4, column 3"`,
 	} {
 		var out bytes.Buffer

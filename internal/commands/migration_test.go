@@ -14,10 +14,10 @@ import (
 	"github.com/evenkeel/evenkeel/policy/rewritten"
 )
 
-// earlier are the formats of all earlier systems, as the program reads them.
+// earlier are the formats of all legacy systems, as the program reads them.
 var earlier = Formats{Converters: []policy.Converter{compat.Convert}, ConvertFile: compat.ConvertFile}
 
-// convertText runs `evenkeel convert` over a text.
+// convertText runs `evenkeel convert` on a text.
 func convertText(t *testing.T, text string) (converted, progress string, err error) {
 	t.Helper()
 	var out, log bytes.Buffer
@@ -25,7 +25,7 @@ func convertText(t *testing.T, text string) (converted, progress string, err err
 	return out.String(), log.String(), err
 }
 
-// lintText runs `evenkeel lint` over a text.
+// lintText runs `evenkeel lint` on a text.
 func lintText(t *testing.T, text string) (LintReport, error) {
 	t.Helper()
 	var out bytes.Buffer
@@ -37,18 +37,17 @@ func lintText(t *testing.T, text string) (LintReport, error) {
 	return report, err
 }
 
-// Every file that the texts about earlier systems show goes through convert and
-// lint, as it is and once converted.
+// Every file in the documentation of legacy systems goes through convert and lint, both before and after conversion.
 func TestEveryFileOfEarlierSystems(t *testing.T) {
 	cases := map[string]struct {
 		text   string
 		blocks func(text string) []string
-		// want holds, per block, what its first document becomes.
+		// want holds what the first document of each block becomes.
 		want []rewritten.Action
 	}{
 		"descheduler": {
 			text: "descheduler.md", blocks: marked,
-			// Five policies of one strategy each, RBAC, the ConfigMap, the Job.
+			// Five policies with one strategy each, RBAC, the ConfigMap, the Job.
 			want: []rewritten.Action{
 				rewritten.Converted, rewritten.Converted, rewritten.Converted, rewritten.Converted, rewritten.Converted,
 				rewritten.Kept, rewritten.Converted, rewritten.Marked,
@@ -56,8 +55,7 @@ func TestEveryFileOfEarlierSystems(t *testing.T) {
 		},
 		"mem-real-usage-scheduler": {
 			text: "mem-real-usage-scheduler.md", blocks: marked,
-			// The configuration, RBAC with the Deployment behind it, a
-			// workload.
+			// The configuration, RBAC followed by the Deployment, a workload.
 			want: []rewritten.Action{rewritten.Current, rewritten.Kept, rewritten.Kept},
 		},
 		"kube-scheduler-extender": {
@@ -84,7 +82,7 @@ func TestEveryFileOfEarlierSystems(t *testing.T) {
 				if got := result.Parts[0].Action; got != tc.want[i] {
 					t.Errorf("block %d is %s, want %s", i, got, tc.want[i])
 				}
-				for when, text := range map[string]string{"as it is": block, "converted": string(result.Text)} {
+				for when, text := range map[string]string{"unconverted": block, "converted": string(result.Text)} {
 					if report, err := lintText(t, text); err != nil {
 						t.Errorf("linting block %d %s: %v\n%+v\n%s", i, when, err, report, text)
 					}
@@ -96,15 +94,14 @@ func TestEveryFileOfEarlierSystems(t *testing.T) {
 
 func marked(text string) []string { return testkit.YAMLBlocks([]byte(text)) }
 
-// configMap returns the ConfigMap among blocks that do not say what they are.
+// configMap returns the ConfigMap among blocks without a declared type.
 func configMap(text string) []string {
 	_, text, _ = strings.Cut(text, "```\napiVersion: v1\nkind: ConfigMap\n")
 	text, _, _ = strings.Cut(text, "\n```")
 	return []string{"apiVersion: v1\nkind: ConfigMap\n" + text + "\n"}
 }
 
-// flattened returns the two files of a text that has lost the ends of its
-// lines.
+// flattened returns the two files of a text that has lost its line ends.
 func flattened(text string) []string {
 	var blocks []string
 	for line := range strings.Lines(text) {

@@ -13,7 +13,7 @@ import (
 	"github.com/evenkeel/evenkeel/internal/flags"
 )
 
-// Commands that plan say that the kill switch is set, and why.
+// Commands that plan report that the kill switch is set, and why.
 func TestPausedIsShown(t *testing.T) {
 	policy := filepath.Join(t.TempDir(), "policy.yaml")
 	text := "apiVersion: evenkeel.io/v1alpha1\nkind: LoadPolicy\nusage:\n  sources:\n    - type: Annotations\n" +

@@ -19,7 +19,7 @@ const PlanFormats = "table|wide|name|json|yaml"
 type PlanOptions struct {
 	// Format is one of PlanFormats, Color one of terminal.ColorModes.
 	Format, Color string
-	// ExitCode asks for exit code 1 if the plan has moves, and 2 for any error.
+	// ExitCode selects exit code 1 if the plan has moves, and 2 for any error.
 	ExitCode bool
 	// Progress receives notes about slow steps.
 	Progress io.Writer
@@ -39,7 +39,7 @@ func Plan(ctx context.Context, options flags.Options, wanted PlanOptions, out io
 	return nil
 }
 
-// plan prints the plan and returns how many moves it has.
+// plan prints the plan and returns its number of moves.
 func plan(ctx context.Context, options flags.Options, wanted PlanOptions, out io.Writer) (moves int, err error) {
 	if err := output.Check(out, wanted.Format, PlanFormats, wanted.Color); err != nil {
 		return 0, err

@@ -17,8 +17,7 @@ import (
 	"github.com/evenkeel/evenkeel/status"
 )
 
-// heatedServer answers as an API server does that has a node at 92% beside an idle one.
-// The pods on it started some time ago.
+// heatedServer is an API server with a node at 92% and an idle one. The pods on the hot node started age ago.
 func heatedServer(t *testing.T, age time.Duration) (kubeconfig string) {
 	t.Helper()
 	began := time.Now().Add(-2 * time.Hour).UTC().Format(time.RFC3339)
@@ -44,7 +43,7 @@ func heatedServer(t *testing.T, age time.Duration) (kubeconfig string) {
 		}
 		switch query := r.URL.Query(); {
 		case query.Get("sendInitialEvents") != "":
-			w.WriteHeader(http.StatusUnprocessableEntity) // as an API server does that only knows lists
+			w.WriteHeader(http.StatusUnprocessableEntity) // like an API server that supports only lists
 			_, _ = w.Write([]byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422}`))
 		case query.Get("watch") != "":
 			w.(http.Flusher).Flush()
@@ -91,8 +90,7 @@ profiles:
     plugins: {balance: {enabled: [RemoveDuplicates]}}
 ` + quick
 
-// What is shown of a policy that moves nothing by real usage is that, and no move of
-// another policy.
+// For a policy that moves nothing by real usage, plan reports that, and shows no moves of another policy.
 func TestPlanOfAPolicyThatMovesNothingByUsage(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "policy.yaml")
@@ -130,7 +128,7 @@ func TestPlanOfAPolicyThatMovesNothingByUsage(t *testing.T) {
 	}
 }
 
-// Beside a node that is measured above its evict line a plan says why it is not hot.
+// For a node that is measured above its evict line, a plan explains why the node is not hot.
 func TestPlanWhilePodsStart(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "policy.yaml")

@@ -11,8 +11,7 @@ import (
 	"github.com/evenkeel/evenkeel/internal/flags"
 )
 
-// With --exit-code 1 is an answer, so that whatever fails has another code, as
-// in diff.
+// With --exit-code, 1 means that pods would move, so failures have another exit code, like diff's.
 func TestPlanThatFails(t *testing.T) {
 	options := flags.Options{Kubeconfig: kubeconfigOf(t, nobody)}
 	for exitCode, want := range map[bool]int{false: exit.Failure, true: exit.Misuse} {
@@ -23,7 +22,7 @@ func TestPlanThatFails(t *testing.T) {
 	}
 }
 
-// nobody is the address of a server that is not there.
+// nobody is the address of a server that does not exist.
 const nobody = "http://127.0.0.1:1"
 
 // kubeconfigOf returns a kubeconfig for an API server.

@@ -41,7 +41,7 @@ func planOnce(ctx context.Context, options flags.Options, progress io.Writer) (*
 // previewOf returns the facts about the strategies' plans.
 func previewOf(ctx context.Context, p *app.Planning, planned []strategies.Made, extender *remote.Extender) *status.PlanFacts {
 	f := &status.PlanFacts{
-		At: p.Kube.Clock.Now(), Paused: p.Pause.Last().String(), Closed: "a cycle takes two ready nodes",
+		At: p.Kube.Clock.Now(), Paused: p.Pause.Last().String(), Closed: "a cycle needs two ready nodes",
 		Until: map[string]time.Time{}, Steering: evidenceOfSteering(ctx, p, extender), OtherProfiles: p.Unplanned,
 	}
 	if p.ShortOf > 0 {
@@ -67,8 +67,7 @@ func previewOf(ctx context.Context, p *app.Planning, planned []strategies.Made, 
 	return f
 }
 
-// until returns when the reason why a pod is not moved ends; zero if that is not known in
-// advance.
+// until returns when the reason for which a pod is not moved ends; the zero time if that is not known in advance.
 func until(p *app.Planning, d *strategies.Declined, now time.Time) time.Time {
 	if startup := p.Load.Hot.Startup.Duration; d.Reason == reasons.PodStarting {
 		return d.NewestStart(now, startup).Add(startup + p.Load.Hot.MinWindow.Duration)
@@ -80,8 +79,7 @@ func until(p *app.Planning, d *strategies.Declined, now time.Time) time.Time {
 	return p.Until(pod, d.Reason)
 }
 
-// evidenceOfSteering gathers what is known about steering without changing anything. The
-// extender may be nil.
+// evidenceOfSteering collects what is known about steering without changing anything. The extender may be nil.
 func evidenceOfSteering(ctx context.Context, p *app.Planning, extender *remote.Extender) status.SteeringEvidence {
 	moves := p.Observer.Ledger()
 	e := status.SteeringEvidence{Required: p.Load.Eviction.Steering}
@@ -102,8 +100,8 @@ func evidenceOfSteering(ctx context.Context, p *app.Planning, extender *remote.E
 	return e
 }
 
-// explainOnce plans as a cycle would and returns the facts to explain a subject. It fails
-// at once for an unknown subject.
+// explainOnce plans as a cycle would and returns the facts to explain a subject. For an unknown subject it fails at
+// once.
 func explainOnce(ctx context.Context, options flags.Options, progress io.Writer, s status.Subject) (planned *status.Facts, err error) {
 	p, err := app.OpenPlanning(ctx, options, progress)
 	if err != nil {
@@ -124,13 +122,13 @@ func explainOnce(ctx context.Context, options flags.Options, progress io.Writer,
 			return nil, err
 		}
 		if planned.NoPlan = p.Explainer.NothingByUsage(); planned.NoPlan == "" {
-			planned.NoPlan = "no plan was made; it takes two ready nodes"
+			planned.NoPlan = "no plan was made, because that needs two ready nodes"
 		}
 	}
 	return planned, nil
 }
 
-// known returns an error for a subject that neither exists nor is in the ledger.
+// known returns an error if a subject neither exists nor is in the ledger.
 func known(ctx context.Context, p *app.Planning, s status.Subject) error {
 	if s.Kind == status.KindNode {
 		if _, err := p.Nodes.Get(s.Name); err == nil {

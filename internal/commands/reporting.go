@@ -13,7 +13,7 @@ import (
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 )
 
-// The names of the pods in the shipped manifests that serve reports, and their port.
+// The names of the shipped pods that serve reports, and their port.
 const (
 	nameLabel    = "app.kubernetes.io/name"
 	serveName    = "evenkeel"
@@ -24,8 +24,8 @@ const (
 // shippedNamespace is where the shipped manifests install.
 const shippedNamespace = "evenkeel"
 
-// candidates returns the pods that may serve reports. It searches only the namespaces
-// that Evenkeel may run in, because in other namespaces anybody could use that label.
+// candidates returns the pods that may serve reports. It searches only the namespaces that Evenkeel may run in, because
+// anyone could use that label in other namespaces.
 func candidates(ctx context.Context, client kubernetes.Interface, namespace string) (found []v1.Pod, err error) {
 	const patience = 5 * time.Second
 	ctx, cancel := context.WithTimeout(ctx, patience)
@@ -43,7 +43,7 @@ func candidates(ctx context.Context, client kubernetes.Interface, namespace stri
 	return found, err
 }
 
-// searched returns the namespaces that candidates looks in.
+// searched returns the namespaces that candidates searches.
 func searched(namespace string) []string {
 	return slices.Compact([]string{namespace, shippedNamespace})
 }

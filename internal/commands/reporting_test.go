@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// A ready pod of serve is asked before one of extender, and no other.
+// A ready pod of serve is preferred to one of extender. No other pod is asked.
 func TestReporting(t *testing.T) {
 	pod := func(label, namespace, name string, change ...func(*v1.Pod)) v1.Pod {
 		p := v1.Pod{
@@ -27,13 +27,13 @@ func TestReporting(t *testing.T) {
 		pods []v1.Pod
 		want string
 	}{
-		"none":                {nil, ""},
-		"one of extender":     {[]v1.Pod{extender}, "extender-1"},
-		"serve before it":     {[]v1.Pod{extender, pod("evenkeel", "b", "serve-1")}, "serve-1"},
-		"the first of two":    {[]v1.Pod{pod("evenkeel", "b", "serve-2"), pod("evenkeel", "b", "serve-1")}, "serve-1"},
-		"one that starts":     {[]v1.Pod{pod("evenkeel", "b", "serve-1", starting), extender}, "extender-1"},
-		"one that is leaving": {[]v1.Pod{pod("evenkeel", "b", "serve-1", leaving)}, ""},
-		"another program":     {[]v1.Pod{pod("evenkeel-nodesync", "b", "nodesync-1"), pod("", "b", "web-1")}, ""},
+		"none":                      {nil, ""},
+		"a pod of extender":         {[]v1.Pod{extender}, "extender-1"},
+		"serve is preferred":        {[]v1.Pod{extender, pod("evenkeel", "b", "serve-1")}, "serve-1"},
+		"the first of two pods":     {[]v1.Pod{pod("evenkeel", "b", "serve-2"), pod("evenkeel", "b", "serve-1")}, "serve-1"},
+		"a pod that is starting":    {[]v1.Pod{pod("evenkeel", "b", "serve-1", starting), extender}, "extender-1"},
+		"a pod that is terminating": {[]v1.Pod{pod("evenkeel", "b", "serve-1", leaving)}, ""},
+		"another program":           {[]v1.Pod{pod("evenkeel-nodesync", "b", "nodesync-1"), pod("", "b", "web-1")}, ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

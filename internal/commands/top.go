@@ -46,10 +46,10 @@ type TopOptions struct {
 // AddTo adds the flags.
 func (o *TopOptions) AddTo(set *pflag.FlagSet) {
 	set.StringVarP(&o.Format, "output", "o", "table", "Output format: "+TopFormats+".")
-	set.DurationVar(&o.Observe, "observe", 0, "How long to observe before printing. 0 prints one reading: states are provisional then, unless the usage source has history.")
+	set.DurationVar(&o.Observe, "observe", 0, "How long to observe before printing. 0 prints one reading, whose states are provisional unless the usage source has history.")
 	set.BoolVarP(&o.Watch, "watch", "w", false, "Print again with each reading, until stopped.")
 	output.AddColor(set, &o.Color)
-	flags.AddRemote(set, &o.Extender, "URL of the reports (--report-address) of a running extender or serve process, as kubectl port-forward reaches them, to show its windows and moves. Without it a pod of the shipped manifests is asked by port-forward if there is one, unless --policy-config-file or --observe is given.")
+	flags.AddRemote(set, &o.Extender, "URL of the reports (--report-address) of a running extender or serve process, reached for example by kubectl port-forward, to show its windows and moves. Without it, top asks a pod of the shipped manifests by port-forward if there is one, unless --policy-config-file or --observe is given.")
 }
 
 func (o *TopOptions) validate(out io.Writer) error {
@@ -60,11 +60,11 @@ func (o *TopOptions) validate(out io.Writer) error {
 	case o.Observe < 0:
 		return exit.Usagef("--observe: %v is negative", o.Observe)
 	case o.Watch && o.Format != "table" && o.Format != "wide":
-		return exit.Usagef("--watch goes with -o table and -o wide, not with -o %s", o.Format)
+		return exit.Usagef("--watch can be combined with -o table and -o wide, not with -o %s", o.Format)
 	case o.Extender.URL == "":
 		return nil
 	case o.Observe > 0:
-		return exit.Usagef("--observe and --extender-url exclude each other: that process has observed all along")
+		return exit.Usagef("--observe and --extender-url exclude each other, because that process is already observing")
 	}
 	if err := o.Extender.Validate(); err != nil {
 		return exit.Usagef("--extender-url: %w", err)
@@ -72,8 +72,8 @@ func (o *TopOptions) validate(out io.Writer) error {
 	return nil
 }
 
-// Top is `evenkeel top`: it prints each node as observed by a process in the cluster, by
-// one reading, or by observing for a while.
+// Top is `evenkeel top`: it prints each node as observed by a process in the cluster, from a single reading, or after
+// observing for a while.
 func Top(ctx context.Context, options flags.Options, wanted TopOptions, out io.Writer) error {
 	if err := wanted.validate(out); err != nil {
 		return err
@@ -102,7 +102,7 @@ func Top(ctx context.Context, options flags.Options, wanted TopOptions, out io.W
 type topScreen struct {
 	wanted *TopOptions
 	out    io.Writer
-	shown  bool // whether it has printed
+	shown  bool // whether a report has been printed
 }
 
 // observe shows what this process observes.
@@ -134,7 +134,7 @@ func (t *topScreen) followPod(ctx context.Context, options *flags.Options) (done
 	if err != nil {
 		return false, err
 	}
-	found, _ := candidates(ctx, connection.Client, cmp.Or(options.Namespace, flags.DefaultNamespace)) // observing reports errors better
+	found, _ := candidates(ctx, connection.Client, cmp.Or(options.Namespace, flags.DefaultNamespace)) // observing gives a better error message
 	pod := reporting(found)
 	if pod == nil {
 		return false, nil
@@ -160,7 +160,7 @@ func (t *topScreen) follow(ctx context.Context, of *remote.Extender, name string
 		if err != nil {
 			return exit.UnlessStopped(ctx, err)
 		}
-		if report.Observed != observed || t.onScreen() { // its age is updated on the screen
+		if report.Observed != observed || t.onScreen() { // on the screen, the age must be updated even if nothing else changed
 			observed = report.Observed
 			if err := t.show(&report); err != nil {
 				return err
@@ -173,10 +173,9 @@ func (t *topScreen) follow(ctx context.Context, of *remote.Extender, name string
 }
 
 const (
-	// maxNodesBytes bounds what another process reports: for 5000 nodes it has
-	// about five MiB.
+	// maxNodesBytes bounds the report of another process: with 5000 nodes it has about five MiB.
 	maxNodesBytes = 64 << 20
-	// nodesTimeout bounds how long it takes.
+	// nodesTimeout is how long reading that report may take.
 	nodesTimeout = 10 * time.Second
 )
 
@@ -206,7 +205,7 @@ func askForNodes(ctx context.Context, of *remote.Extender, name string) (status.
 // onScreen reports whether each report replaces the previous one.
 func (t *topScreen) onScreen() bool { return t.wanted.Watch && terminal.FileOf(t.out) != nil }
 
-// show prints a report at once, so that a terminal does not flicker.
+// show prints a report in one write, so that a terminal does not flicker.
 func (t *topScreen) show(report *status.Top) error {
 	style, err := output.StyleOf(t.out, t.wanted.Color)
 	if err != nil {
@@ -252,18 +251,16 @@ func fitting(report *status.Top, view text.View) int {
 	const least = 3
 	var one bytes.Buffer
 	view.Most = 1
-	if text.Top(&one, report, view) != nil { // a buffer takes everything
+	if text.Top(&one, report, view) != nil { // writing to a buffer does not fail
 		return 0
 	}
 	return max(view.Height-bytes.Count(one.Bytes(), []byte{'\n'})-1, least)
 }
 
-// topTimeout bounds the first reading once nodes and pods are known, and a
-// stall of their lists.
+// topTimeout is how long the first reading may take once nodes and pods are known, and how long their lists may stall.
 const topTimeout = 30 * time.Second
 
-// watchNodes waits until nodes are known and usage has been read for the given
-// time.
+// watchNodes waits until nodes are known and usage has been read for the given time.
 func watchNodes(ctx context.Context, look *app.Look, observe time.Duration, progress io.Writer) {
 	w := nodeWatch{
 		latest: look.Observer.Latest, arrived: look.Kube.FirstPods(look.Observer.Store().Synced), observe: observe, local: look.Kube.Clock.Local,
@@ -276,8 +273,8 @@ func watchNodes(ctx context.Context, look *app.Look, observe time.Duration, prog
 	}
 }
 
-// nodeWatch waits for readings. It uses the local times at which it saw them, because
-// their own timestamps are from a clock that may be adjusted.
+// nodeWatch waits for readings. It uses the local time at which it saw each reading, because the readings' own
+// timestamps come from a clock that may be adjusted.
 type nodeWatch struct {
 	latest  func() *observer.Observation
 	arrived func() int64
@@ -285,8 +282,7 @@ type nodeWatch struct {
 	local   func() time.Time
 
 	still kube.Patience[int64]
-	// newest is the last one seen. first is when the first one with nodes was
-	// seen.
+	// newest is the last reading seen. first is when the first reading with nodes was seen.
 	newest *observer.Observation
 	first  time.Time
 }

@@ -24,8 +24,7 @@ import (
 	"github.com/evenkeel/evenkeel/status"
 )
 
-// Nodes are watched for as long as asked for, whatever the API server's clock
-// does meanwhile.
+// Nodes are watched for the requested time, whatever happens to the API server's clock meanwhile.
 func TestNodeWatch(t *testing.T) {
 	known := func(at time.Time) *observer.Observation {
 		return &observer.Observation{At: at, Batches: 1, View: &usage.View{Snapshot: &cluster.Snapshot{}, Nodes: make([]usage.NodeUsage, 1)}}
@@ -41,10 +40,9 @@ func TestNodeWatch(t *testing.T) {
 	const sampleEvery, listed = 15 * time.Second, 5 * time.Minute
 	cases := map[string]struct {
 		observe time.Duration
-		// make makes an observation; none come before nodes and pods are
-		// listed.
+		// make makes an observation. Observations begin only after nodes and pods are listed.
 		make func(at time.Time) *observer.Observation
-		// setAfter is when the API server's clock is set, by setBy.
+		// setAfter is when the API server's clock is changed, setBy by how much.
 		setAfter, setBy time.Duration
 		coming          time.Duration
 		want            time.Duration
@@ -52,11 +50,11 @@ func TestNodeWatch(t *testing.T) {
 		"one reading":  {make: known, coming: listed, want: listed},
 		"for a minute": {observe: time.Minute, make: known, coming: listed, want: listed + time.Minute},
 		"for a minute, and the clock is set back": {observe: time.Minute, make: known, coming: listed, setAfter: listed + 20*time.Second, setBy: -time.Hour, want: listed + time.Minute},
-		"for a minute, and the clock leaps":       {observe: time.Minute, make: known, coming: listed, setAfter: listed + 20*time.Second, setBy: time.Hour, want: listed + time.Minute},
+		"for a minute, and the clock jumps ahead": {observe: time.Minute, make: known, coming: listed, setAfter: listed + 20*time.Second, setBy: time.Hour, want: listed + time.Minute},
 		"nothing is read":                         {make: empty, coming: listed, want: listed + topTimeout},
-		"a source is away":                        {make: broken, coming: listed, want: listed},
-		"a source is away for a minute":           {observe: time.Minute, make: broken, coming: listed, want: listed + time.Minute + topTimeout},
-		"lists that come no more":                 {make: known, coming: time.Minute, want: time.Minute + topTimeout},
+		"a source is unavailable":                 {make: broken, coming: listed, want: listed},
+		"a source is unavailable for a minute":    {observe: time.Minute, make: broken, coming: listed, want: listed + time.Minute + topTimeout},
+		"lists that stop":                         {make: known, coming: time.Minute, want: time.Minute + topTimeout},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -91,8 +89,7 @@ func TestNodeWatch(t *testing.T) {
 	}
 }
 
-// The whole command: after one reading of usage it lists nodes, the hottest
-// first, in each format.
+// The whole command: after one reading of usage it lists nodes, the hottest first, in each format.
 func TestTopPrints(t *testing.T) {
 	policy := filepath.Join(t.TempDir(), "policy.yaml")
 	text := "apiVersion: evenkeel.io/v1alpha1\nkind: LoadPolicy\nusage:\n  sources:\n    - type: Annotations\n" +
@@ -124,7 +121,7 @@ func TestTopPrints(t *testing.T) {
 	}
 }
 
-// Another process is asked for what it has observed, and its age is said.
+// Top asks another process for what it has observed, and prints how old that is.
 func TestTopAsksAProcess(t *testing.T) {
 	used, percent, line := int64(9660), 96.6, 65.0
 	observed := time.Now().Add(-20 * time.Second).UTC().Format(time.RFC3339)
@@ -139,9 +136,9 @@ func TestTopAsksAProcess(t *testing.T) {
 		want   string
 		fails  string
 	}{
-		"that observes":      {status: now, nodes: []status.NodeStatus{hot}, want: "Move of shop/web-1 from n1 to n2: evicted."},
-		"that has just come": {fails: "it has not read any usage yet"},
-		"of another version": {status: now, nodes: []status.NodeStatus{{Node: n1}}, fails: "it is of an earlier version"},
+		"that observes":            {status: now, nodes: []status.NodeStatus{hot}, want: "Move of shop/web-1 from n1 to n2: evicted."},
+		"that has just started":    {fails: "it has not read any usage yet"},
+		"that has another version": {status: now, nodes: []status.NodeStatus{{Node: n1}}, fails: "it runs an earlier version"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -168,12 +165,12 @@ func TestTopAsksAProcess(t *testing.T) {
 func TestTopRefuses(t *testing.T) {
 	good := TopOptions{Format: "table", Color: "auto"}
 	for want, change := range map[string]func(*TopOptions){
-		`--output: "csv" is not one of table|wide|json|yaml|name`:  func(o *TopOptions) { o.Format = "csv" },
-		`--color: "red" is not one of auto|always|never`:           func(o *TopOptions) { o.Color = "red" },
-		"--observe: -1s is negative":                               func(o *TopOptions) { o.Observe = -time.Second },
-		"--watch goes with -o table and -o wide, not with -o name": func(o *TopOptions) { o.Format, o.Watch = "name", true },
-		"--observe and --extender-url exclude each other":          func(o *TopOptions) { o.Observe, o.Extender.URL = time.Second, "http://localhost" },
-		"--extender-url: it is not a URL that begins with http://": func(o *TopOptions) { o.Extender.URL = "localhost" },
+		`--output: "csv" is not one of table|wide|json|yaml|name`:             func(o *TopOptions) { o.Format = "csv" },
+		`--color: "red" is not one of auto|always|never`:                      func(o *TopOptions) { o.Color = "red" },
+		"--observe: -1s is negative":                                          func(o *TopOptions) { o.Observe = -time.Second },
+		"--watch can be combined with -o table and -o wide, not with -o name": func(o *TopOptions) { o.Format, o.Watch = "name", true },
+		"--observe and --extender-url exclude each other":                     func(o *TopOptions) { o.Observe, o.Extender.URL = time.Second, "http://localhost" },
+		"--extender-url: it is not a URL that begins with http://":            func(o *TopOptions) { o.Extender.URL = "localhost" },
 	} {
 		wanted := good
 		change(&wanted)

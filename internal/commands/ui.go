@@ -32,8 +32,8 @@ type UIOptions struct {
 
 // AddTo adds the flags.
 func (o *UIOptions) AddTo(flags *pflag.FlagSet) {
-	flags.BoolVar(&o.Open, "open", false, "Open the page in a browser, by xdg-open or open.")
-	flags.StringVar(&o.Lease, "leader-elect-resource-name", "evenkeel", "Name of the Lease: the pod that holds it is shown, because it knows the last cycle.")
+	flags.BoolVar(&o.Open, "open", false, "Open the page in a browser, with xdg-open or open.")
+	flags.StringVar(&o.Lease, "leader-elect-resource-name", "evenkeel", "Name of the Lease. The page is that of the pod that holds it, because that pod knows the last cycle.")
 }
 
 // UI is `evenkeel ui`: it forwards a port to the page of a process in the cluster, with
@@ -75,7 +75,7 @@ func pageOf(ctx context.Context, client kubernetes.Interface, namespace, lease s
 		for _, name := range searched(namespace) {
 			in = append(in, strconv.Quote(name))
 		}
-		return nil, fmt.Errorf("no ready pod of serve or extender is in the namespace %s (-n names another)", strings.Join(in, " or "))
+		return nil, fmt.Errorf("namespace %s has no ready pod of serve or extender (select another namespace with -n)", strings.Join(in, " or "))
 	}
 	held, err := client.CoordinationV1().Leases(pod.Namespace).Get(ctx, lease, metav1.GetOptions{})
 	if err != nil || held.Spec.HolderIdentity == nil {
@@ -105,7 +105,7 @@ func hasPage(ctx context.Context, page string) error {
 	}
 	_ = response.Body.Close()
 	if response.StatusCode == http.StatusNotFound {
-		return errors.New("it has none, because it is of an earlier version")
+		return errors.New("it has none, because it runs an earlier version")
 	}
 	if response.StatusCode != http.StatusOK {
 		return fmt.Errorf("it answers %s", response.Status)
@@ -126,7 +126,7 @@ func open(ctx context.Context, page string, progress io.Writer) (wait func()) {
 			line(progress, "The browser could not be started: %v", err)
 			return func() {}
 		}
-		return func() { _ = command.Wait() } // it was stopped
+		return func() { _ = command.Wait() } // waits for the stopped browser command
 	}
 	line(progress, "No browser was started, because neither xdg-open nor open is in PATH.")
 	return func() {}

@@ -19,7 +19,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// servePod is a ready pod of serve.
+// servePod returns a ready pod of serve.
 func servePod(name string) *v1.Pod {
 	return &v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "evenkeel", Name: name, Labels: map[string]string{nameLabel: serveName}},
@@ -27,8 +27,8 @@ func servePod(name string) *v1.Pod {
 	}
 }
 
-// The leader's page is shown: it knows what the last cycle planned. Where the
-// leader is not known or not ready any replica's is.
+// The page is the leader's, because the leader knows what the last cycle planned. If the leader is unknown or not
+// ready, any replica's page is shown.
 func TestPageOf(t *testing.T) {
 	lease := func(holder string) *coordinationv1.Lease {
 		return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "evenkeel", Name: "evenkeel"}, Spec: coordinationv1.LeaseSpec{HolderIdentity: &holder}}
@@ -38,19 +38,19 @@ func TestPageOf(t *testing.T) {
 	three := []runtime.Object{servePod("serve-1"), servePod("serve-2"), starting}
 	cases := map[string]struct {
 		objects   []runtime.Object
-		in        string // the namespace asked for, unless it is evenkeel
-		forbidden string // a resource that may not be read
+		in        string // the requested namespace, unless it is evenkeel
+		forbidden string // a resource that must not be read
 		want, err string
 	}{
-		"the leader's":                 {objects: append(three, lease("serve-2_uid")), want: "serve-2"},
-		"without a Lease":              {objects: three, want: "serve-1"},
-		"a Lease that may not be read": {objects: append(three, lease("serve-2_uid")), forbidden: "leases", want: "serve-1"},
-		"a leader that is not ready":   {objects: append(three, lease("serve-3_uid")), want: "serve-1"},
-		"a leader that is gone":        {objects: append(three, lease("serve-4_uid")), want: "serve-1"},
-		"no pod":                       {err: `no ready pod of serve or extender is in the namespace "evenkeel" (-n names another)`},
-		"no pod, nor in the default":   {in: "kube-system", err: `no ready pod of serve or extender is in the namespace "kube-system" or "evenkeel" (-n names another)`},
-		"in the default":               {in: "kube-system", objects: three, want: "serve-1"},
-		"pods that may not be listed":  {objects: three, forbidden: "pods", err: "looking for pods of serve or extender: pods is forbidden"},
+		"the leader's":                   {objects: append(three, lease("serve-2_uid")), want: "serve-2"},
+		"without a Lease":                {objects: three, want: "serve-1"},
+		"a Lease that is not readable":   {objects: append(three, lease("serve-2_uid")), forbidden: "leases", want: "serve-1"},
+		"a leader that is not ready":     {objects: append(three, lease("serve-3_uid")), want: "serve-1"},
+		"a leader that no longer exists": {objects: append(three, lease("serve-4_uid")), want: "serve-1"},
+		"no pod":                         {err: `namespace "evenkeel" has no ready pod of serve or extender (select another namespace with -n)`},
+		"no pod, nor in the default":     {in: "kube-system", err: `namespace "kube-system" or "evenkeel" has no ready pod of serve or extender (select another namespace with -n)`},
+		"in the default":                 {in: "kube-system", objects: three, want: "serve-1"},
+		"pods that are not listable":     {objects: three, forbidden: "pods", err: "looking for pods of serve or extender: pods is forbidden"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -76,10 +76,10 @@ func TestPageOf(t *testing.T) {
 	}
 }
 
-// A process without a page is said to have none.
+// A process without a page is reported to have none.
 func TestHasPage(t *testing.T) {
 	for code, want := range map[int]string{
-		http.StatusOK: "", http.StatusNotFound: "it has none, because it is of an earlier version", http.StatusForbidden: "it answers 403 Forbidden",
+		http.StatusOK: "", http.StatusNotFound: "it has none, because it runs an earlier version", http.StatusForbidden: "it answers 403 Forbidden",
 	} {
 		process := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }))
 		got := ""
@@ -92,7 +92,7 @@ func TestHasPage(t *testing.T) {
 	}
 }
 
-// --open gives the page to the first program that is there, and says if none is.
+// --open passes the page to the first program that exists, and reports if there is none.
 func TestOpen(t *testing.T) {
 	folder := t.TempDir()
 	t.Setenv("PATH", folder)

@@ -269,9 +269,9 @@ func (o *Options) validateAddresses() error {
 func (o *Options) validateTrust() error {
 	switch {
 	case (o.TLSCertFile == "") != (o.TLSKeyFile == ""):
-		return errors.New("--tls-cert-file and --tls-private-key-file go together")
+		return errors.New("--tls-cert-file and --tls-private-key-file must be used together")
 	case (o.WebhookAddress == "") != (o.WebhookCertFile == ""), (o.WebhookAddress == "") != (o.WebhookKeyFile == ""):
-		return errors.New("--webhook-address, --webhook-cert-file and --webhook-private-key-file go together")
+		return errors.New("--webhook-address, --webhook-cert-file and --webhook-private-key-file must be used together")
 	case o.InsecureAddress != "" && o.TLSCertFile == "":
 		return errors.New("--insecure-listen-address goes with --tls-cert-file: without it --listen-address has plain HTTP already")
 	case o.ListenAddress != "" && o.TLSCertFile == "" && !o.InsecureServing && !extender.Loopback(o.ListenAddress):

@@ -27,12 +27,12 @@ func TestPlainHTTPIsAskedFor(t *testing.T) {
 		"HTTPS, and HTTP beside it":  {Options{ListenAddress: ":8443", TLSCertFile: "tls.crt", TLSKeyFile: "tls.key", InsecureAddress: ":8888"}, ""},
 		"HTTP twice":                 {Options{ListenAddress: "127.0.0.1:8888", InsecureAddress: ":8889"}, "--insecure-listen-address goes with --tls-cert-file"},
 		"a second address of no use": {Options{ListenAddress: ":8443", TLSCertFile: "tls.crt", TLSKeyFile: "tls.key", InsecureAddress: "8888"}, "--insecure-listen-address: address 8888: missing port"},
-		"a certificate alone":        {Options{ListenAddress: ":8443", TLSCertFile: "tls.crt"}, "--tls-cert-file and --tls-private-key-file go together"},
+		"a certificate alone":        {Options{ListenAddress: ":8443", TLSCertFile: "tls.crt"}, "--tls-cert-file and --tls-private-key-file must be used together"},
 		"a process that only evicts": {Options{}, ""},
 		"a webhook":                  {Options{WebhookAddress: ":9443", WebhookCertFile: "tls.crt", WebhookKeyFile: "tls.key"}, ""},
-		"a webhook by plain HTTP":    {Options{WebhookAddress: ":9443"}, "--webhook-address, --webhook-cert-file and --webhook-private-key-file go together"},
-		"half a webhook":             {Options{WebhookAddress: ":9443", WebhookCertFile: "tls.crt"}, "go together"},
-		"a webhook nowhere":          {Options{WebhookCertFile: "tls.crt", WebhookKeyFile: "tls.key"}, "go together"},
+		"a webhook by plain HTTP":    {Options{WebhookAddress: ":9443"}, "--webhook-address, --webhook-cert-file and --webhook-private-key-file must be used together"},
+		"half a webhook":             {Options{WebhookAddress: ":9443", WebhookCertFile: "tls.crt"}, "must be used together"},
+		"a webhook nowhere":          {Options{WebhookCertFile: "tls.crt", WebhookKeyFile: "tls.key"}, "must be used together"},
 		"a webhook without a port":   {Options{WebhookAddress: "10.0.0.1", WebhookCertFile: "tls.crt", WebhookKeyFile: "tls.key"}, "--webhook-address"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -52,7 +52,7 @@ func TestExtendersToAskAreChecked(t *testing.T) {
 		"by HTTP":          {remote.Extender{URL: "http://127.0.0.1:8888"}, ""},
 		"no scheme":        {remote.Extender{URL: "evenkeel:8443"}, "--extender-url: it is not a URL"},
 		"a missing CA":     {remote.Extender{URL: "https://evenkeel:8443", TLS: source.TLS{CAFile: "/nowhere/ca.crt"}}, "/nowhere/ca.crt"},
-		"a key on its own": {remote.Extender{URL: "https://evenkeel:8443", TLS: source.TLS{KeyFile: "client.key"}}, "go together"},
+		"a key on its own": {remote.Extender{URL: "https://evenkeel:8443", TLS: source.TLS{KeyFile: "client.key"}}, "must be used together"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			options := Options{Extender: tc.extender}

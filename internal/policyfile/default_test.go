@@ -137,7 +137,7 @@ func TestPrintNotesWarnsOfARetiredSetting(t *testing.T) {
 	file := load(t, loadPolicyHead+"eviction: {evictJobs: true, interval: 1s}")
 	var out bytes.Buffer
 	PrintNotes(t.Context(), file, &out)
-	got, once := strings.CutPrefix(out.String(), "policy.yaml: line 3, column 29: warning: eviction.interval: is no longer documented and goes in two versions: ")
+	got, once := strings.CutPrefix(out.String(), "policy.yaml: line 3, column 29: warning: eviction.interval: is no longer documented and will be removed in two versions: ")
 	if !once || strings.Count(got, "\n") != 1 {
 		t.Errorf("printed %q", out.String())
 	}

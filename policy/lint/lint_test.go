@@ -55,7 +55,7 @@ func TestRetiredSettings(t *testing.T) {
 			got = append(got, f)
 		}
 	}
-	if len(got) != 1 || got[0].Level != Warning || got[0].Place != "line 3, column 12" || !strings.HasPrefix(got[0].Text, "is no longer documented and goes in two versions: ") {
+	if len(got) != 1 || got[0].Level != Warning || got[0].Place != "line 3, column 12" || !strings.HasPrefix(got[0].Text, "is no longer documented and will be removed in two versions: ") {
 		t.Errorf("findings: %+v", got)
 	}
 }

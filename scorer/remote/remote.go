@@ -179,7 +179,7 @@ func (r *Extender) Validate() error {
 		return err
 	}
 	if (r.TLS.CertFile == "") != (r.TLS.KeyFile == "") {
-		return errors.New("the client certificate and its key go together")
+		return errors.New("the client certificate and its key must be used together")
 	}
 	_, err := r.client(nil)
 	return err

@@ -16,11 +16,10 @@ import (
 	"github.com/evenkeel/evenkeel/status/doctor/probe"
 )
 
-// noon is when everything happens.
+// noon is the time of every event.
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// ward is a cluster of three nodes of 10 cores with two pods each, and what its
-// usage sources say.
+// ward is a cluster of three nodes with 10 cores and two pods each, and the answers of its usage sources.
 type ward struct {
 	t       *testing.T
 	patient *doctor.Patient
@@ -30,7 +29,7 @@ type ward struct {
 	windows []usage.Window
 }
 
-// meter is a usage source that says what a test lets it.
+// meter is a usage source whose answer a test sets.
 type meter struct {
 	name  string
 	batch usage.Batch
@@ -44,7 +43,7 @@ func (s *meter) Sample(context.Context, *cluster.Snapshot) (usage.Batch, error) 
 	return s.batch, s.err
 }
 
-// rememberer is a source with a history.
+// rememberer is a source with history.
 type rememberer struct{ *meter }
 
 func (rememberer) History(context.Context, *cluster.Snapshot, time.Time, time.Duration) ([]usage.Batch, error) {
@@ -92,7 +91,7 @@ func (w *ward) node(name string) *cluster.Node {
 	return &n.Node
 }
 
-// batch is a reading in which all nodes and pods have samples of this age.
+// batch is a reading in which the samples of all nodes and pods have the given age.
 func (w *ward) batch(age time.Duration) usage.Batch {
 	batch := usage.Batch{Received: noon}
 	at := noon.Add(-age)
@@ -110,7 +109,7 @@ func (w *ward) batch(age time.Duration) usage.Batch {
 	return batch
 }
 
-// ask puts the sources' answers in front of the doctor.
+// ask passes the sources' answers to the patient.
 func (w *ward) ask() *ward {
 	w.t.Helper()
 	var sources []observer.Source
@@ -132,7 +131,7 @@ func (w *ward) ask() *ward {
 	return w
 }
 
-// found returns what a check says, as level, subject and sentence.
+// found returns the findings of a check, as level, subject and sentence.
 func found(p *doctor.Patient, check doctor.Check) []string {
 	var lines []string
 	for _, f := range doctor.Examine(p).Findings {
@@ -148,7 +147,7 @@ func found(p *doctor.Patient, check doctor.Check) []string {
 	return lines
 }
 
-// fixes returns how a check's findings are to be fixed.
+// mends returns how to fix the findings of a check.
 func mends(p *doctor.Patient, check doctor.Check) string {
 	all := ""
 	for _, f := range doctor.Examine(p).Findings {

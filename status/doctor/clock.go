@@ -44,9 +44,9 @@ func (c *Clock) examine(n *notes) {
 	switch {
 	case !c.Known:
 	case c.Skew.Abs() <= servertime.Tolerance:
-		n.ok(ownClock, "Its clock and the API server's are at most about %v apart.", servertime.Tolerance)
+		n.ok(ownClock, "Its clock and the API server's differ by at most about %v.", servertime.Tolerance)
 	default:
-		n.warning(ownClock, "Its clock is %s %s the API server's. Evenkeel reckons with the API server's time; its logs, and "+
+		n.warning(ownClock, "Its clock is %s %s the API server's. Evenkeel uses the API server's time; its logs, and "+
 			"other programs on this machine, do not.", seconds(c.Skew.Abs()), direction).fix(fixClock)
 	}
 }

@@ -11,8 +11,7 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// examineCoverage reports whether enough is known to evict, and why samples
-// were rejected.
+// examineCoverage reports whether enough usage is known to evict, and why samples were rejected.
 func examineCoverage(p *Patient, n *notes) {
 	if p.Readings == nil {
 		return
@@ -53,7 +52,7 @@ func (p *Patient) coverage(n *notes) Level {
 		f.Level, f.Subject, f.Says = Problem, string(closed), p.consequence()+": "+f.Says
 	case coming > 0:
 		f.Level = Warning
-		f.Says += fmt.Sprintf(" The usage of %d more is on its way: they or the source started less than %v ago.", coming, warmUp)
+		f.Says += fmt.Sprintf(" The usage of %d more is still to come: they or the source started less than %v ago.", coming, warmUp)
 	case len(unknown) > 0:
 		f.Level = Warning
 	}
@@ -102,9 +101,9 @@ func fixCoverage(unknown map[reasons.Reason][]string) string {
 		{reasons.UsageStale, "UsageStale: the source's samples are older than maxAge: see clock, and the interval at which it scrapes."},
 		{reasons.UsageFromTheFuture, "UsageFromTheFuture: a clock or a time zone is wrong; see the source's finding."},
 		{reasons.UsageAbsurd, "UsageAbsurd: a unit is wrong; see the source's finding."},
-		{reasons.UsageContradictory, "UsageContradictory: a fraction was taken for a percentage, or a series for another node's; see the source's finding."},
+		{reasons.UsageContradictory, "UsageContradictory: a fraction was read as a percentage, or a series belongs to another node; see the source's finding."},
 		{reasons.UsageAmbiguous, "UsageAmbiguous: several samples of one node; see matching."},
-		{reasons.AllocatableUnknown, "AllocatableUnknown: the node states no allocatable cpu or memory: its kubelet has not registered it fully."},
+		{reasons.AllocatableUnknown, "AllocatableUnknown: the node has no allocatable cpu or memory, because its kubelet has not registered it fully."},
 	} {
 		if _, ok := unknown[one.why]; ok {
 			fixes = append(fixes, one.fix)
@@ -113,8 +112,7 @@ func fixCoverage(unknown map[reasons.Reason][]string) string {
 	return strings.Join(fixes, "\n")
 }
 
-// refusals are the causes of rejected samples that are reported here. The matching check
-// reports the others.
+// refusals are the causes of rejected samples that the coverage check reports. The matching check reports the others.
 var refusals = []usage.Cause{usage.Future, usage.Stale, usage.Absurd, usage.Contradictory, usage.Unreadable, usage.Unreachable}
 
 // refused reports the rejected samples, at the level of their effect.
@@ -124,7 +122,7 @@ func (p *Patient) refused(n *notes, i int, level Level) {
 	}
 	for _, cause := range refusals {
 		if problem := p.Readings.Sources[i].Problems[cause]; problem.Count > 0 {
-			n.add(level, p.sourceName(i), "%s not taken: %s: %s.", reasons.Count(problem.Count, "sample"), causeWords[cause], strings.Join(problem.Examples, "; ")).
+			n.add(level, p.sourceName(i), "%s rejected: %s: %s.", reasons.Count(problem.Count, "sample"), causeWords[cause], strings.Join(problem.Examples, "; ")).
 				fix(fixRefused(&p.Sources[i], cause))
 		}
 	}
@@ -135,8 +133,8 @@ var causeWords = map[usage.Cause]string{
 	usage.Future:        "from the future",
 	usage.Stale:         "too old",
 	usage.Absurd:        "negative, not a number, or far more than the node has",
-	usage.Contradictory: "in contradiction to what else is known",
-	usage.Unreadable:    "no sense could be made of them",
+	usage.Contradictory: "contradicted by other usage",
+	usage.Unreadable:    "not understood",
 	usage.Unreachable:   "no answer",
 }
 
@@ -149,15 +147,15 @@ func fixRefused(s *policy.Source, cause usage.Cause) string {
 	case usage.Absurd:
 		return fixUnit(s, "Most often the unit is wrong: milli-cores for cores, KiB for bytes, a percentage beyond 100.")
 	case usage.Contradictory:
-		return fixUnit(s, "Most often a fraction (0.65) is read as a percentage (65), or the other way round, or a series is of another node.")
+		return fixUnit(s, "Most often a fraction (0.65) is read as a percentage (65) or vice versa, or a series belongs to another node.")
 	case usage.Unreachable:
-		return "These nodes did not answer: look at the first error; NetworkPolicies and firewalls are the usual cause where all others do."
+		return "These nodes did not answer: look at the first error. If all others answer, NetworkPolicies and firewalls are the usual cause."
 	default:
-		return "See the examples: what is there is not in the source's format."
+		return "See the examples: they are not in the source's format."
 	}
 }
 
-// fixUnit adds where the unit of a source is set, if that is possible.
+// fixUnit adds where to set the unit of a source, if it can be set.
 func fixUnit(s *policy.Source, why string) string {
 	if where := advice(s, source.WrongUnit, ""); where != "" {
 		return why + "\n" + where

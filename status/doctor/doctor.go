@@ -98,7 +98,7 @@ func (f *Finding) fix(how string) { f.Mend = how }
 // maxSays is the maximum length of a Finding's text.
 const maxSays = 800
 
-// oneLine makes a text one line of bounded length.
+// oneLine turns a text into one line of bounded length.
 func oneLine(text string) string {
 	text = strings.Join(strings.Fields(layout.Printable(text)), " ")
 	if runes := []rune(text); len(runes) > maxSays {
@@ -107,7 +107,7 @@ func oneLine(text string) string {
 	return text
 }
 
-// maxNames is the maximum number of listed names.
+// maxNames is the maximum number of names listed.
 const maxNames = 10
 
 // list joins names, at most maxNames of them.

@@ -13,16 +13,16 @@ const settling = 15 * time.Second
 
 func examineExtender(p *Patient, n *notes) {
 	switch e := &p.Extender; {
-	case e.URL == "" && p.Mode == ModeNodeSync: // nodesync neither is an extender nor needs one
+	case e.URL == "" && p.Mode == ModeNodeSync: // nodesync is no extender and needs none
 	case e.URL == "" && p.insideScheduler():
-		n.ok("", "Not asked: the configuration has Evenkeel's plugin inside kube-scheduler.")
+		n.ok("", "Not asked: the configuration runs Evenkeel's plugin inside kube-scheduler.")
 	case e.URL == "" && p.Load.Eviction.Steering == policy.SteeringNone:
 		n.ok("", "Not needed: the policy's steering is none, so pods land where kube-scheduler puts them.")
 	case e.URL == "":
 		n.ok("", "Not checked: pass --extender-url to verify that kube-scheduler calls the extender.")
 	case e.Err != nil:
 		n.problem(e.URL, "It gave no status: %v", e.Err).
-			fix("See whether it runs, whether this is its address (--listen-address), and whether it asks for a client certificate " +
+			fix("Check whether it runs, whether this is its address (--listen-address), and whether it requires a client certificate " +
 				"(--extender-ca-file, --extender-client-cert-file, --extender-client-key-file):\n" +
 				"kubectl -n evenkeel get pods,services\nkubectl -n evenkeel port-forward service/evenkeel 8888   # then --extender-url http://127.0.0.1:8888")
 	default:
@@ -37,10 +37,10 @@ func (p *Patient) examineStatus(n *notes) {
 	switch {
 	case e.Gate == "":
 	case p.Readings != nil && p.Readings.At.Sub(e.Started) < p.Load.Hot.MinWindow.Duration+warmUp:
-		n.warning(e.URL, "It started at %s and is still collecting the usage that it scores by: %s", clock(e.Started), e.Gate)
+		n.warning(e.URL, "It started at %s and is still collecting the usage for its scores: %s", clock(e.Started), e.Gate)
 	default:
-		n.warning(e.URL, "It knows too little about usage to score by: %s", e.Gate).
-			fix("See under sources and coverage; with separate processes, whether the extender has the same policy and permissions.")
+		n.warning(e.URL, "It knows too little usage to score nodes: %s", e.Gate).
+			fix("See sources and coverage. If processes are separate, check whether the extender has the same policy and permissions.")
 	}
 }
 
@@ -49,7 +49,7 @@ func (p *Patient) wiring(n *notes) {
 	e := &p.Extender
 	if e.Started.IsZero() {
 		n.warning(e.URL, "It does not say when it started; kube-scheduler has asked it %d times.", e.Asked).
-			fix("Let extender and doctor be of the same version.")
+			fix("Use the same version for extender and doctor.")
 		return
 	}
 	since := e.Started
@@ -57,7 +57,7 @@ func (p *Patient) wiring(n *notes) {
 		since = e.LastAsked
 	}
 	bound, known := p.boundAfter(since.Add(settling))
-	summary := fmt.Sprintf("It runs since %s and was asked %d times by kube-scheduler", clock(e.Started), e.Asked)
+	summary := fmt.Sprintf("It has run since %s and was asked %d times by kube-scheduler", clock(e.Started), e.Asked)
 	if !e.LastAsked.IsZero() {
 		summary += ", last at " + clock(e.LastAsked)
 	}
@@ -65,17 +65,17 @@ func (p *Patient) wiring(n *notes) {
 	case bound > 0 && e.Asked == 0:
 		n.problem(e.URL, "%s, though %s bound since: kube-scheduler does not ask it.", summary, were(bound)).
 			fix("Give kube-scheduler a configuration (--config) with this block, and restart it:\n" + Block(e.URL) +
-				"\nCheck it: evenkeel doctor --scheduler-config FILE. On a control plane that allows none, do without steering:\n" +
+				"\nCheck it: evenkeel doctor --scheduler-config FILE. If the control plane does not allow that, turn steering off:\n" +
 				"eviction: {steering: none}")
 	case bound > 0:
 		n.warning(e.URL, "%s; %s bound later: kube-scheduler has stopped asking, asks another replica, or another scheduler placed them.", summary, were(bound)).
-			fix("Look for the extender's address in kube-scheduler's log; with several replicas behind one Service ask each.")
+			fix("Look for the extender's address in kube-scheduler's log. With several replicas behind one Service, ask each of them.")
 	case e.Asked > 0:
 		n.ok(e.URL, "%s.", summary)
 	default:
-		proof := "no pod was bound since, so nothing is proved"
+		proof := "no pod was bound since, so nothing is proven"
 		if !known {
-			proof = "whether pods were bound meanwhile could not be seen"
+			proof = "whether pods were bound meanwhile is not known"
 		}
 		n.warning(e.URL, "%s; %s.", summary, proof).
 			fix("Create a pod and ask again: kubectl run evenkeel-probe --image=registry.k8s.io/pause:3.10 --restart=Never")

@@ -15,7 +15,7 @@ import (
 )
 
 func TestExtender(t *testing.T) {
-	// pod adds a pod that came so long ago.
+	// pod adds a pod that was created the given time ago.
 	pod := func(w *ward, ago time.Duration, kind string) {
 		w.nodes.Nodes[0].Pods = append(w.nodes.Nodes[0].Pods, &cluster.Pod{
 			UID: "new", Namespace: "web", Name: "new", Node: "n0", Created: noon.Add(-ago), Owner: cluster.Owner{Kind: kind},
@@ -28,28 +28,28 @@ func TestExtender(t *testing.T) {
 		mend   string
 	}{
 		"asked all along": {
-			want: "ok http://127.0.0.1:8888: It runs since 2026-03-01T11:00:00Z and was asked 40 times by kube-scheduler, last at 2026-03-01T11:59:00Z.",
+			want: "ok http://127.0.0.1:8888: It has run since 2026-03-01T11:00:00Z and was asked 40 times by kube-scheduler, last at 2026-03-01T11:59:00Z.",
 		},
 		"never asked while pods were bound": {
 			change: func(w *ward) { never(w); pod(w, 10*time.Minute, "ReplicaSet") },
-			want:   "problem http://127.0.0.1:8888: It runs since 2026-03-01T11:00:00Z and was asked 0 times by kube-scheduler, though 1 new pod was bound since: kube-scheduler does not ask it.",
+			want:   "problem http://127.0.0.1:8888: It has run since 2026-03-01T11:00:00Z and was asked 0 times by kube-scheduler, though 1 new pod was bound since: kube-scheduler does not ask it.",
 			mend:   "nodeCacheCapable: true",
 		},
 		"static pods prove nothing": {
 			change: func(w *ward) { never(w); pod(w, 10*time.Minute, "Node") },
-			want:   "warning http://127.0.0.1:8888: It runs since 2026-03-01T11:00:00Z and was asked 0 times by kube-scheduler; no pod was bound since, so nothing is proved.",
+			want:   "warning http://127.0.0.1:8888: It has run since 2026-03-01T11:00:00Z and was asked 0 times by kube-scheduler; no pod was bound since, so nothing is proven.",
 			mend:   "kubectl run",
 		},
 		"nor does a pod bound while it started": {
 			change: func(w *ward) { never(w); pod(w, time.Hour-5*time.Second, "ReplicaSet") },
-			want:   "warning http://127.0.0.1:8888: It runs since 2026-03-01T11:00:00Z and was asked 0 times by kube-scheduler; no pod was bound since, so nothing is proved.",
+			want:   "warning http://127.0.0.1:8888: It has run since 2026-03-01T11:00:00Z and was asked 0 times by kube-scheduler; no pod was bound since, so nothing is proven.",
 		},
 		"no longer asked": {
 			change: func(w *ward) {
 				w.patient.Extender.LastAsked = noon.Add(-30 * time.Minute)
 				pod(w, 10*time.Minute, "ReplicaSet")
 			},
-			want: "warning http://127.0.0.1:8888: It runs since 2026-03-01T11:00:00Z and was asked 40 times by kube-scheduler, last at 2026-03-01T11:30:00Z; " +
+			want: "warning http://127.0.0.1:8888: It has run since 2026-03-01T11:00:00Z and was asked 40 times by kube-scheduler, last at 2026-03-01T11:30:00Z; " +
 				"1 new pod was bound later: kube-scheduler has stopped asking, asks another replica, or another scheduler placed them.",
 		},
 		"down": {
@@ -77,7 +77,7 @@ func TestExtender(t *testing.T) {
 				w.patient.Extender.URL = "https://10.0.0.1:8888"
 				pod(w, time.Minute, "ReplicaSet")
 			},
-			want: "problem https://10.0.0.1:8888: It runs since 2026-03-01T11:00:00Z and was asked 0 times by kube-scheduler, though 1 new pod was bound since: kube-scheduler does not ask it.",
+			want: "problem https://10.0.0.1:8888: It has run since 2026-03-01T11:00:00Z and was asked 0 times by kube-scheduler, though 1 new pod was bound since: kube-scheduler does not ask it.",
 			mend: "tlsConfig",
 		},
 	}
@@ -98,16 +98,16 @@ func TestExtender(t *testing.T) {
 	}
 }
 
-// An extender whose gate is closed scores by what it lacks.
+// An extender whose gate is closed scores nodes without the missing usage.
 func TestExtenderWithoutUsage(t *testing.T) {
 	w := newWard(t, metricsserver.Name)
 	w.patient.Extender.Gate = "NoUsageData: 0 of 3"
 	got := found(w.ask().patient, doctor.CheckExtender)
-	if len(got) != 2 || got[0] != "warning http://127.0.0.1:8888: It knows too little about usage to score by: NoUsageData: 0 of 3" {
+	if len(got) != 2 || got[0] != "warning http://127.0.0.1:8888: It knows too little usage to score nodes: NoUsageData: 0 of 3" {
 		t.Errorf("got %q", got)
 	}
 	w.patient.Extender.Started = noon.Add(-3 * time.Minute)
-	const collecting = "warning http://127.0.0.1:8888: It started at 2026-03-01T11:57:00Z and is still collecting the usage that it scores by: NoUsageData: 0 of 3"
+	const collecting = "warning http://127.0.0.1:8888: It started at 2026-03-01T11:57:00Z and is still collecting the usage for its scores: NoUsageData: 0 of 3"
 	if got := found(w.patient, doctor.CheckExtender); len(got) != 2 || got[0] != collecting {
 		t.Errorf("just started: got %q", got)
 	}

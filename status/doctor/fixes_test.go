@@ -22,15 +22,14 @@ import (
 	"github.com/evenkeel/evenkeel/status/doctor"
 )
 
-// The documents that fixes are part of.
+// The documents that fixes belong to.
 const (
 	loadHead      = "apiVersion: evenkeel.io/v1alpha1\nkind: LoadPolicy\n"
 	profilesHead  = "apiVersion: descheduler/v1alpha2\nkind: DeschedulerPolicy\n"
 	schedulerHead = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 )
 
-// fields begin the fixes to be pasted, each with the lines around it in the
-// document that it belongs to.
+// fields are the first lines of fixes to be pasted, each with the lines around it in its document.
 var fields = map[string]struct {
 	around string
 	indent string
@@ -51,8 +50,8 @@ var (
 
 var firstLine = regexp.MustCompile("^([A-Za-z]+):( |$)")
 
-// pasted returns the parts of a fix that are to be pasted somewhere: from a line
-// with a field on, as long as lines are indented. Rules of RBAC come apart.
+// pasted returns the parts of a fix that users paste: from a line with a field on, for as long as lines are indented.
+// RBAC rules are returned separately.
 func pasted(fix string) (documents, rules []string) {
 	lines := strings.Split(fix, "\n")
 	for i := 0; i < len(lines); i++ {
@@ -81,7 +80,7 @@ func pasted(fix string) (documents, rules []string) {
 	return documents, rules
 }
 
-// lintFixes lints every fix that the doctor prints.
+// lintFixes lints every fix that doctor prints.
 func lintFixes(t *testing.T, p *doctor.Patient) {
 	t.Helper()
 	for _, f := range doctor.Examine(p).Findings {
@@ -102,8 +101,8 @@ func lintFixes(t *testing.T, p *doctor.Patient) {
 	}
 }
 
-// Whatever error a source returns, what is to be pasted passes lint. All other
-// tests lint the fixes that they see, too.
+// Whatever error a source returns, the parts of the fix to be pasted pass lint. All other tests lint the fixes that
+// they see, too.
 func TestFixesOfErrorsPassLint(t *testing.T) {
 	texts := []string{
 		"unknown authority", "certificate is valid for", "certificate has expired", "certificate required", "server gave http response to https",
@@ -113,7 +112,7 @@ func TestFixesOfErrorsPassLint(t *testing.T) {
 	linted := 0
 	for _, kind := range []string{prometheus.Name, kubelet.Name, nodemetrics.Name, metricsserver.Name} {
 		for _, text := range texts {
-			w := newWard(t, kind) // which lints
+			w := newWard(t, kind) // lints the fixes
 			w.sources[0].err = errors.New(text)
 			documents, _ := pasted(mends(w.ask().patient, doctor.CheckSources))
 			linted += len(documents)

@@ -7,7 +7,7 @@ import (
 	"github.com/evenkeel/evenkeel/policy"
 )
 
-// fixSource explains how to fix a source without a reading.
+// fixSource explains how to fix a source that gave no reading.
 func fixSource(s *policy.Source, err error) string {
 	text, d := strings.ToLower(err.Error()), s.Config.Describe()
 	own := d.Hints
@@ -29,10 +29,10 @@ func textOf(d *source.Description, hint source.Hint) string {
 	advice := d.Advice[hint.Topic]
 	switch {
 	case hint.Topic == source.Forbidden && advice == "":
-		advice = "It knows who is asking and does not allow it. " + d.Advice[source.Unauthorized] +
-			"\nWith several tenants say which one, too:\n" + source.Snippet(d.Name, "headers: {X-Scope-OrgID: tenant}")
+		advice = "The server knows the caller but denies access. " + d.Advice[source.Unauthorized] +
+			"\nWith several tenants, also name the tenant:\n" + source.Snippet(d.Name, "headers: {X-Scope-OrgID: tenant}")
 	case hint.Topic == source.NotFound && advice == "":
-		advice = "It does not serve what is asked for: see its version."
+		advice = "It does not serve this request: check its version."
 	}
 	text := hint.Advice + advice
 	text = strings.ReplaceAll(text, "BESIDE ", outer(d.Name, ""))
@@ -58,11 +58,11 @@ var hints = []source.Hint{
 	},
 	{
 		Texts:  []string{"unknown authority", "self-signed", "self signed"},
-		Advice: "Nobody that is trusted vouches for its certificate. Name the authority that does:\nWITHIN tls: {caFile: /path/to/ca.crt}",
+		Advice: "No trusted authority has signed its certificate. Name the one that has:\nWITHIN tls: {caFile: /path/to/ca.crt}",
 	},
 	{
 		Texts: []string{"certificate is valid for", "cannot validate certificate", "doesn't contain any ip sans"},
-		Advice: "Its certificate is for another name. Use that name as the address, or say which one to expect:\n" +
+		Advice: "Its certificate is for another name. Use that name as the address, or set the name to expect:\n" +
 			"WITHIN tls: {serverName: name-on-the-certificate}",
 	},
 	{
@@ -71,7 +71,7 @@ var hints = []source.Hint{
 	},
 	{
 		Texts:  []string{"certificate required", "bad certificate"},
-		Advice: "It wants a client certificate:\nWITHIN tls: {certFile: /path/to/tls.crt, keyFile: /path/to/tls.key}",
+		Advice: "It requires a client certificate:\nWITHIN tls: {certFile: /path/to/tls.crt, keyFile: /path/to/tls.key}",
 	},
 	{
 		Texts:  []string{"server gave http response to https"},
@@ -83,12 +83,12 @@ var hints = []source.Hint{
 	},
 	{
 		Texts: []string{"answer is too large", "answer is longer"},
-		Advice: "The answer is beyond what is read. Narrow the expressions down to this cluster's nodes and pods (usage.sources[].prometheus.queries),\n" +
+		Advice: "The answer exceeds the size limit. Narrow the expressions down to this cluster's nodes and pods (usage.sources[].prometheus.queries),\n" +
 			"or aggregate away labels with: sum by (...) or max by (...).",
 	},
 	{
 		Texts:  []string{"no such host", "server misbehaving"},
-		Advice: "The name in its address is not known here. Inside a cluster write <service>.<namespace>.svc, and see whether the Service exists.",
+		Advice: "The name in its address cannot be resolved here. Inside a cluster, write <service>.<namespace>.svc, and check whether the Service exists.",
 	},
 	{
 		Texts:  []string{"connection refused"},
@@ -96,50 +96,50 @@ var hints = []source.Hint{
 	},
 	{
 		Texts:  []string{"no route to host", "network is unreachable", "i/o timeout"},
-		Advice: "Its address cannot be reached from here: look at NetworkPolicies and firewalls.",
+		Advice: "Its address cannot be reached from here: check NetworkPolicies and firewalls.",
 	},
 	{
 		Texts:  []string{"requesting a token of serviceaccount"},
-		Advice: "The API server gives no token to ask it with. ", Topic: source.Ungranted,
+		Advice: "The API server issues no token for it. ", Topic: source.Ungranted,
 	},
 	{
 		Texts:  []string{"401", "unauthorized"},
-		Advice: "It does not know who is asking. ", Topic: source.Unauthorized,
+		Advice: "The server does not recognize the caller. ", Topic: source.Unauthorized,
 	},
 	{Texts: []string{"403", "forbidden"}, Topic: source.Forbidden},
 	{Texts: []string{"404"}, Topic: source.NotFound},
 	{
 		Texts: []string{"is this the prometheus api", "where an object is due"},
-		Advice: "Something else answers at this address. It must be the one below which /api/v1/query lies; Mimir and VictoriaMetrics have a path\n" +
+		Advice: "Something else answers at this address. Use the address above /api/v1/query; Mimir and VictoriaMetrics have a path\n" +
 			"in front of it (such as /prometheus or /select/0/prometheus).",
 	},
 	{
 		Texts:  []string{"redirection"},
-		Advice: "It sends elsewhere, which is not followed because a token would go along: use the address it points to, with a token.",
+		Advice: "It redirects, which is not followed because that would send the token to another server: use the target's address directly.",
 	},
 	{
 		Texts:  []string{"context deadline exceeded", "no answer", "timeout", "timed out"},
-		Advice: "It is too slow or not there at all. Allow it more time, or ask it for less:\nBESIDE timeout: 30s",
+		Advice: "It is too slow or down. Allow more time, or query less:\nBESIDE timeout: 30s",
 	},
 	{
 		Texts:  []string{"reading secret", "reading the token"},
-		Advice: "See under permissions whether the Secret may be read, and whether it has that key.",
+		Advice: "See permissions for whether the Secret is readable, and check whether it has that key.",
 	},
 	{
 		Texts:  []string{"no such file"},
-		Advice: "A file that the policy names is not there: see whether it is mounted.",
+		Advice: "A file that the policy names does not exist: check whether it is mounted.",
 	},
 	{
 		Texts:  []string{" 500", " 502", " 503", " 504"},
-		Advice: "The server, or a proxy in front of it, is in trouble: see its log.",
+		Advice: "The server, or a proxy in front of it, failed: see its log.",
 	},
 	{
 		Texts:  []string{"breaks off", "unexpected eof", "broke off"},
-		Advice: "The answer broke off on the way: look at the server's log and at proxies in between.",
+		Advice: "The answer was cut off: check the server's log and any proxies in between.",
 	},
 }
 
-// outer is a line beside the settings of a source.
+// outer returns a line next to the settings of a source.
 func outer(name, line string) string {
 	return "usage:\n  sources:\n    - type: " + name + "\n      " + line
 }

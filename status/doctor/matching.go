@@ -55,8 +55,8 @@ func (p *Patient) matchNodes(n *notes, i int, anywhere map[string]bool) {
 	case len(without) == 0 && stray.Count == 0:
 		n.ok(name, "Usage reported for all %s.", nodes)
 	case len(without) == 0:
-		n.warning(name, "Usage reported for %d of %s, and %s of nodes that this cluster does not have: %s.", len(ready)-len(coming), nodes, reasons.Count(stray.Count, "sample"), strays).
-			fix("Harmless if these are other machines. If the server has several clusters, make sure that only this one's series are queried.")
+		n.warning(name, "Usage reported for %d of %s, and %s for nodes that this cluster does not have: %s.", len(ready)-len(coming), nodes, reasons.Count(stray.Count, "sample"), strays).
+			fix("Harmless if these are other machines. If the server has data of several clusters, make sure that only this cluster's series are queried.")
 	case stray.Count == 0:
 		n.add(level, name, "%d of %s have no sample: %s.", len(without), nodes, list(without)).fix(fixUnmatched(&p.Sources[i], source.Unmatched))
 	default:
@@ -65,8 +65,7 @@ func (p *Patient) matchNodes(n *notes, i int, anywhere map[string]bool) {
 	}
 }
 
-// unreported returns the ready nodes without a sample: nodes whose sample may still come,
-// and the others.
+// unreported returns the ready nodes without a sample, in two lists: those whose sample may still come, and the others.
 func (r *Readings) unreported(ready []int, has map[string]bool, starting bool) (coming, without []string) {
 	for _, k := range ready {
 		switch node := &r.Snapshot.Nodes[k].Node; {
@@ -80,9 +79,9 @@ func (r *Readings) unreported(ready []int, has map[string]bool, starting bool) (
 	return coming, without
 }
 
-// fixUnmatched explains how to fix nodes without a sample. Unmatched samples may be theirs.
+// fixUnmatched explains how to fix nodes without a sample. Unmatched samples may belong to them.
 func fixUnmatched(s *policy.Source, topic source.Topic) string {
-	return advice(s, topic, advice(s, source.Unmatched, "These nodes do not answer: see what is said of them under coverage."))
+	return advice(s, topic, advice(s, source.Unmatched, "These nodes do not answer: see their findings under coverage."))
 }
 
 // mostUnmatchedPercent is the maximum share of series that may belong to recently deleted
@@ -98,12 +97,12 @@ func (p *Patient) matchPods(n *notes, i int) {
 		return
 	}
 	running, measured := p.podsWith(reading)
-	remedy := advice(&p.Sources[i], source.Pods, "Pods that have just started or ended are normal; else see the source's log.")
+	remedy := advice(&p.Sources[i], source.Pods, "This is normal for pods that have just started or ended; otherwise see the source's log.")
 	if total := stray.Count + measured; 100*stray.Count > mostUnmatchedPercent*total {
 		n.warning(name, "%d of %d samples of pods belong to no running pod: %s.", stray.Count, total, strings.Join(stray.Examples, "; ")).fix(remedy)
 	}
 	if float64(measured)*100 < p.Load.Usage.MinCoveragePercent*float64(running) {
-		n.warning(name, "Usage reported for only %d of %s: a pod that is not measured is not moved, and a one-shot run waits longer.",
+		n.warning(name, "Usage reported for only %d of %s: pods without usage are not moved, and a one-shot run waits longer.",
 			measured, reasons.Count(running, "running pod")).fix(remedy)
 	}
 }
@@ -120,7 +119,7 @@ func (p *Patient) noPods(n *notes, i int) {
 	if p.sourceName(i) == second {
 		second = "Kubelet"
 	}
-	n.warning(p.sourceName(i), "No source reports what pods use: their usage is estimated from their requests, and none is moved by what it really uses.").
+	n.warning(p.sourceName(i), "No source reports the usage of pods: it is estimated from their requests, and no pod is moved by real usage.").
 		fix("Add a source that measures pods after it: MetricsServer, Kubelet or Prometheus.\nusage:\n  sources:\n    - type: " +
 			p.sourceName(i) + "\n    - type: " + second)
 }
@@ -159,9 +158,9 @@ func (p *Patient) origins(n *notes, i int) {
 			fix(advice(&p.Sources[i], source.SeveralClusters, "Let it return only this cluster's series."))
 	}
 	if foreign := problems[usage.Foreign]; foreign.Count > 0 {
-		n.warning(p.sourceName(i), "%s not taken, because they were scraped elsewhere than on the node or from the pod's kubelet: %s.",
+		n.warning(p.sourceName(i), "%s rejected, because they were not scraped from the node itself or from the pod's kubelet: %s.",
 			reasons.Count(foreign.Count, "sample"), strings.Join(foreign.Examples, "; ")).
-			fix(advice(&p.Sources[i], source.Foreign, "Find out which page has them."))
+			fix(advice(&p.Sources[i], source.Foreign, "Find out which endpoint exposes them."))
 	}
 }
 

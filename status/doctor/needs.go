@@ -9,7 +9,7 @@ import (
 	"github.com/evenkeel/evenkeel/policy"
 )
 
-// Process holds what the permissions of a process depend on.
+// Process holds everything that the permissions of a process depend on.
 type Process struct {
 	Mode    Mode
 	Load    *policy.LoadPolicy
@@ -37,11 +37,11 @@ type Process struct {
 	NodesOnly bool
 }
 
-// The purposes.
+// The purposes of permissions.
 const (
 	forWatching  = "watching nodes and pods"
 	forOwners    = "finding a pod's owner and budget"
-	forQuotas    = "knowing whether a replacement may be created"
+	forQuotas    = "checking that a replacement can be created"
 	forPlacement = "asking kube-scheduler's filters where a pod fits"
 	forEvicting  = "evicting"
 	forEvents    = "telling Events"
@@ -49,9 +49,9 @@ const (
 	forLedger    = "the moves in flight"
 	forPause     = "the kill switch"
 	forSteering  = "having the API server steer"
-	forGates     = "letting the pods go that the API server holds"
+	forGates     = "releasing the pods that the API server holds"
 	forNodeSync  = "writing to nodes (nodesync)"
-	forThreshold = "reading the priority class that is named as a threshold"
+	forThreshold = "reading the priority class used as a threshold"
 	forPlugins   = "metrics for upstream's plugins (metricsProviders)"
 )
 
@@ -115,7 +115,7 @@ func (p *Process) eviction(n *needs) {
 	n.add(Need{Resource: "pods/eviction", For: forEvicting}, "create")
 	n.add(Need{Resource: "pods", For: forEvicting}, "get")
 	n.add(Need{Resource: "configmaps", Namespace: p.Namespace, Name: p.ConfigMapName, For: forLedger}, "get", "update")
-	if p.Mode == ModeServe { // serve watches it; a cycle of run only reads it once
+	if p.Mode == ModeServe { // serve watches it; a cycle of run reads it only once
 		n.add(Need{Resource: "configmaps", Namespace: p.Namespace, Name: p.ConfigMapName, For: forLedger}, "list", "watch")
 	}
 	n.add(Need{Resource: "configmaps", Namespace: p.Namespace, For: forLedger}, "create")
@@ -144,8 +144,7 @@ func (p *Process) eviction(n *needs) {
 	}
 }
 
-// probeNamespace is the namespace in which pods are created by dry run to find out whether
-// the API server steers.
+// probeNamespace is the namespace in which a dry run creates pods to find out whether the API server steers.
 const probeNamespace = "evenkeel-probe"
 
 // lease adds what leading needs.

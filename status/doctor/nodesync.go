@@ -11,8 +11,8 @@ import (
 func examineNodeSync(p *Patient, n *notes) {
 	sync := &p.Load.NodeSync
 	if p.Mode == ModeNodeSync && !sync.Writes() {
-		n.problem("", "The policy switches no part of it on, so the process ends at once.").
-			fix("Switch on what is wanted:\nnodesync:\n  label: {enabled: true}\nTo take back what was written: evenkeel nodesync --remove")
+		n.problem("", "The policy enables no part of nodesync, so the process exits at once.").
+			fix("Enable what you need:\nnodesync:\n  label: {enabled: true}\nTo remove what was written: evenkeel nodesync --remove")
 	}
 	if sync.Annotations.Enabled {
 		p.echo(n)
@@ -21,22 +21,22 @@ func examineNodeSync(p *Patient, n *notes) {
 		p.leftLabels(n)
 	}
 	if len(n.findings) == 0 && sync.Writes() {
-		n.ok("", "What is switched on of it does not contradict the usage sources.")
+		n.ok("", "Its enabled parts do not conflict with the usage sources.")
 	}
 	switch p.Fence {
 	case FenceClosed:
-		n.ok("fence", "The API server lets it change nothing of nodes but its own annotations, label and taints.")
+		n.ok("fence", "The API server lets it change only its own annotations, label and taints on nodes.")
 	case FenceOpen:
-		n.warning("fence", "Whoever has its token may change everything of every node: cordon, taint and relabel it.").
-			fix("From Kubernetes 1.30 on, apply deploy/components/nodesync-fence: the API server then refuses all but nodesync's own keys.")
+		n.warning("fence", "Anyone with its token can change everything on every node: cordon, taint and relabel it.").
+			fix("On Kubernetes 1.30 or newer, apply deploy/components/nodesync-fence: the API server then rejects all keys except nodesync's own.")
 	case FenceNarrow:
-		n.problem("fence", "The API server refuses what the policy has it write to nodes: %s.", list(OwnKeys(sync))).
+		n.problem("fence", "The API server rejects what the policy makes nodesync write to nodes: %s.", list(OwnKeys(sync))).
 			fix("Apply deploy/components/nodesync-fence again. Keys of your own belong in labelKeys and taintKeys of its fence.yaml.")
 	case FenceUnknown:
 	}
 }
 
-// OwnKeys returns the keys of the label and the taints that are on.
+// OwnKeys returns the keys of the label and of the enabled taints.
 func OwnKeys(sync *policy.NodeSync) []string {
 	var keys []string
 	if sync.Label.Enabled {
@@ -50,8 +50,8 @@ func OwnKeys(sync *policy.NodeSync) []string {
 	return keys
 }
 
-// echo finds annotations that are read differently from how they are written,
-// or that no other source feeds.
+// echo finds annotations that are read and written in different formats, and annotations that only Evenkeel itself
+// feeds.
 func (p *Patient) echo(n *notes) {
 	written := &p.Load.NodeSync.Annotations
 	for i := range p.Sources {
@@ -60,8 +60,8 @@ func (p *Patient) echo(n *notes) {
 			continue
 		}
 		if i == 0 {
-			n.problem("annotations", "The first usage source reads the annotations that nodesync writes, so that Evenkeel would believe its own echo.").
-				fix("Put what measures in front:\nusage:\n  sources:\n    - type: MetricsServer\n    - type: Annotations")
+			n.problem("annotations", "The first usage source reads the annotations that nodesync writes, so Evenkeel would read back its own values.").
+				fix("Put a source that measures usage first:\nusage:\n  sources:\n    - type: MetricsServer\n    - type: Annotations")
 		}
 		if read.Unit != annotations.Auto && read.Unit != written.Unit {
 			mismatch(n, "unit", string(written.Unit), string(read.Unit))
@@ -73,11 +73,11 @@ func (p *Patient) echo(n *notes) {
 }
 
 func mismatch(n *notes, what, written, read string) {
-	n.problem("annotations", "They are written with %s %q and read with %q.", what, written, read).
-		fix("Read them as they are written:\n" + source.Snippet(annotations.Name, what+": "+written))
+	n.problem("annotations", "They are written with %s %q but read with %q.", what, written, read).
+		fix("Use the same setting for reading:\n" + source.Snippet(annotations.Name, what+": "+written))
 }
 
-// leftLabels finds nodes that carry the label although it is off.
+// leftLabels finds nodes that carry the label although it is disabled.
 func (p *Patient) leftLabels(n *notes) {
 	label := &p.Load.NodeSync.Label
 	var nodes []string
@@ -87,8 +87,8 @@ func (p *Patient) leftLabels(n *notes) {
 		}
 	}
 	if len(nodes) > 0 {
-		n.warning("label", "%s %s=%s although nodesync.label is off: %s.", carry(len(nodes)), label.Key, label.Value, list(nodes)).
-			fix("If an earlier run left it: evenkeel nodesync --remove. If another program writes it, nothing.")
+		n.warning("label", "%s %s=%s although nodesync.label is disabled: %s.", carry(len(nodes)), label.Key, label.Value, list(nodes)).
+			fix("If an earlier run left it, run: evenkeel nodesync --remove. If another program writes it, ignore this.")
 	}
 }
 

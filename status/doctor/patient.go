@@ -32,20 +32,18 @@ func (m Mode) Evicts() bool { return m == ModeRun || m == ModeServe }
 // Patient is the installation that is examined.
 type Patient struct {
 	Mode       Mode
-	PolicyFile string // empty: the defaults apply
+	PolicyFile string // empty if the defaults apply
 	Load       *policy.LoadPolicy
-	// Sources are the sources in the order in which they are asked: the policy's, or
-	// upstream's metricsProviders.
+	// Sources are the usage sources in the order in which they are asked: the policy's, or upstream's metricsProviders.
 	Sources []policy.Source
-	// MovesByUsage is true if a profile of the policy has a strategy that moves pods by
-	// usage.
+	// MovesByUsage is true if a profile of the policy has a strategy that moves pods by usage.
 	MovesByUsage bool
 
 	// Unread are the namespaces whose annotation evenkeel.io/evict is neither true
 	// nor false.
 	Unread []string
-	// Unwatched are the kinds of controllers of ReplicationControllers whose annotations
-	// are not read, because the policy does not name them.
+	// Unwatched are the kinds of controllers that own ReplicationControllers but whose annotations are not read,
+	// because the policy does not name them.
 	Unwatched []string
 
 	Rights Rights
@@ -61,7 +59,7 @@ type Patient struct {
 	Pause         Pause
 	Ledger        Ledger
 	Clock         Clock
-	// Fence is whether nodesync may change more of nodes than it needs.
+	// Fence is whether nodesync can change more on nodes than it needs.
 	Fence Fence
 	// Steering is the state of steering by the API server.
 	Steering Steering
@@ -94,7 +92,7 @@ type PartState uint8
 const (
 	PartUnread PartState = iota // not readable
 	PartMissing
-	PartOther // its content is not this version's
+	PartOther // present, but in another version
 	PartShipped
 )
 
@@ -135,7 +133,7 @@ type Readings struct {
 	Snapshot *cluster.Snapshot
 	// Sources is parallel to Patient.Sources.
 	Sources []Reading
-	// View combines them, the first choice first.
+	// View combines the sources; earlier ones take precedence.
 	View *usage.View
 }
 
@@ -273,21 +271,21 @@ type Ledger struct {
 	Elsewhere []string
 	// Err is why it cannot be read; nil if it can, or if there is none.
 	Err error
-	// Accept is the command that accepts the loss of content that is no ledger, empty
-	// if it could not be fetched. Accepted: that command was given.
+	// Accept is the command that accepts the loss of content that is not a ledger; empty if the content could not be
+	// fetched. Accepted is true if that command was given.
 	Accept   string
 	Accepted bool
 }
 
-// Fence is whether the API server allows nodesync to change only its own keys on nodes.
+// Fence is whether the API server lets nodesync change only its own keys on nodes.
 type Fence uint8
 
 // The states of the fence.
 const (
-	FenceUnknown Fence = iota // not asked, or no answer
+	FenceUnknown Fence = iota // not asked, or not answered
 	FenceClosed
 	FenceOpen
-	FenceNarrow // it refuses nodesync's own keys
+	FenceNarrow // rejects even nodesync's own keys
 )
 
 // Rights holds the API server's answers about the permissions of a process.

@@ -13,24 +13,24 @@ func examineLedger(p *Patient, n *notes) {
 	switch {
 	case !p.Mode.Evicts():
 	case ledger.Err == nil && !ledger.Stored && len(ledger.Elsewhere) > 0:
-		n.warning("", "Namespace %s has no ledger, and another one has a ledger or a kill switch: %s. What is said here of permissions, kill switch and ledger "+
-			"is not true of an installation there.", p.Pause.Namespace, reasons.Names(ledger.Elsewhere, 3)).fix("evenkeel doctor --namespace " + ledger.Elsewhere[0])
+		n.warning("", "Namespace %s has no ledger, but another namespace has a ledger or a kill switch: %s. The findings on permissions, kill switch and ledger "+
+			"do not apply to an installation there.", p.Pause.Namespace, reasons.Names(ledger.Elsewhere, 3)).fix("evenkeel doctor --namespace " + ledger.Elsewhere[0])
 	case ledger.Err == nil && !ledger.Stored:
-		n.ok("", "Namespace %s has no ledger: no eviction is on record there. %s", p.Pause.Namespace, elsewhere)
+		n.ok("", "Namespace %s has no ledger: no evictions are recorded there. %s", p.Pause.Namespace, elsewhere)
 	case ledger.Err == nil:
 		n.ok("", "The ledger stored in namespace %s can be read.", p.Pause.Namespace)
 	case ledger.Accept == "":
-		n.problem("", "The ledger cannot be fetched, so nothing is evicted: %v", ledger.Err).fix("See under permissions.")
+		n.problem("", "The ledger cannot be read from the API server, so nothing is evicted: %v", ledger.Err).fix("See under permissions.")
 	case ledger.Accepted:
-		n.warning("", "The stored ledger cannot be read, and its loss is accepted: the next cycle goes on without it.")
+		n.warning("", "The stored ledger is unreadable, and its loss is accepted: the next cycle continues without it.")
 	default:
-		n.problem("", "%v", ledger.Err).fix("Run the version that wrote it, or restore it. To go on without its moves, holds, budgets and cooldowns,\n" +
-			"which keeps it in a ConfigMap of its own: " + ledger.Accept)
+		n.problem("", "%v", ledger.Err).fix("Run the version that wrote it, or restore it. To continue without its moves, holds, budgets and cooldowns,\n" +
+			"which keeps a copy in a separate ConfigMap: " + ledger.Accept)
 	}
 }
 
 // elsewhere explains what to do if the wrong namespace was examined.
-const elsewhere = "If Evenkeel runs in another namespace, name that with --namespace."
+const elsewhere = "If Evenkeel runs in another namespace, set it with --namespace."
 
 func examinePause(p *Patient, n *notes) {
 	pause := &p.Pause
@@ -40,8 +40,8 @@ func examinePause(p *Patient, n *notes) {
 	case pause.Reason == reasons.PauseUnreadable:
 		n.problem("", "Nothing is evicted: %s.", pause.Says).fix("See under permissions.")
 	case pause.ByAnnotation:
-		n.warning("", "Nothing is evicted: %s. The annotation disappears if the ledger is deleted, and versions after the next two ignore it.", pause.Says).
-			fix(fmt.Sprintf("To pause by the kill switch instead: %s create configmap %s\nTo resume: %s annotate configmap %s %s-",
+		n.warning("", "Nothing is evicted: %s. The annotation disappears if the ledger is deleted, and it will be ignored after two more versions.", pause.Says).
+			fix(fmt.Sprintf("To use the kill switch instead: %s create configmap %s\nTo resume: %s annotate configmap %s %s-",
 				object, pause.Name, object, pause.Ledger, pause.Annotation))
 	case pause.Reason != "":
 		n.warning("", "Nothing is evicted: %s.", pause.Says).

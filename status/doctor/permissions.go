@@ -13,15 +13,15 @@ func examinePermissions(p *Patient, n *notes) {
 	rights := &p.Rights
 	if i := slices.IndexFunc(rights.Answers, func(a Answer) bool { return a.Err != nil }); i >= 0 {
 		n.problem("", "The API server could not be asked about %s: %v", rights.Answers[i].what(), rights.Answers[i].Err).
-			fix("Whoever is authenticated may usually create selfsubjectaccessreviews (group authorization.k8s.io); with --as it\n" +
-				"takes the verb impersonate on users, groups and serviceaccounts.")
+			fix("Authenticated users may usually create selfsubjectaccessreviews (group authorization.k8s.io); --as also\n" +
+				"requires the verb impersonate on users, groups and serviceaccounts.")
 	}
 	purposes, lacks := rights.missing()
 	for _, purpose := range purposes {
 		p.lacking(n, purpose, lacks[purpose])
 	}
 	if len(n.findings) == 0 && len(rights.Answers) > 0 {
-		n.ok("", "%s may do all %d things that %s needs with this policy.", rights.identity(), rights.required(), p.Mode)
+		n.ok("", "%s has all %d permissions that %s needs with this policy.", rights.identity(), rights.required(), p.Mode)
 	}
 	if !strings.HasPrefix(rights.Identity, serviceAccountPrefix) && rights.Identity != "" {
 		n.ok("", "Checked the permissions of user %q. Evenkeel's ServiceAccount may have fewer: check those with --as %sevenkeel:evenkeel.",
@@ -47,16 +47,14 @@ func (r *Rights) required() int {
 	return n
 }
 
-// PatchesNodes reports whether they belong to a ServiceAccount that needs to patch nodes and
-// may do so.
+// PatchesNodes reports whether the rights are those of a ServiceAccount that needs to patch nodes and is allowed to.
 func (r *Rights) PatchesNodes() bool {
 	return strings.HasPrefix(r.Identity, serviceAccountPrefix) && slices.ContainsFunc(r.Answers, func(a Answer) bool {
 		return a.Allowed && a.Verb == "patch" && a.Resource == "nodes"
 	})
 }
 
-// missing returns the needs that are not granted, by purpose, and the purposes
-// in the order of the needs.
+// missing returns the needs that are not granted, by purpose, and the purposes in the order of the needs.
 func (r *Rights) missing() (purposes []string, lacks map[string][]Need) {
 	lacks = map[string][]Need{}
 	for i := range r.Answers {
@@ -87,8 +85,8 @@ func (p *Patient) lacking(n *notes, purpose string, lacks []Need) {
 	n.add(level, purpose, "It may not %s.%s", strings.Join(what, ", "), otherwise).fix(ruleText(lacks))
 }
 
-// essential reports whether the process cannot work without it. A usage source that is not
-// readable can be replaced by another.
+// essential reports whether the process cannot work without the need. An unreadable usage source can be replaced by
+// another source.
 func (p *Patient) essential(need *Need) bool { return need.Source == "" || len(p.Sources) == 1 }
 
 // what describes the need: "list pods", "get secrets monitoring/token".

@@ -30,7 +30,7 @@ func process(mode doctor.Mode, types ...string) *doctor.Process {
 	return p
 }
 
-// spell writes needs as "verb resource.group namespace/name".
+// spell formats needs as "verb resource.group namespace/name".
 func spell(needs []doctor.Need) []string {
 	var lines []string
 	for _, n := range needs {
@@ -60,8 +60,8 @@ func TestNeedsOfTheExtender(t *testing.T) {
 	}
 }
 
-// nodesync in a process of its own needs what its shipped role grants, and of
-// pods nothing where it judges none.
+// nodesync in a separate process needs what its shipped role grants, and no access to pods if the policy judges nothing
+// about them.
 func TestNeedsOfNodeSync(t *testing.T) {
 	alone := []string{"get nodes", "list nodes", "patch nodes", "watch nodes"}
 	cases := map[string]struct {
@@ -212,7 +212,7 @@ func TestPermissions(t *testing.T) {
 	cases := map[string]struct {
 		types    []string
 		change   func(p *doctor.Process)
-		denied   []string // parts of needs in words
+		denied   []string // parts of denied needs, as text
 		identity string
 		err      error
 		want     []string
@@ -220,12 +220,12 @@ func TestPermissions(t *testing.T) {
 	}{
 		"all there": {
 			types: []string{metricsserver.Name},
-			want:  []string{`ok: "system:serviceaccount:evenkeel:evenkeel" may do all 51 things that serve needs with this policy.`},
+			want:  []string{`ok: "system:serviceaccount:evenkeel:evenkeel" has all 51 permissions that serve needs with this policy.`},
 		},
 		"asked by a person": {
 			types: []string{metricsserver.Name}, identity: "admin",
 			want: []string{
-				`ok: "admin" may do all 51 things that serve needs with this policy.`,
+				`ok: "admin" has all 51 permissions that serve needs with this policy.`,
 				`ok: Checked the permissions of user "admin". Evenkeel's ServiceAccount may have fewer: check those with --as system:serviceaccount:evenkeel:evenkeel.`,
 			},
 		},
@@ -284,7 +284,7 @@ func TestPermissions(t *testing.T) {
 				w.patient.Rights.Answers = append(w.patient.Rights.Answers, doctor.Answer{Need: need, Allowed: !denied && tc.err == nil, Err: tc.err})
 			}
 			got := found(w.ask().patient, doctor.CheckPermissions)
-			for i := range got { // where the Lease is, is told by the rule
+			for i := range got { // the rule already names the namespace of the Lease
 				got[i] = strings.NewReplacer(" evenkeel/evenkeel,", ",", " evenkeel/evenkeel.", ".", " in evenkeel", "").Replace(got[i])
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {

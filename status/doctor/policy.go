@@ -28,7 +28,7 @@ func examinePolicy(p *Patient, n *notes) {
 	switch {
 	case !p.Mode.Evicts():
 	case p.PolicyFile == "":
-		n.warning(name, "They are examined because no policy is named. %s needs one, and does not start without.", p.Mode).
+		n.warning(name, "They are examined because no policy was given. %s needs one and does not start without it.", p.Mode).
 			fix("evenkeel doctor --policy-config-file policy.yaml")
 	case !p.MovesByUsage:
 		n.warning(name, "No profile enables %s, so Evenkeel moves nothing by real usage.", policy.DefaultStrategy).
@@ -41,14 +41,14 @@ func examinePolicy(p *Patient, n *notes) {
 	}
 	p.emptyPools(n)
 	if len(p.Unread) > 0 {
-		n.warning(safeguards.EvictAnnotation, "It is neither true nor false on %s: %s. No pod there is moved.",
+		n.warning(safeguards.EvictAnnotation, "Its value is neither true nor false on %s: %s. No pod there is moved.",
 			reasons.Count(len(p.Unread), "Namespace"), list(p.Unread)).
 			fix("kubectl annotate --overwrite namespace NAME " + safeguards.EvictAnnotation + "=false, or =true\n" +
 				"evenkeel explain pod NAMESPACE/NAME names such an annotation on a pod or its owner.")
 	}
 	if kinds := p.Unwatched; len(kinds) > 0 {
 		named := slices.Concat(p.Load.Eviction.RecreatingControllers, kinds)
-		n.warning("recreatingControllers", "ReplicationControllers belong to %s, which the policy does not name: annotations there, such as %s, are not read.",
+		n.warning("recreatingControllers", "ReplicationControllers belong to %s, which the policy does not name, so annotations there, such as %s, are not read.",
 			list(kinds), safeguards.EvictAnnotation).
 			fix("Name it in the policy. doctor then prints the rule that Evenkeel needs to list it.\neviction:\n  recreatingControllers: [" +
 				strings.Join(named, ", ") + "]\nOr annotate the ReplicationController or the pod template instead.")
@@ -59,7 +59,7 @@ func examinePolicy(p *Patient, n *notes) {
 // verified.
 func exposed(n *notes, d source.Description) {
 	if d.TLS.InsecureSkipVerify {
-		n.warning(d.Name, "Its certificate is not checked (insecureSkipVerify): anybody between could make up usage, and is sent the token.").
+		n.warning(d.Name, "Its certificate is not checked (insecureSkipVerify): anyone on the network path could fake usage and would receive the token.").
 			fix(source.Snippet(d.Name, https(&d)+"tls: {caFile: /path/to/ca.crt}"))
 	}
 	if d.Server != nil && d.Server.Login && strings.HasPrefix(d.Server.Address, "http://") {
@@ -81,7 +81,7 @@ func (p *Patient) emptyPools(n *notes) {
 			return err == nil && selector.Matches(labels.Set(node.Node.Labels))
 		})
 		if len(others) == len(nodes) {
-			n.warning(fmt.Sprintf("nodePools[%d] %q", i, pool.Name), "No node is in it: its selector matches none, or pools before it take them all.").
+			n.warning(fmt.Sprintf("nodePools[%d] %q", i, pool.Name), "It has no nodes: its selector matches none, or earlier pools match them all.").
 				fix(fmt.Sprintf("kubectl get nodes -l %q", metav1.FormatLabelSelector(&pool.Selector)))
 		}
 		nodes = others

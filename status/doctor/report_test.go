@@ -42,8 +42,7 @@ func ill(t *testing.T) *doctor.Patient {
 	return w.ask().patient
 }
 
-// toPrint are findings of each kind of layout. What the checks find has tests of
-// its own, so that another check changes no table here.
+// toPrint has findings for each kind of layout. The checks have their own tests, so a new check changes no table here.
 var toPrint = []doctor.Finding{
 	{
 		Check: doctor.CheckPermissions, Level: doctor.Problem, Subject: "evicting", Says: "It may not create pods/eviction.",
@@ -63,8 +62,8 @@ var toPrint = []doctor.Finding{
 	{Check: doctor.CheckExtender, Level: doctor.OK, Says: "Not checked: pass --extender-url to verify that kube-scheduler calls the extender."},
 }
 
-// What is printed is in testdata; -update rewrites it. No width changes a word, so
-// that what is to be pasted is never broken.
+// The expected output is in testdata; -update rewrites it. No width changes a word, so text to be pasted is never
+// broken.
 func TestTable(t *testing.T) {
 	report := doctor.NewReport(toPrint)
 	text := func(style layout.Style) string { return printed(report, style) }
@@ -90,7 +89,7 @@ func golden(t *testing.T, name, got string) {
 	testkit.Golden(t, *update, filepath.Join("testdata", name), got)
 }
 
-// Scripts read the JSON; the same patient gives the same report.
+// Scripts read the JSON. The same patient always gives the same report.
 func TestReportIsStable(t *testing.T) {
 	patient := ill(t)
 	first, err := json.Marshal(doctor.Examine(patient))
@@ -111,7 +110,7 @@ func TestReportIsStable(t *testing.T) {
 	}
 }
 
-// The worst comes first, and within a level checks keep their order.
+// The worst findings come first. Within a level, checks keep their order.
 func TestOrder(t *testing.T) {
 	report := doctor.NewReport([]doctor.Finding{
 		{Check: doctor.CheckPause, Level: doctor.OK, Says: "a"},
@@ -129,8 +128,8 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// Whatever a server sent, it stays one line of printable characters, and only
-// every problem that is not ok has something to be done about it.
+// Whatever a server sent, a finding is one line of printable characters. Every finding that is not ok has a fix, and no
+// other does.
 func TestReportIsFitToBeShown(t *testing.T) {
 	w := newWard(t, prometheus.Name)
 	w.sources[0].err = errors.New("the server said:\x1b[2J\r\n\tproblem  policy  all lost\u202e" + strings.Repeat("x", 10_000))
@@ -148,7 +147,7 @@ func TestReportIsFitToBeShown(t *testing.T) {
 	}
 }
 
-// Without a reading every other check still speaks.
+// Without a reading, every other check still works.
 func TestNothingCouldBeListed(t *testing.T) {
 	load := policy.Default(kinds.All)
 	report := doctor.Examine(&doctor.Patient{Mode: doctor.ModeServe, Load: &load, Sources: load.Usage.Sources, Unlisted: "it may not list nodes."})
@@ -157,7 +156,7 @@ func TestNothingCouldBeListed(t *testing.T) {
 	}
 }
 
-// A cluster without nodes is no reason to break down.
+// A cluster without nodes does not make doctor fail.
 func TestEmptyCluster(t *testing.T) {
 	w := newWard(t, metricsserver.Name, kubelet.Name)
 	w.nodes.Nodes = nil

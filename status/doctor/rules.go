@@ -44,8 +44,7 @@ func (r *rule) yaml() string {
 	return text + fmt.Sprintf("  verbs: [%s]\n", strings.Join(r.verbs, ", "))
 }
 
-// rulesOf merges the verbs of each resource, and then resources with the same
-// verbs; cluster-wide ones first.
+// rulesOf merges the verbs of each resource, then resources with the same verbs. Cluster-wide rules come first.
 func rulesOf(lacks []Need) []rule {
 	var single []rule
 	for i := range lacks {

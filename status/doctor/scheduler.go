@@ -13,13 +13,13 @@ func examineSchedulerConfig(p *Patient, n *notes) {
 	}
 	config, err := readSchedulerConfig(file.Data)
 	if err != nil {
-		n.problem(file.Name, "kube-scheduler cannot read it as it is meant: %v.", err).
+		n.problem(file.Name, "kube-scheduler cannot read it as intended: %v.", err).
 			fix("apiVersion: " + schedulerv1.SchemeGroupVersion.String() + "\nkind: " + schedulerConfigKind)
 		return
 	}
-	summary, plugged := "Its extenders entry for Evenkeel is as it should be.", p.pluggedProfiles(config)
+	summary, plugged := "Its extenders entry for Evenkeel is correct.", p.pluggedProfiles(config)
 	if len(plugged) > 0 {
-		summary = "Evenkeel's plugin is enabled as it should be."
+		summary = "Evenkeel's plugin is enabled correctly."
 		p.examinePlugins(n, config, plugged)
 	} else {
 		entriesOf(n, config, p)

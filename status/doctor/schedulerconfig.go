@@ -49,13 +49,13 @@ func readSchedulerConfig(data []byte) (*schedulerv1.KubeSchedulerConfiguration, 
 	case kind.Kind != schedulerConfigKind || !strings.HasPrefix(kind.APIVersion, schedulerConfigPrefix):
 		return nil, fmt.Errorf("it is a %q of %q", kind.Kind, kind.APIVersion)
 	case kind.APIVersion != schedulerv1.SchemeGroupVersion.String():
-		return nil, fmt.Errorf("%s is gone since Kubernetes 1.29", kind.APIVersion)
+		return nil, fmt.Errorf("%s was removed in Kubernetes 1.29", kind.APIVersion)
 	}
 	return decodeSchedulerConfig(data)
 }
 
-// decodeSchedulerConfig decodes with kube-scheduler's own code, which is
-// case-sensitive. It does not check plugins' arguments.
+// decodeSchedulerConfig decodes with kube-scheduler's own code, which is case-sensitive. It does not check plugins'
+// arguments.
 func decodeSchedulerConfig(data []byte) (*schedulerv1.KubeSchedulerConfiguration, error) {
 	scheme := runtime.NewScheme()
 	if err := schedulerv1.AddToScheme(scheme); err != nil {
@@ -93,24 +93,24 @@ func documents(data []byte) int {
 func entriesOf(n *notes, config *schedulerv1.KubeSchedulerConfiguration, p *Patient) {
 	ours, exact := entries(config, p.Extender.URL)
 	if len(ours) == 0 {
-		n.problem("", "None of its %s is for Evenkeel, so kube-scheduler does not ask it.", reasons.Count(len(config.Extenders), "extender")).
+		n.problem("", "None of its %s is for Evenkeel, so kube-scheduler does not ask Evenkeel.", reasons.Count(len(config.Extenders), "extender")).
 			fix(Block(p.Extender.URL))
 		return
 	}
 	if !exact {
-		n.warning(entryName(ours[0]), "urlPrefix is %q, and --extender-url is %q: see that both lead to Evenkeel.",
+		n.warning(entryName(ours[0]), "urlPrefix is %q, and --extender-url is %q: check that both lead to Evenkeel.",
 			safeURL(config.Extenders[ours[0]].URLPrefix), safeURL(p.Extender.URL)).
 			fix("Correct urlPrefix if they do not.")
 	}
 	if len(ours) > 1 {
-		n.warning(entryName(ours[1]), "%d entries lead to Evenkeel: each costs every pod two requests.", len(ours)).fix("Leave one of them.")
+		n.warning(entryName(ours[1]), "%d entries lead to Evenkeel: each costs every pod two requests.", len(ours)).fix("Keep one of them.")
 	}
 	examineEntry(n, config, ours[0])
 }
 
-// entries returns the indices of the entries for Evenkeel: entries with the address, or
-// otherwise entries with its verbs. exact is false if no entry has the given address. A
-// loopback address is the address of a port-forward.
+// entries returns the indices of the entries for Evenkeel: those with the given address, or else those with its verbs.
+// exact is false if no entry has the given address. A loopback address does not count, because it belongs to a
+// port-forward.
 func entries(config *schedulerv1.KubeSchedulerConfiguration, address string) (ours []int, exact bool) {
 	var alike []int
 	for i := range config.Extenders {
@@ -126,7 +126,7 @@ func entries(config *schedulerv1.KubeSchedulerConfiguration, address string) (ou
 		return ours, true
 	}
 	if len(alike) > 1 {
-		alike = alike[len(alike)-1:] // many extenders use these verbs, and Evenkeel should be the last
+		alike = alike[len(alike)-1:] // many extenders use these verbs; Evenkeel should be the last one
 	}
 	return alike, address == "" || isLoopback(address)
 }
@@ -137,7 +137,7 @@ func sameHost(a, b string) bool {
 	return err == nil && other == nil && left.Host != "" && strings.EqualFold(left.Host, right.Host)
 }
 
-// safeURL hides possible passwords.
+// safeURL hides possible passwords in a URL.
 func safeURL(text string) string {
 	parsed, err := url.Parse(text)
 	if err != nil {
@@ -146,9 +146,8 @@ func safeURL(text string) string {
 	return parsed.Redacted()
 }
 
-// steeredProfiles finds schedulers that the policy expects to be steered and that are
-// missing in this configuration. If steering uses only plugins, it also finds schedulers
-// without one.
+// steeredProfiles finds schedulers that the policy expects to be steered but that this configuration does not contain.
+// If steering uses only plugins, it also finds schedulers without the plugin.
 func steeredProfiles(n *notes, config *schedulerv1.KubeSchedulerConfiguration, p *Patient, inside []plugged) {
 	has := []string{v1.DefaultSchedulerName}
 	if len(config.Profiles) > 0 {
@@ -162,30 +161,29 @@ func steeredProfiles(n *notes, config *schedulerv1.KubeSchedulerConfiguration, p
 	}
 	for _, name := range p.Load.Eviction.SchedulerNames {
 		if !slices.Contains(has, name) {
-			n.warning("profiles", "The policy moves pods of the scheduler %q, and this configuration has %s only: "+
-				"if no other one asks Evenkeel, their landings are left to chance.", name, list(has)).
-				fix("Give the other scheduler the same extenders block, or take it out of eviction.schedulerNames.")
+			n.warning("profiles", "The policy moves pods of the scheduler %q, but this configuration has only %s: "+
+				"unless another configuration asks Evenkeel, their destinations are left to chance.", name, list(has)).
+				fix("Give the other scheduler the same extenders block, or remove it from eviction.schedulerNames.")
 		}
 	}
 }
 
-// outsideProfiles finds schedulers of the configuration that the policy expects
-// to be steered and that have no plugin.
+// outsideProfiles finds schedulers in the configuration that the policy expects to be steered but that have no plugin.
 func outsideProfiles(n *notes, has []string, inside []plugged, p *Patient) {
 	for _, name := range has {
 		plugs := slices.ContainsFunc(inside, func(profile plugged) bool { return profile.scheduler == name })
 		if !plugs && slices.Contains(p.Load.Eviction.SchedulerNames, name) {
-			n.warning("profiles", "The policy moves pods of the scheduler %q, whose profile has no plugin of Evenkeel's: their landings are left to chance.", name).
-				fix("Enable the plugin there too, or take the scheduler out of eviction.schedulerNames.")
+			n.warning("profiles", "The policy moves pods of the scheduler %q, whose profile has no plugin of Evenkeel's: their destinations are left to chance.", name).
+				fix("Enable the plugin there, too, or remove the scheduler from eviction.schedulerNames.")
 		}
 	}
 }
 
-// plugged is a profile of kube-scheduler that has Evenkeel inside.
+// plugged is a profile of kube-scheduler that runs Evenkeel as a plugin.
 type plugged struct {
 	place     int
 	scheduler string
-	// plugins are the names that are enabled.
+	// plugins are the names of the enabled plugins.
 	plugins []string
 	profile *schedulerv1.KubeSchedulerProfile
 }

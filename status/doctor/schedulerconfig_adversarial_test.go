@@ -12,7 +12,7 @@ import (
 	"github.com/evenkeel/evenkeel/status/doctor"
 )
 
-// bomb is a file of few bytes that would be huge with its aliases replaced.
+// bomb is a small file that becomes huge when its aliases are expanded.
 func bomb() string {
 	var text strings.Builder
 	text.WriteString("apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\na0: &a0 [x, x, x, x, x, x, x, x, x, x]\n")
@@ -23,8 +23,7 @@ func bomb() string {
 	return text.String()
 }
 
-// Whatever a file holds, there is one Finding that says it cannot be read, and
-// soon.
+// Whatever a file contains, a single Finding quickly says that it cannot be read.
 func TestHostileSchedulerConfig(t *testing.T) {
 	const head = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 	cases := map[string]struct{ text, want string }{
@@ -48,7 +47,7 @@ func TestHostileSchedulerConfig(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			began := time.Now()
 			says, _ := configured(t, tc.text, "")
-			if len(says) != 1 || !strings.HasPrefix(says[0], "problem sched.yaml: kube-scheduler cannot read it as it is meant: ") || !strings.Contains(says[0], tc.want) {
+			if len(says) != 1 || !strings.HasPrefix(says[0], "problem sched.yaml: kube-scheduler cannot read it as intended: ") || !strings.Contains(says[0], tc.want) {
 				t.Errorf("got %q, want %q", says, tc.want)
 			}
 			if strings.ContainsRune(strings.Join(says, ""), 0x1b) {
@@ -61,7 +60,7 @@ func TestHostileSchedulerConfig(t *testing.T) {
 	}
 }
 
-// A file of nulls is read as an empty one.
+// A file of nulls counts as an empty one.
 func TestNullExtenders(t *testing.T) {
 	for _, text := range []string{"extenders: null\n", "extenders: [null]\n", "profiles: [null]\n"} {
 		got, _ := configured(t, "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"+text, "")
@@ -71,7 +70,7 @@ func TestNullExtenders(t *testing.T) {
 	}
 }
 
-// Passwords in addresses are not told.
+// Findings do not contain passwords from addresses.
 func TestPasswordsAreNotTold(t *testing.T) {
 	text := strings.ReplaceAll(good(t), "http://127.0.0.1:8888", "http://me:hunter2@127.0.0.1:8888")
 	w := newWard(t, metricsserver.Name)

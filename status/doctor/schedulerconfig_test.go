@@ -22,7 +22,7 @@ func good(t *testing.T) string {
 	return string(data)
 }
 
-// configured returns what is said of a file, the extender itself left out.
+// configured returns the findings about a file, without those about the extender itself.
 func configured(t *testing.T, text, address string) (says []string, mend string) {
 	t.Helper()
 	w := newWard(t, metricsserver.Name)
@@ -38,26 +38,26 @@ func configured(t *testing.T, text, address string) (says []string, mend string)
 	return says, mend
 }
 
-// A file with one mistake each: the good one with a piece of it changed.
+// Each case changes one part of a correct file.
 func TestSchedulerConfig(t *testing.T) {
 	const ours = "sched.yaml: extenders[1]: "
 	cases := map[string]struct {
 		from, to string
 		address  string
-		want     []string // beginnings
+		want     []string // beginnings of the findings
 		mend     string
 	}{
-		"as it should be":               {want: []string{"ok sched.yaml: Its extenders entry for Evenkeel is as it should be."}},
+		"as it should be":               {want: []string{"ok sched.yaml: Its extenders entry for Evenkeel is correct."}},
 		"without an address to compare": {address: "-", want: []string{"ok sched.yaml: Its extenders entry"}},
 		"nobody is asked": {
-			from: "extenders:\n", to: "extenders: []\nignored:\n", want: []string{"problem sched.yaml: kube-scheduler cannot read it as it is meant: reading it strictly: "},
+			from: "extenders:\n", to: "extenders: []\nignored:\n", want: []string{"problem sched.yaml: kube-scheduler cannot read it as intended: reading it strictly: "},
 		},
 		"no filter":           {from: "    filterVerb: filter\n    prioritizeVerb", to: "    prioritizeVerb", want: []string{"problem " + ours + "filterVerb is not filter"}, mend: "filterVerb: filter"},
 		"a verb of others":    {from: "filter\n    prioritizeVerb", to: "predicates\n    prioritizeVerb", want: []string{"problem " + ours + "filterVerb is not filter"}},
 		"no prioritize":       {from: "    prioritizeVerb: prioritize\n", want: []string{"problem " + ours + "prioritizeVerb is not prioritize"}, mend: "prioritizeVerb: prioritize"},
 		"whole nodes":         {from: "    nodeCacheCapable: true\n", want: []string{"problem " + ours + "nodeCacheCapable is not true"}, mend: "nodeCacheCapable: true"},
 		"not ignorable":       {from: "    ignorable: true\n", want: []string{"problem " + ours + "ignorable is not true"}, mend: "ignorable: true"},
-		"no timeout":          {from: "    httpTimeout: 200ms\n", want: []string{"problem " + ours + "httpTimeout is not set and so is 5s"}, mend: "httpTimeout: 200ms"},
+		"no timeout":          {from: "    httpTimeout: 200ms\n", want: []string{"problem " + ours + "httpTimeout is not set, so it is 5s"}, mend: "httpTimeout: 200ms"},
 		"a long timeout":      {from: "200ms", to: "3s", want: []string{"problem " + ours + "httpTimeout is above 1s"}},
 		"one second will do":  {from: "200ms", to: "1s", want: []string{"ok sched.yaml: Its extenders entry"}},
 		"no weight":           {from: "    weight: 15\n", want: []string{"problem " + ours + "weight is not above 0"}, mend: "weight: 15"},
@@ -69,20 +69,20 @@ func TestSchedulerConfig(t *testing.T) {
 		"https, any server":   {from: "http://127.0.0.1:8888", to: "https://127.0.0.1:8888\n    enableHTTPS: true\n    tlsConfig: {certFile: /c.crt, keyFile: /c.key}", want: []string{"warning " + ours + "enableHTTPS without an authority"}, mend: "caFile"},
 		"https with a CA":     {from: "http://127.0.0.1:8888", to: "https://127.0.0.1:8888\n    enableHTTPS: true\n    tlsConfig: {caFile: /ca.crt, certFile: /c.crt, keyFile: /c.key}", want: []string{"ok sched.yaml"}},
 		"no client":           {from: "http://127.0.0.1:8888", to: "https://127.0.0.1:8888\n    enableHTTPS: true\n    tlsConfig: {caFile: /ca.crt}", want: []string{"warning " + ours + "tlsConfig has no client certificate"}, mend: "certFile"},
-		"plain HTTP":          {from: "127.0.0.1:8888", to: "10.96.0.50:8888", want: []string{"warning " + ours + "urlPrefix has plain HTTP: whoever reaches the extender can ask"}, mend: "caFile"},
-		"a CA and insecure":   {from: "http://127.0.0.1:8888", to: "https://127.0.0.1:8888\n    tlsConfig: {caFile: /ca.crt, insecure: true, certFile: /c.crt, keyFile: /c.key}", want: []string{"problem " + ours + "tlsConfig has an authority and insecure"}},
-		"insecure":            {from: "http://127.0.0.1:8888", to: "https://127.0.0.1:8888\n    tlsConfig: {insecure: true, certFile: /c.crt, keyFile: /c.key}", want: []string{"warning " + ours + "tlsConfig.insecure takes any certificate"}},
+		"plain HTTP":          {from: "127.0.0.1:8888", to: "10.96.0.50:8888", want: []string{"warning " + ours + "urlPrefix uses plain HTTP: anyone who can reach the extender can send"}, mend: "caFile"},
+		"a CA and insecure":   {from: "http://127.0.0.1:8888", to: "https://127.0.0.1:8888\n    tlsConfig: {caFile: /ca.crt, insecure: true, certFile: /c.crt, keyFile: /c.key}", want: []string{"problem " + ours + "tlsConfig has both an authority and insecure"}},
+		"insecure":            {from: "http://127.0.0.1:8888", to: "https://127.0.0.1:8888\n    tlsConfig: {insecure: true, certFile: /c.crt, keyFile: /c.key}", want: []string{"warning " + ours + "tlsConfig.insecure accepts any certificate"}},
 		"https over http":     {from: "    weight: 15", to: "    enableHTTPS: true\n    tlsConfig: {caFile: /ca.crt}\n    weight: 15", want: []string{"problem " + ours + "enableHTTPS is true, but urlPrefix begins with http://"}},
 		"no URL":              {from: "http://127.0.0.1:8888", to: "127.0.0.1:8888", address: "-", want: []string{"problem " + ours + "urlPrefix is not a URL"}},
-		"a Service's name":    {from: "127.0.0.1:8888", to: "evenkeel.evenkeel.svc:8888", address: "http://evenkeel.evenkeel.svc:8888", want: []string{"warning " + ours + "urlPrefix has plain HTTP", "warning " + ours + "urlPrefix has a Service's name"}, mend: "ClusterIP"},
+		"a Service's name":    {from: "127.0.0.1:8888", to: "evenkeel.evenkeel.svc:8888", address: "http://evenkeel.evenkeel.svc:8888", want: []string{"warning " + ours + "urlPrefix uses plain HTTP", "warning " + ours + "urlPrefix has a Service's name"}, mend: "ClusterIP"},
 		"another address":     {address: "http://10.0.0.9:8888", want: []string{`warning ` + ours + `urlPrefix is "http://127.0.0.1:8888", and --extender-url is "http://10.0.0.9:8888"`}},
-		"another scheduler":   {from: "schedulerName: default-scheduler", to: "schedulerName: batch", want: []string{`warning sched.yaml: profiles: The policy moves pods of the scheduler "default-scheduler", and this configuration has batch only`}},
+		"another scheduler":   {from: "schedulerName: default-scheduler", to: "schedulerName: batch", want: []string{`warning sched.yaml: profiles: The policy moves pods of the scheduler "default-scheduler", but this configuration has only batch`}},
 		"a default profile":   {from: "  - schedulerName: default-scheduler\n    pluginConfig", to: "  - pluginConfig", want: []string{"ok sched.yaml"}},
-		"an unknown field":    {from: "    weight: 15", to: "    wieght: 15", want: []string{"problem sched.yaml: kube-scheduler cannot read it as it is meant: reading it strictly: "}},
-		"a field twice":       {from: "    weight: 15", to: "    weight: 15\n    weight: 16", want: []string{"problem sched.yaml: kube-scheduler cannot read it as it is meant: reading it strictly: "}},
-		"an old version":      {from: "k8s.io/v1", to: "k8s.io/v1beta3", want: []string{"problem sched.yaml: kube-scheduler cannot read it as it is meant: kubescheduler.config.k8s.io/v1beta3 is gone since Kubernetes 1.29."}},
-		"another kind":        {from: "kind: KubeSchedulerConfiguration", to: "kind: Policy", want: []string{`problem sched.yaml: kube-scheduler cannot read it as it is meant: it is a "Policy" of`}},
-		"two documents":       {from: "extenders:\n", to: "---\nextenders:\n", want: []string{"problem sched.yaml: kube-scheduler cannot read it as it is meant: it has more than one document"}},
+		"an unknown field":    {from: "    weight: 15", to: "    wieght: 15", want: []string{"problem sched.yaml: kube-scheduler cannot read it as intended: reading it strictly: "}},
+		"a field twice":       {from: "    weight: 15", to: "    weight: 15\n    weight: 16", want: []string{"problem sched.yaml: kube-scheduler cannot read it as intended: reading it strictly: "}},
+		"an old version":      {from: "k8s.io/v1", to: "k8s.io/v1beta3", want: []string{"problem sched.yaml: kube-scheduler cannot read it as intended: kubescheduler.config.k8s.io/v1beta3 was removed in Kubernetes 1.29."}},
+		"another kind":        {from: "kind: KubeSchedulerConfiguration", to: "kind: Policy", want: []string{`problem sched.yaml: kube-scheduler cannot read it as intended: it is a "Policy" of`}},
+		"two documents":       {from: "extenders:\n", to: "---\nextenders:\n", want: []string{"problem sched.yaml: kube-scheduler cannot read it as intended: it has more than one document"}},
 		"a comment before it": {from: "# What", to: "# x\n---\n# What", want: []string{"ok sched.yaml"}},
 	}
 	for name, tc := range cases {
@@ -111,7 +111,7 @@ func TestSchedulerConfig(t *testing.T) {
 	}
 }
 
-// begins checks that there are as many findings as wanted, and how each begins.
+// begins checks the number of findings, and the beginning of each.
 func begins(t *testing.T, says, want []string) {
 	t.Helper()
 	if len(says) != len(want) {
@@ -124,7 +124,7 @@ func begins(t *testing.T, says, want []string) {
 	}
 }
 
-// cutLast cuts a text around the last place where it has a piece.
+// cutLast cuts a text around the last occurrence of piece.
 func cutLast(text, piece string) (before, after string, ok bool) {
 	at := strings.LastIndex(text, piece)
 	if at < 0 {
@@ -133,16 +133,15 @@ func cutLast(text, piece string) (before, after string, ok bool) {
 	return text[:at], text[at+len(piece):], true
 }
 
-// Where Evenkeel stands among the extenders that filter: kube-scheduler asks
-// those that are ignorable last.
+// Evenkeel's position among the extenders that filter: kube-scheduler asks ignorable ones last.
 func TestPlaceAmongExtenders(t *testing.T) {
 	const (
 		head = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nextenders:\n"
 		ours = "  - {urlPrefix: 'http://127.0.0.1:8888', filterVerb: filter, prioritizeVerb: prioritize, weight: 15, nodeCacheCapable: true, ignorable: true, httpTimeout: 200ms}\n"
 	)
 	other := func(fields string) string { return "  - {urlPrefix: 'http://10.0.0.1/x', " + fields + "}\n" }
-	fine := "ok sched.yaml: Its extenders entry for Evenkeel is as it should be."
-	behind := "problem sched.yaml: extenders[0]: extenders[1] is asked after it and may refuse the node that was booked for a pod: Evenkeel has to be the last one."
+	fine := "ok sched.yaml: Its extenders entry for Evenkeel is correct."
+	behind := "problem sched.yaml: extenders[0]: extenders[1] is asked after it and may reject the node that was booked for a pod: Evenkeel must be last."
 	cases := map[string]struct {
 		entries string
 		want    []string
@@ -152,7 +151,7 @@ func TestPlaceAmongExtenders(t *testing.T) {
 		"before one that is ignorable":        {ours + other("filterVerb: check, ignorable: true"), []string{behind}},
 		"before one that is not: asked first": {ours + other("filterVerb: check"), []string{fine}},
 		"not ignorable behind one that is": {other("filterVerb: check, ignorable: true") + strings.ReplaceAll(ours, "ignorable: true, ", ""), []string{
-			"problem sched.yaml: extenders[1]: ignorable is not true: while Evenkeel is away, no pod is scheduled.",
+			"problem sched.yaml: extenders[1]: ignorable is not true: while Evenkeel is unavailable, no pod is scheduled.",
 			strings.NewReplacer("extenders[0]", "extenders[1]", "extenders[1]", "extenders[0]").Replace(behind),
 		}},
 		"before one that only scores": {ours + other("prioritizeVerb: rank, weight: 1, ignorable: true"), []string{fine}},
@@ -160,8 +159,8 @@ func TestPlaceAmongExtenders(t *testing.T) {
 			behind,
 			"warning sched.yaml: extenders[1]: 2 entries lead to Evenkeel: each costs every pod two requests.",
 		}},
-		"not there": {other("bindVerb: bind"), []string{"problem sched.yaml: None of its 1 extender is for Evenkeel, so kube-scheduler does not ask it."}},
-		"none":      {"  []\n", []string{"problem sched.yaml: None of its 0 extenders is for Evenkeel, so kube-scheduler does not ask it."}},
+		"not there": {other("bindVerb: bind"), []string{"problem sched.yaml: None of its 1 extender is for Evenkeel, so kube-scheduler does not ask Evenkeel."}},
+		"none":      {"  []\n", []string{"problem sched.yaml: None of its 0 extenders is for Evenkeel, so kube-scheduler does not ask Evenkeel."}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -173,24 +172,24 @@ func TestPlaceAmongExtenders(t *testing.T) {
 	}
 }
 
-// The file that is shipped passes.
+// The shipped file passes.
 func TestShippedSchedulerConfig(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join("..", "..", "deploy", "kube-scheduler.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	got, _ := configured(t, string(data), "http://127.0.0.1:8888") // a port-forward
-	if diff := cmp.Diff([]string{"ok sched.yaml: Its extenders entry for Evenkeel is as it should be."}, got); diff != "" {
+	if diff := cmp.Diff([]string{"ok sched.yaml: Its extenders entry for Evenkeel is correct."}, got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 }
 
-// What the doctor proposes passes the doctor.
+// The block that doctor proposes passes doctor's own checks.
 func TestProposedBlock(t *testing.T) {
 	for _, address := range []string{"", "http://127.0.0.1:8888", "https://10.96.0.20:8443"} {
 		text := "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n" + doctor.Block(address) + "\n"
 		got, _ := configured(t, text, address)
-		if diff := cmp.Diff([]string{"ok sched.yaml: Its extenders entry for Evenkeel is as it should be."}, got); diff != "" {
+		if diff := cmp.Diff([]string{"ok sched.yaml: Its extenders entry for Evenkeel is correct."}, got); diff != "" {
 			t.Errorf("%s (-want +got)\n%s", address, diff)
 		}
 	}

@@ -20,13 +20,12 @@ const (
 	shippedWeight  = 15
 	shippedTimeout = "200ms"
 	mostTimeout    = time.Second
-	// Below lightest, the default plugins, whose weights add up to 12 to 14 times 100,
-	// outweigh a point of Evenkeel (10 times the weight). Above heaviest, nothing else
-	// counts.
+	// Below lightest, the default plugins, whose weights add up to 12 to 14 times 100, outweigh one point of
+	// Evenkeel's, which is worth 10 times its weight. Above heaviest, nothing else counts.
 	lightest, heaviest = 5, 50
 )
 
-// fixedWeight is the line that fixes a weight out of range.
+// fixedWeight is the line that corrects a weight out of range.
 var fixedWeight = fmt.Sprintf("weight: %d", shippedWeight)
 
 // mistake is a possible mistake in the entry.
@@ -41,22 +40,22 @@ type mistake struct {
 func mistakesOfUse(e *schedulerv1.Extender) []mistake {
 	const timeout = "httpTimeout: " + shippedTimeout
 	return []mistake{
-		{e.FilterVerb != filterVerb, Problem, "filterVerb is not filter: hot nodes keep getting pods, and a replacement is not sent where it was " +
-			"planned to go, because landings are booked at filter.", "filterVerb: filter"},
+		{e.FilterVerb != filterVerb, Problem, "filterVerb is not filter: hot nodes keep getting pods, and replacements do not go where they were " +
+			"planned to go, because destinations are booked at filter.", "filterVerb: filter"},
 		{e.PrioritizeVerb != prioritizeVerb, Problem, "prioritizeVerb is not prioritize: pods are kept off hot nodes, but do not go to the coolest.",
 			"prioritizeVerb: prioritize"},
-		{!e.NodeCacheCapable, Problem, "nodeCacheCapable is not true: whole nodes are sent with each pod, which takes scheduling down to a few pods a " +
+		{!e.NodeCacheCapable, Problem, "nodeCacheCapable is not true: whole nodes are sent with each pod, which slows scheduling down to a few pods per " +
 			"second, and kube-scheduler's own scores then see nodes without pods.", "nodeCacheCapable: true"},
-		{!e.Ignorable, Problem, "ignorable is not true: while Evenkeel is away, no pod is scheduled.", "ignorable: true"},
-		{e.HTTPTimeout.Duration <= 0, Problem, "httpTimeout is not set and so is 5s: an extender that hangs costs each pod ten seconds.", timeout},
+		{!e.Ignorable, Problem, "ignorable is not true: while Evenkeel is unavailable, no pod is scheduled.", "ignorable: true"},
+		{e.HTTPTimeout.Duration <= 0, Problem, "httpTimeout is not set, so it is 5s: an extender that hangs costs each pod ten seconds.", timeout},
 		{e.HTTPTimeout.Duration > mostTimeout, Problem, "httpTimeout is above 1s: an extender that hangs costs each pod twice as much.", timeout},
-		{e.PrioritizeVerb != "" && e.Weight <= 0, Problem, "weight is not above 0: kube-scheduler does not start with it.", fixedWeight},
+		{e.PrioritizeVerb != "" && e.Weight <= 0, Problem, "weight is not above 0, so kube-scheduler does not start.", fixedWeight},
 		{e.Weight > 0 && e.Weight < lightest, Warning, "weight is low: the whole range of Evenkeel's scores is worth 100 times the weight, that of the " +
 			"default plugins up to 1400 points.", fixedWeight},
 		{e.Weight > heaviest, Warning, "weight is high: real usage overrules spreading and affinity wherever nodes differ at all.", fixedWeight},
 		{e.PreemptVerb != "", Problem, "preemptVerb is set: Evenkeel does not implement it, so preemption fails.", "Remove preemptVerb."},
 		{e.BindVerb != "", Problem, "bindVerb is set: Evenkeel does not implement it, so no pod is bound.", "Remove bindVerb."},
-		{len(e.ManagedResources) > 0, Problem, "managedResources is set: kube-scheduler asks about pods only that request these resources.",
+		{len(e.ManagedResources) > 0, Problem, "managedResources is set: kube-scheduler asks only about pods that request these resources.",
 			"Remove managedResources."},
 	}
 }
@@ -67,20 +66,20 @@ func mistakesOfReach(e *schedulerv1.Extender) []mistake {
 	hasCA, hasCert := tls.CAFile != "" || len(tls.CAData) > 0, tls.CertFile != "" || len(tls.CertData) > 0
 	secure := strings.HasPrefix(e.URLPrefix, "https://")
 	return []mistake{
-		{strings.HasPrefix(e.URLPrefix, "http://") && !isLoopback(e.URLPrefix), Warning, "urlPrefix has plain HTTP: whoever reaches the extender can ask as " +
-			"kube-scheduler does, and whoever is between them can answer.", "Move to mutual TLS (docs/steering.md):\n" + Block("")},
-		{e.EnableHTTPS && !hasCA, Warning, "enableHTTPS without an authority: kube-scheduler then takes any certificate.",
+		{strings.HasPrefix(e.URLPrefix, "http://") && !isLoopback(e.URLPrefix), Warning, "urlPrefix uses plain HTTP: anyone who can reach the extender can send requests like " +
+			"kube-scheduler's, and anyone on the network path can answer.", "Move to mutual TLS (docs/steering.md):\n" + Block("")},
+		{e.EnableHTTPS && !hasCA, Warning, "enableHTTPS without an authority: kube-scheduler then accepts any certificate.",
 			"tlsConfig: {caFile: /path/to/ca.crt}"},
-		{secure && !hasCert, Warning, "tlsConfig has no client certificate: as shipped, Evenkeel answers nobody without one.",
+		{secure && !hasCert, Warning, "tlsConfig has no client certificate: as shipped, Evenkeel answers only clients that have one.",
 			"tlsConfig: {certFile: /path/to/client.crt, keyFile: /path/to/client.key}"},
-		{tls.Insecure && hasCA, Problem, "tlsConfig has an authority and insecure as well: kube-scheduler does not start with both.",
-			"Take insecure out of tlsConfig."},
-		{tls.Insecure && !hasCA && !e.EnableHTTPS, Warning, "tlsConfig.insecure takes any certificate.", "tlsConfig: {caFile: /path/to/ca.crt}"},
-		{e.EnableHTTPS && strings.HasPrefix(e.URLPrefix, "http://"), Problem, "enableHTTPS is true, but urlPrefix begins with http://, which is what is spoken.",
+		{tls.Insecure && hasCA, Problem, "tlsConfig has both an authority and insecure: kube-scheduler does not start with both.",
+			"Remove insecure from tlsConfig."},
+		{tls.Insecure && !hasCA && !e.EnableHTTPS, Warning, "tlsConfig.insecure accepts any certificate.", "tlsConfig: {caFile: /path/to/ca.crt}"},
+		{e.EnableHTTPS && strings.HasPrefix(e.URLPrefix, "http://"), Problem, "enableHTTPS is true, but urlPrefix begins with http://, so plain HTTP is used.",
 			"urlPrefix: https://..."},
 		{!isURL(e.URLPrefix), Problem, "urlPrefix is not a URL that begins with http:// or https:// and names a host.",
 			"urlPrefix: https://<ClusterIP of the Service>:8443"},
-		{isServiceName(e.URLPrefix), Warning, "urlPrefix has a Service's name, which kube-scheduler cannot resolve where it runs in the host's network.",
+		{isServiceName(e.URLPrefix), Warning, "urlPrefix has a Service's name, which kube-scheduler cannot resolve if it runs in the host's network.",
 			"kubectl -n evenkeel get service evenkeel   # and write its ClusterIP"},
 	}
 }
@@ -94,13 +93,12 @@ func examineEntry(n *notes, config *schedulerv1.KubeSchedulerConfiguration, i in
 		}
 	}
 	if behind := after(config, i); len(behind) > 0 {
-		n.problem(name, "%s asked after it and may refuse the node that was booked for a pod: Evenkeel has to be the last one.", areAsked(behind)).
-			fix("Move the entry to the end of extenders. kube-scheduler asks those that are ignorable after all others.")
+		n.problem(name, "%s asked after it and may reject the node that was booked for a pod: Evenkeel must be last.", areAsked(behind)).
+			fix("Move the entry to the end of extenders. kube-scheduler asks ignorable extenders after all others.")
 	}
 }
 
-// after returns the extenders that filter after the given one, in their order, with
-// ignorable ones last.
+// after returns, in order, the extenders that filter after the given one, with ignorable ones last.
 func after(config *schedulerv1.KubeSchedulerConfiguration, ours int) []string {
 	var behind []string
 	for i := range config.Extenders {
@@ -145,8 +143,8 @@ func isLoopback(text string) bool {
 	return err == nil && extender.Loopback(net.JoinHostPort(parsed.Hostname(), "0"))
 }
 
-// Block returns the entry that kube-scheduler's configuration needs for an extender at an
-// https URL. It uses an example for any other URL.
+// Block returns the entry that kube-scheduler's configuration needs for an extender at an https URL. For any other URL
+// it uses an example.
 func Block(url string) string {
 	if !strings.HasPrefix(url, "https://") {
 		url = "https://10.96.0.50:8443"

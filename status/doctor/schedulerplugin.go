@@ -16,8 +16,7 @@ import (
 // loadPlugin is Evenkeel's plugin inside kube-scheduler that reads a policy.
 const loadPlugin = policy.EvenkeelLoadName
 
-// pluggedProfiles finds the profiles that enable a plugin of Evenkeel's
-// anywhere.
+// pluggedProfiles finds the profiles that enable a plugin of Evenkeel's at any extension point.
 func (p *Patient) pluggedProfiles(config *schedulerv1.KubeSchedulerConfiguration) []plugged {
 	var found []plugged
 	for i := range config.Profiles {
@@ -43,8 +42,7 @@ func (p *Patient) insideScheduler() bool {
 	return err == nil && len(p.pluggedProfiles(config)) > 0
 }
 
-// enables reports whether the plugin is enabled at an extension point at which
-// it does something.
+// enables reports whether the plugin is enabled at an extension point that it implements.
 func (p *plugged) enables(name string) bool {
 	plugins := p.profile.Plugins
 	if plugins == nil {
@@ -71,8 +69,7 @@ func (p *plugged) at(set *schedulerv1.PluginSet, name string) *schedulerv1.Plugi
 
 func (p *plugged) name() string { return fmt.Sprintf("profiles[%d]", p.place) }
 
-// examinePlugins finds mistakes in Evenkeel's plugins, and extenders that
-// duplicate them.
+// examinePlugins finds mistakes in the configuration of Evenkeel's plugins, and extenders that duplicate them.
 func (p *Patient) examinePlugins(n *notes, config *schedulerv1.KubeSchedulerConfiguration, profiles []plugged) {
 	p.doubled(n, config, profiles)
 	for i := range profiles {
@@ -81,15 +78,15 @@ func (p *Patient) examinePlugins(n *notes, config *schedulerv1.KubeSchedulerConf
 			continue
 		}
 		if len(profile.plugins) > 1 {
-			n.warning(profile.name(), "It has %s: each of them scores real usage, which counts that much more.", strings.Join(profile.plugins, " and ")).
+			n.warning(profile.name(), "It has %s: each of them scores real usage, which therefore counts several times.", strings.Join(profile.plugins, " and ")).
 				fix("Leave " + loadPlugin + " alone.")
 		}
 		p.examineLoadPlugin(n, profile)
 	}
 }
 
-// doubled finds extenders that count usage again after the plugin, because all profiles of a
-// configuration share the extenders.
+// doubled finds extenders that count usage a second time after the plugin, because all profiles in a configuration
+// share the extenders.
 func (p *Patient) doubled(n *notes, config *schedulerv1.KubeSchedulerConfiguration, profiles []plugged) {
 	ours, exact := entries(config, p.Extender.URL)
 	if len(ours) == 0 {
@@ -97,12 +94,12 @@ func (p *Patient) doubled(n *notes, config *schedulerv1.KubeSchedulerConfigurati
 	}
 	level, lead := Problem, "and "+entryName(ours[0])+" asks Evenkeel about the same pods:"
 	if !exact || p.Extender.URL == "" { // many extenders use these verbs
-		level, lead = Warning, "and "+entryName(ours[0])+" has the verbs of Evenkeel's extender: if it is that,"
+		level, lead = Warning, "and "+entryName(ours[0])+" has the verbs of Evenkeel's extender: if it is Evenkeel,"
 	}
 	for i := range profiles {
 		n.add(level, profiles[i].name(), "The scheduler %q has the plugin %s inside, %s real usage counts twice, and each pod costs two requests.",
 			profiles[i].scheduler, strings.Join(profiles[i].plugins, " and "), lead).
-			fix("Take the entry out of extenders; or, where a profile without the plugin needs it, the plugin out of this profile.")
+			fix("Remove the entry from extenders or, if a profile without the plugin needs it, remove the plugin from this profile.")
 	}
 }
 
@@ -112,23 +109,23 @@ func (p *Patient) examineLoadPlugin(n *notes, profile *plugged) {
 	warn := func(format string, args ...any) *Finding {
 		return n.warning(profile.name(), loadPlugin+" "+format, args...)
 	}
-	const whole = "Enable it by multiPoint alone:\nplugins:\n  multiPoint:\n    enabled: [{name: EvenkeelLoad, weight: 15}]"
+	const whole = "Enable it with multiPoint only:\nplugins:\n  multiPoint:\n    enabled: [{name: EvenkeelLoad, weight: 15}]"
 	plugins := profile.profile.Plugins
 	if profile.at(&plugins.Filter, loadPlugin) == nil {
-		warn("does not filter: hot nodes keep getting pods, and a replacement is not sent where it was planned to go.").fix(whole)
+		warn("does not filter: hot nodes keep getting pods, and replacements do not go where they were planned to go.").fix(whole)
 	}
 	switch score := profile.at(&plugins.Score, loadPlugin); {
 	case score == nil:
 		warn("does not score: pods are kept off hot nodes, but do not go to the coolest.").fix(whole)
 	case weightOf(score) < lightest:
-		warn("has a weight of %d, which is low: its scores are worth up to 100 times that, those of the default plugins up to 1400 points.",
+		warn("has a weight of %d, which is low: its scores add up to 100 times that, those of the default plugins up to 1400 points.",
 			weightOf(score)).fix(fixedWeight)
 	case weightOf(score) > heaviest:
 		warn("has a weight of %d, which is high: real usage overrules spreading and affinity wherever nodes differ at all.",
 			weightOf(score)).fix(fixedWeight)
 	}
 	if of := profile.ledgerNamespace(); of != "" && p.Pause.Namespace != "" && of != p.Pause.Namespace {
-		warn("reads the moves in flight in the namespace %q, and what evicts keeps them in %q: replacements are placed like any other pod.",
+		warn("reads the moves in flight in the namespace %q, but the evicting process keeps them in %q: replacements are placed like any other pod.",
 			of, p.Pause.Namespace).fix(fmt.Sprintf("pluginConfig: [{name: %s, args: {namespace: %s}}]", loadPlugin, p.Pause.Namespace))
 	}
 }

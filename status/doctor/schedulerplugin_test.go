@@ -14,30 +14,29 @@ import (
 	"github.com/evenkeel/evenkeel/status/doctor"
 )
 
-// Kube-scheduler with the plugin inside: a good configuration, and one with a
-// mistake each.
+// kube-scheduler with the plugin inside: a correct configuration, and variants with one mistake each.
 func TestSchedulerPlugin(t *testing.T) {
 	const (
 		head   = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 		inside = "{schedulerName: default-scheduler, plugins: {multiPoint: {enabled: [{name: EvenkeelLoad, weight: 15}]}}}"
 		entry  = "extenders: [{urlPrefix: 'http://127.0.0.1:8888', filterVerb: filter, prioritizeVerb: prioritize, weight: 15, nodeCacheCapable: true, ignorable: true, httpTimeout: 200ms}]\n"
-		fine   = "ok sched.yaml: Evenkeel's plugin is enabled as it should be."
+		fine   = "ok sched.yaml: Evenkeel's plugin is enabled correctly."
 		first  = "sched.yaml: profiles[0]: "
 	)
 	enabled := func(plugins string) string { return "{plugins: {" + plugins + "}}" }
 	cases := map[string]struct {
 		profiles, rest, address string
-		want                    []string // beginnings
+		want                    []string // beginnings of the findings
 		mend                    string
 	}{
 		"the plugin alone": {profiles: inside, want: []string{fine}},
 		"the plugin and the extender": {
-			profiles: inside, rest: entry, address: "http://127.0.0.1:8888", mend: "Take the entry out of extenders",
+			profiles: inside, rest: entry, address: "http://127.0.0.1:8888", mend: "Remove the entry from extenders",
 			want: []string{"problem " + first + `The scheduler "default-scheduler" has the plugin EvenkeelLoad inside, and extenders[0] asks Evenkeel about the same pods: real usage counts twice`},
 		},
 		"an extender of the same verbs": {
 			profiles: inside, rest: entry,
-			want: []string{"warning " + first + `The scheduler "default-scheduler" has the plugin EvenkeelLoad inside, and extenders[0] has the verbs of Evenkeel's extender: if it is that, real usage`},
+			want: []string{"warning " + first + `The scheduler "default-scheduler" has the plugin EvenkeelLoad inside, and extenders[0] has the verbs of Evenkeel's extender: if it is Evenkeel, real usage`},
 		},
 		"an extender somewhere else": {
 			profiles: inside, rest: entry, address: "http://10.0.0.9:8888", want: []string{"warning " + first},
@@ -77,7 +76,7 @@ func TestSchedulerPlugin(t *testing.T) {
 		},
 		"a ledger somewhere else": {
 			profiles: "{plugins: {multiPoint: {enabled: [{name: EvenkeelLoad, weight: 15}]}}, pluginConfig: [{name: EvenkeelLoad, args: {namespace: kube-system}}]}",
-			want:     []string{"warning " + first + `EvenkeelLoad reads the moves in flight in the namespace "kube-system", and what evicts keeps them in "evenkeel"`}, mend: "namespace: evenkeel",
+			want:     []string{"warning " + first + `EvenkeelLoad reads the moves in flight in the namespace "kube-system", but the evicting process keeps them in "evenkeel"`}, mend: "namespace: evenkeel",
 		},
 		"the ledger of what evicts": {
 			profiles: "{plugins: {multiPoint: {enabled: [{name: EvenkeelLoad, weight: 15}]}}, pluginConfig: [{name: EvenkeelLoad, args: {namespace: evenkeel}}]}",
@@ -106,23 +105,22 @@ func TestSchedulerPlugin(t *testing.T) {
 	}
 }
 
-// Where the plugin decides nobody has to say where the extender is.
+// If the plugin decides, doctor does not ask for the extender's address.
 func TestSchedulerPluginNeedsNoExtender(t *testing.T) {
 	w := newWard(t, metricsserver.Name)
 	w.patient.Extender = doctor.Extender{}
 	w.patient.SchedulerConfig = &doctor.SchedulerConfig{Name: "sched.yaml", Data: []byte("apiVersion: kubescheduler.config.k8s.io/v1\n" +
 		"kind: KubeSchedulerConfiguration\nprofiles: [{plugins: {multiPoint: {enabled: [{name: EvenkeelLoad, weight: 15}]}}}]\n")}
 	want := []string{
-		"ok: Not asked: the configuration has Evenkeel's plugin inside kube-scheduler.",
-		"ok sched.yaml: Evenkeel's plugin is enabled as it should be.",
+		"ok: Not asked: the configuration runs Evenkeel's plugin inside kube-scheduler.",
+		"ok sched.yaml: Evenkeel's plugin is enabled correctly.",
 	}
 	if diff := cmp.Diff(want, found(w.ask().patient, doctor.CheckExtender)); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 }
 
-// The configuration that is shipped for a second scheduler passes, and the
-// names are those of the plugin.
+// The shipped configuration for a second scheduler passes, and uses the plugin's names.
 func TestShippedSecondScheduler(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join("..", "..", "deploy", "overlays", "second-scheduler", "config.yaml"))
 	if err != nil {
@@ -139,7 +137,7 @@ func TestShippedSecondScheduler(t *testing.T) {
 	text = strings.Join(lines, "")
 	got, _ := configured(t, text, "")
 	want := []string{
-		`warning sched.yaml: profiles: The policy moves pods of the scheduler "default-scheduler", and this configuration has evenkeel-scheduler only: if no other one asks Evenkeel, their landings are left to chance.`,
+		`warning sched.yaml: profiles: The policy moves pods of the scheduler "default-scheduler", but this configuration has only evenkeel-scheduler: unless another configuration asks Evenkeel, their destinations are left to chance.`,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)

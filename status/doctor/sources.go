@@ -10,7 +10,7 @@ import (
 
 func examineSources(p *Patient, n *notes) {
 	if p.Readings == nil {
-		n.problem("", "It could not be checked: %s", p.Unlisted).fix("Fix what the check of permissions found, then run doctor again.")
+		n.problem("", "It could not be checked: %s", p.Unlisted).fix("Fix the findings on permissions, then run doctor again.")
 		return
 	}
 	for i := range p.Readings.Sources {
@@ -27,17 +27,16 @@ func (p *Patient) examineSource(n *notes, i int) {
 	case reading.Err != nil:
 		n.problem(name, "It gave no reading: %v", reading.Err).fix(fixSource(&p.Sources[i], reading.Err))
 	case nodes == 0 && p.starting(i):
-		n.warning(name, "It is starting: it responded in %s but returned no nodes yet.", rounded(reading.Took))
+		n.warning(name, "It is starting: it responded in %s but has returned no nodes yet.", rounded(reading.Took))
 	case nodes == 0:
 		n.problem(name, "Responded in %s but returned no nodes.", rounded(reading.Took)).
-			fix(advice(&p.Sources[i], source.Empty, "No ready node answered with usage. See what is said of it under coverage."))
+			fix(advice(&p.Sources[i], source.Empty, "No ready node returned usage. See the findings under coverage."))
 	case p.complete(n, i):
 		n.ok(name, "Responded in %s with %s and %s.", rounded(reading.Took), reasons.Count(nodes, "node"), reasons.Count(pods, "pod"))
 	}
 }
 
-// complete reports whether a source has the needed resources of all its nodes, and notes
-// the missing ones.
+// complete reports whether a source has the needed resources for all its nodes, and notes the missing ones.
 func (p *Patient) complete(n *notes, i int) bool {
 	reading, complete := &p.Readings.Sources[i], true
 	for _, metric := range p.needed() {
@@ -50,8 +49,8 @@ func (p *Patient) complete(n *notes, i int) bool {
 			level = Problem
 		}
 		complete = false
-		remedy := advice(&p.Sources[i], source.Lacking, "Put a source that has it in front, or take METRIC out of lines.")
-		n.add(level, p.sourceName(i), "It returned %s, but only %[3]d of them with %[2]s: without it a node is unknown.", reasons.Count(len(reading.Batch.Nodes), "node"), metric, with).
+		remedy := advice(&p.Sources[i], source.Lacking, "Put a source that has it first, or remove METRIC from lines.")
+		n.add(level, p.sourceName(i), "It returned %s, but only %[3]d of them with %[2]s. Nodes without it are unknown.", reasons.Count(len(reading.Batch.Nodes), "node"), metric, with).
 			fix(strings.ReplaceAll(remedy, "METRIC", string(metric)))
 	}
 	return complete

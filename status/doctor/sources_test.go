@@ -19,12 +19,12 @@ import (
 	"github.com/evenkeel/evenkeel/status/doctor"
 )
 
-// An error is told with what to do about its cause.
+// An error is reported with a fix for its cause.
 func TestErrorsOfSources(t *testing.T) {
 	cases := map[string]struct {
 		kind string
 		err  error
-		want string // part of how to mend it
+		want string // part of the fix
 	}{
 		"Prometheus is down":            {prometheus.Name, errors.New("dial tcp 10.0.0.1:9090: connect: connection refused"), "Prometheus itself listens on 9090"},
 		"nobody vouches for it":         {prometheus.Name, fmt.Errorf("tls: failed to verify certificate: %w", x509.UnknownAuthorityError{}), "tls: {caFile:"},
@@ -81,11 +81,11 @@ func TestSources(t *testing.T) {
 					w.sources[0].batch.Nodes[i].Readings = w.sources[0].batch.Nodes[i].Readings[:1]
 				}
 			},
-			want: []string{"problem MetricsServer: It returned 3 nodes, but only 0 of them with memory: without it a node is unknown."},
+			want: []string{"problem MetricsServer: It returned 3 nodes, but only 0 of them with memory. Nodes without it are unknown."},
 		},
 		"one node lacks it": {
 			change: func(w *ward) { w.sources[0].batch.Nodes[0].Readings = w.sources[0].batch.Nodes[0].Readings[:1] },
-			want:   []string{"warning MetricsServer: It returned 3 nodes, but only 2 of them with memory: without it a node is unknown."},
+			want:   []string{"warning MetricsServer: It returned 3 nodes, but only 2 of them with memory. Nodes without it are unknown."},
 		},
 		"what nobody judges is not missed": {
 			change: func(w *ward) {
@@ -150,7 +150,7 @@ func TestMatching(t *testing.T) {
 			types:  []string{prometheus.Name},
 			change: func(w *ward) { w.sources[0].batch.Problems.Add(usage.UnmatchedNode, `instance="db1:9100"`) },
 			want: []string{
-				`warning Prometheus: Usage reported for 3 of 3 ready nodes, and 1 sample of nodes that this cluster does not have: instance="db1:9100".`,
+				`warning Prometheus: Usage reported for 3 of 3 ready nodes, and 1 sample for nodes that this cluster does not have: instance="db1:9100".`,
 			},
 		},
 		"series of several clusters, and of a page of a pod": {
@@ -161,7 +161,7 @@ func TestMatching(t *testing.T) {
 			},
 			want: []string{
 				`problem Prometheus: It returned series of several clusters or servers: cpu avg_5m of nodes: cluster="eu" and "us".`,
-				`warning Prometheus: 1 sample not taken, because they were scraped elsewhere than on the node or from the pod's kubelet: ` +
+				`warning Prometheus: 1 sample rejected, because they were not scraped from the node itself or from the pod's kubelet: ` +
 					`cpu avg_5m of node "n1" from pod shop/web, which is not on it.`,
 				"ok Prometheus: Usage reported for all 3 ready nodes.",
 			},
@@ -183,7 +183,7 @@ func TestMatching(t *testing.T) {
 			},
 			want: []string{
 				"problem NodeMetrics: 12 of 15 ready nodes have no sample: x00, x01, x02, x03, x04, x05, x06, x07, x08, x09 and 2 more.",
-				"warning NodeMetrics: Usage reported for only 6 of 30 running pods: a pod that is not measured is not moved, and a one-shot run waits longer.",
+				"warning NodeMetrics: Usage reported for only 6 of 30 running pods: pods without usage are not moved, and a one-shot run waits longer.",
 			},
 		},
 		"pods named by other labels": {
@@ -195,7 +195,7 @@ func TestMatching(t *testing.T) {
 			},
 			want: []string{
 				"warning Prometheus: 6 of 6 samples of pods belong to no running pod: pod monitoring/n0-0; pod monitoring/n0-1; pod monitoring/n1-0; pod monitoring/n1-1; pod monitoring/n2-0.",
-				"warning Prometheus: Usage reported for only 0 of 6 running pods: a pod that is not measured is not moved, and a one-shot run waits longer.",
+				"warning Prometheus: Usage reported for only 0 of 6 running pods: pods without usage are not moved, and a one-shot run waits longer.",
 				"ok Prometheus: Usage reported for all 3 ready nodes.",
 			},
 			mend: "namespaceLabel: namespace",
@@ -204,7 +204,7 @@ func TestMatching(t *testing.T) {
 			types:  []string{annotations.Name, nodemetrics.Name},
 			change: func(w *ward) { w.sources[0].batch.Pods, w.sources[1].batch.Pods = nil, nil },
 			want: []string{
-				"warning Annotations: No source reports what pods use: their usage is estimated from their requests, and none is moved by what it really uses.",
+				"warning Annotations: No source reports the usage of pods: it is estimated from their requests, and no pod is moved by real usage.",
 				"ok Annotations: Usage reported for all 3 ready nodes.",
 				"ok NodeMetrics: Usage reported for all 3 ready nodes.",
 			},
@@ -273,7 +273,7 @@ func TestCoverage(t *testing.T) {
 			change: func(w *ward) { w.sources[0].batch = w.batch(-8 * time.Hour); w.sources[0].batch.Pods = nil },
 			want: []string{
 				"problem NoUsageData: Nothing would be evicted: 0 of 3 ready nodes have fresh, plausible usage; 80% needed (UsageFromTheFuture: 3, n0, n1, n2).",
-				"problem MetricsServer: 3 samples not taken: from the future: node n0; node n1; node n2.",
+				"problem MetricsServer: 3 samples rejected: from the future: node n0; node n1; node n2.",
 			},
 			mend: "NTP",
 		},
@@ -284,7 +284,7 @@ func TestCoverage(t *testing.T) {
 			},
 			want: []string{
 				"problem UsageCoverageTooLow: Nothing would be evicted: 2 of 3 ready nodes have fresh, plausible usage; 80% needed (UsageStale: 1, n1).",
-				"problem MetricsServer: 1 sample not taken: too old: node n1.",
+				"problem MetricsServer: 1 sample rejected: too old: node n1.",
 			},
 			mend: "maxAge: 3m",
 		},
@@ -292,7 +292,7 @@ func TestCoverage(t *testing.T) {
 			change: func(w *ward) { w.patient.Load.Usage.MinCoveragePercent = 50; value(w, 0, -5) },
 			want: []string{
 				"warning: 2 of 3 ready nodes have fresh, plausible usage; 50% needed (UsageAbsurd: 1, n0).",
-				"warning MetricsServer: 1 sample not taken: negative, not a number, or far more than the node has: node n0.",
+				"warning MetricsServer: 1 sample rejected: negative, not a number, or far more than the node has: node n0.",
 			},
 			mend: "KiB for bytes",
 		},
@@ -304,7 +304,7 @@ func TestCoverage(t *testing.T) {
 			},
 			want: []string{
 				"problem NoUsageData: Nothing would be evicted: 0 of 3 ready nodes have fresh, plausible usage; 80% needed (UsageContradictory: 3, n0, n1, n2).",
-				"problem MetricsServer: 3 samples not taken: in contradiction to what else is known: node n0 uses far less than its pods; node n1 uses far less than its pods; node n2 uses far less than its pods.",
+				"problem MetricsServer: 3 samples rejected: contradicted by other usage: node n0 uses far less than its pods; node n1 uses far less than its pods; node n2 uses far less than its pods.",
 			},
 			mend: "a fraction (0.65)",
 		},
@@ -326,7 +326,7 @@ func TestCoverage(t *testing.T) {
 	}
 }
 
-// Crane's annotations carry a zone that lies; the doctor says so.
+// Crane's annotations carry a misleading time zone, which doctor reports.
 func TestFutureAnnotations(t *testing.T) {
 	w := newWard(t, annotations.Name)
 	w.sources[0].batch.Nodes = nil

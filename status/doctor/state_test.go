@@ -50,7 +50,7 @@ func TestWindows(t *testing.T) {
 	}{
 		"short windows fill by themselves": {
 			kind: metricsserver.Name,
-			want: []string{"ok avg_5m: Evenkeel computes them in memory: they count from 2m30s after a process has started, and cover less than their name until it has been up that long."},
+			want: []string{"ok avg_5m: Evenkeel computes them in memory: they count from 2m30s after a process has started, and cover less time than their name until it has been up that long."},
 		},
 		"a one-shot run waits for them": {
 			kind:   metricsserver.Name,
@@ -61,8 +61,8 @@ func TestWindows(t *testing.T) {
 			kind:   metricsserver.Name,
 			change: func(w *ward) { judge(w, p95) },
 			want: []string{
-				"warning p95_1h: No source provides history for them. Evenkeel computes them in memory, so they cover less than their name until a process has been up that long.",
-				"ok avg_5m: Evenkeel computes them in memory: they count from 2m30s after a process has started, and cover less than their name until it has been up that long.",
+				"warning p95_1h: No source provides history for them. Evenkeel computes them in memory, so they cover less time than their name until a process has been up that long.",
+				"ok avg_5m: Evenkeel computes them in memory: they count from 2m30s after a process has started, and cover less time than their name until it has been up that long.",
 			},
 			mend: "type: Prometheus",
 		},
@@ -76,8 +76,8 @@ func TestWindows(t *testing.T) {
 				}
 			},
 			want: []string{
-				"warning p95_1h: No source provides history for them. Evenkeel computes them in memory, so they cover less than their name until a process has been up that long.",
-				"ok avg_5m: Evenkeel computes them in memory: they count from 2m30s after a process has started, and cover less than their name until it has been up that long.",
+				"warning p95_1h: No source provides history for them. Evenkeel computes them in memory, so they cover less time than their name until a process has been up that long.",
+				"ok avg_5m: Evenkeel computes them in memory: they count from 2m30s after a process has started, and cover less time than their name until it has been up that long.",
 			},
 		},
 		"a source with a history fills it": {
@@ -100,7 +100,7 @@ func TestWindows(t *testing.T) {
 			change: func(w *ward) {
 				give(w, 0, []usage.Metric{usage.CPU}, usage.Avg5m, 3)
 			},
-			want: []string{"ok avg_5m: Evenkeel computes them in memory: they count from 2m30s after a process has started, and cover less than their name until it has been up that long."},
+			want: []string{"ok avg_5m: Evenkeel computes them in memory: they count from 2m30s after a process has started, and cover less time than their name until it has been up that long."},
 		},
 		"the newest sample needs no time": {
 			kind:   metricsserver.Name,
@@ -111,8 +111,8 @@ func TestWindows(t *testing.T) {
 			kind:   metricsserver.Name,
 			change: func(w *ward) { line(w, usage.CPUPressure) },
 			want: []string{
-				"problem cpu.pressure: It has lines, and no source reports it for any node: nothing is judged by it.",
-				"ok avg_5m: Evenkeel computes them in memory: they count from 2m30s after a process has started, and cover less than their name until it has been up that long.",
+				"problem cpu.pressure: It has lines, but no source reports it for any node, so they have no effect.",
+				"ok avg_5m: Evenkeel computes them in memory: they count from 2m30s after a process has started, and cover less time than their name until it has been up that long.",
 			},
 			mend: "KubeletPSI",
 		},
@@ -123,8 +123,8 @@ func TestWindows(t *testing.T) {
 				give(w, 0, []usage.Metric{usage.CPUPressure}, usage.Last, 2)
 			},
 			want: []string{
-				"warning cpu.pressure: It has lines, and 2 of 3 nodes with usage report it. The others are not judged by it.",
-				"ok avg_5m: Evenkeel computes them in memory: they count from 2m30s after a process has started, and cover less than their name until it has been up that long.",
+				"warning cpu.pressure: It has lines, and 2 of 3 nodes with usage report it. Its lines have no effect on the others.",
+				"ok avg_5m: Evenkeel computes them in memory: they count from 2m30s after a process has started, and cover less time than their name until it has been up that long.",
 			},
 		},
 		"a metric by query": {
@@ -142,7 +142,7 @@ func TestWindows(t *testing.T) {
 			kind:   prometheus.Name,
 			change: func(w *ward) { line(w, "disk.busy") },
 			want: []string{
-				"problem disk.busy: It has lines, and no source reports it for any node: nothing is judged by it.",
+				"problem disk.busy: It has lines, but no source reports it for any node, so they have no effect.",
 				"ok avg_5m: Evenkeel computes them in memory, filled from a source's history when a process starts.",
 			},
 			mend: "disk.busy: {expr: ...}",
@@ -201,21 +201,21 @@ func TestOwnClock(t *testing.T) {
 		mend  string
 	}{
 		"nobody told the time": {},
-		"right":                {clock: doctor.Clock{Known: true}, want: []string{"ok this machine: Its clock and the API server's are at most about 2s apart."}},
+		"right":                {clock: doctor.Clock{Known: true}, want: []string{"ok this machine: Its clock and the API server's differ by at most about 2s."}},
 		"behind": {
 			clock: doctor.Clock{Known: true, Skew: 10*time.Minute + 300*time.Millisecond},
-			want:  []string{"warning this machine: Its clock is 10m0s behind the API server's. Evenkeel reckons with the API server's time; its logs, and other programs on this machine, do not."},
+			want:  []string{"warning this machine: Its clock is 10m0s behind the API server's. Evenkeel uses the API server's time; its logs, and other programs on this machine, do not."},
 			mend:  "NTP",
 		},
 		"ahead": {
 			clock: doctor.Clock{Known: true, Skew: -3 * time.Second},
-			want:  []string{"warning this machine: Its clock is 3s ahead of the API server's. Evenkeel reckons with the API server's time; its logs, and other programs on this machine, do not."},
+			want:  []string{"warning this machine: Its clock is 3s ahead of the API server's. Evenkeel uses the API server's time; its logs, and other programs on this machine, do not."},
 			mend:  "NTP",
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			p := newWard(t).patient // without readings: the clock is known all the same
+			p := newWard(t).patient // without readings, the clock is still known
 			p.Clock = tc.clock
 			if diff := cmp.Diff(tc.want, found(p, doctor.CheckClock)); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
@@ -237,7 +237,7 @@ func TestPolicy(t *testing.T) {
 		"no file": {
 			change: func(w *ward) { w.patient.PolicyFile = "" },
 			want: []string{
-				"warning the built-in defaults: They are examined because no policy is named. serve needs one, and does not start without.",
+				"warning the built-in defaults: They are examined because no policy was given. serve needs one and does not start without it.",
 				"ok the built-in defaults: It is valid: usage from Prometheus; lines for 2 metrics; 0 node pools.",
 			},
 		},
@@ -266,7 +266,7 @@ func TestPolicy(t *testing.T) {
 		"a certificate that is not checked": {
 			change: func(w *ward) { w.patient.Sources[0].Config.(*prometheus.Config).TLS.InsecureSkipVerify = true },
 			want: []string{
-				"warning Prometheus: Its certificate is not checked (insecureSkipVerify): anybody between could make up usage, and is sent the token.", valid,
+				"warning Prometheus: Its certificate is not checked (insecureSkipVerify): anyone on the network path could fake usage and would receive the token.", valid,
 			},
 		},
 		"an empty pool, and one behind another": {
@@ -277,8 +277,8 @@ func TestPolicy(t *testing.T) {
 				w.patient.Load.NodePools = []policy.NodePool{pool("a", "n1"), pool("b", "n1"), pool("c", "gone")}
 			},
 			want: []string{
-				`warning nodePools[1] "b": No node is in it: its selector matches none, or pools before it take them all.`,
-				`warning nodePools[2] "c": No node is in it: its selector matches none, or pools before it take them all.`,
+				`warning nodePools[1] "b": It has no nodes: its selector matches none, or earlier pools match them all.`,
+				`warning nodePools[2] "c": It has no nodes: its selector matches none, or earlier pools match them all.`,
 				"ok policy.yaml: It is valid: usage from Prometheus; lines for 2 metrics; 3 node pools.",
 			},
 		},
@@ -312,7 +312,7 @@ func TestPause(t *testing.T) {
 		"paused by annotation": {
 			mode:  doctor.ModeRun,
 			pause: doctor.Pause{Reason: reasons.Paused, Says: "annotated", ByAnnotation: true},
-			want:  []string{"warning: Nothing is evicted: annotated. The annotation disappears if the ledger is deleted, and versions after the next two ignore it."},
+			want:  []string{"warning: Nothing is evicted: annotated. The annotation disappears if the ledger is deleted, and it will be ignored after two more versions."},
 			mend:  "create configmap evenkeel-pause\nTo resume: kubectl -n evenkeel annotate configmap evenkeel-ledger evenkeel.io/paused-",
 		},
 		"unreadable": {
@@ -349,21 +349,21 @@ func TestLedger(t *testing.T) {
 		"readable": {mode: doctor.ModeServe, ledger: doctor.Ledger{Stored: true}, want: []string{"ok: The ledger stored in namespace evenkeel can be read."}},
 		"none here": {
 			mode: doctor.ModeServe, ledger: doctor.Ledger{Elsewhere: []string{"balance", "evenkeel-2"}},
-			want: []string{"warning: Namespace evenkeel has no ledger, and another one has a ledger or a kill switch: balance, evenkeel-2. " +
-				"What is said here of permissions, kill switch and ledger is not true of an installation there."},
+			want: []string{"warning: Namespace evenkeel has no ledger, but another namespace has a ledger or a kill switch: balance, evenkeel-2. " +
+				"The findings on permissions, kill switch and ledger do not apply to an installation there."},
 			mend: "evenkeel doctor --namespace balance",
 		},
-		"none": {mode: doctor.ModeServe, want: []string{"ok: Namespace evenkeel has no ledger: no eviction is on record there. " +
-			"If Evenkeel runs in another namespace, name that with --namespace."}},
+		"none": {mode: doctor.ModeServe, want: []string{"ok: Namespace evenkeel has no ledger: no evictions are recorded there. " +
+			"If Evenkeel runs in another namespace, set it with --namespace."}},
 		"unreadable": {
 			mode: doctor.ModeRun, ledger: doctor.Ledger{Err: damaged, Accept: "kubectl annotate it"},
 			want: []string{"problem: the stored ledger cannot be read: it has format 7"}, mend: "kubectl annotate it",
 		},
 		"accepted": {
 			mode: doctor.ModeServe, ledger: doctor.Ledger{Err: damaged, Accept: "kubectl annotate it", Accepted: true},
-			want: []string{`warning: The stored ledger cannot be read, and its loss is accepted: the next cycle goes on without it.`},
+			want: []string{`warning: The stored ledger is unreadable, and its loss is accepted: the next cycle continues without it.`},
 		},
-		"not to be had":          {mode: doctor.ModeServe, ledger: doctor.Ledger{Err: errors.New("forbidden")}, want: []string{"problem: The ledger cannot be fetched, so nothing is evicted: forbidden"}, mend: "permissions"},
+		"not to be had":          {mode: doctor.ModeServe, ledger: doctor.Ledger{Err: errors.New("forbidden")}, want: []string{"problem: The ledger cannot be read from the API server, so nothing is evicted: forbidden"}, mend: "permissions"},
 		"an extender has no use": {mode: doctor.ModeExtender, ledger: doctor.Ledger{Err: damaged}},
 	}
 	for name, tc := range cases {
@@ -391,12 +391,12 @@ func TestNodeSync(t *testing.T) {
 		"on": {
 			types:  []string{metricsserver.Name, annotations.Name},
 			change: func(w *ward) { w.patient.Load.NodeSync.Annotations.Enabled = true },
-			want:   []string{"ok: What is switched on of it does not contradict the usage sources."},
+			want:   []string{"ok: Its enabled parts do not conflict with the usage sources."},
 		},
 		"its own echo": {
 			types:  []string{annotations.Name, metricsserver.Name},
 			change: func(w *ward) { w.patient.Load.NodeSync.Annotations.Enabled = true },
-			want:   []string{"problem annotations: The first usage source reads the annotations that nodesync writes, so that Evenkeel would believe its own echo."},
+			want:   []string{"problem annotations: The first usage source reads the annotations that nodesync writes, so Evenkeel would read back its own values."},
 		},
 		"written one way and read another": {
 			types: []string{metricsserver.Name, annotations.Name},
@@ -405,8 +405,8 @@ func TestNodeSync(t *testing.T) {
 				w.patient.Sources[1].Config.(*annotations.Config).Unit, w.patient.Sources[1].Config.(*annotations.Config).Timezone = source.Percent, "Asia/Shanghai"
 			},
 			want: []string{
-				`problem annotations: They are written with unit "fraction" and read with "percent".`,
-				`problem annotations: They are written with timezone "UTC" and read with "Asia/Shanghai".`,
+				`problem annotations: They are written with unit "fraction" but read with "percent".`,
+				`problem annotations: They are written with timezone "UTC" but read with "Asia/Shanghai".`,
 			},
 		},
 		"fenced": {
@@ -415,8 +415,8 @@ func TestNodeSync(t *testing.T) {
 				w.patient.Load.NodeSync.Taint.Enabled, w.patient.Fence = true, doctor.FenceClosed
 			},
 			want: []string{
-				"ok: What is switched on of it does not contradict the usage sources.",
-				"ok fence: The API server lets it change nothing of nodes but its own annotations, label and taints.",
+				"ok: Its enabled parts do not conflict with the usage sources.",
+				"ok fence: The API server lets it change only its own annotations, label and taints on nodes.",
 			},
 		},
 		"not fenced": {
@@ -425,8 +425,8 @@ func TestNodeSync(t *testing.T) {
 				w.patient.Load.NodeSync.Taint.Enabled, w.patient.Fence = true, doctor.FenceOpen
 			},
 			want: []string{
-				"warning fence: Whoever has its token may change everything of every node: cordon, taint and relabel it.",
-				"ok: What is switched on of it does not contradict the usage sources.",
+				"warning fence: Anyone with its token can change everything on every node: cordon, taint and relabel it.",
+				"ok: Its enabled parts do not conflict with the usage sources.",
 			},
 		},
 		"fenced too narrowly": {
@@ -437,14 +437,14 @@ func TestNodeSync(t *testing.T) {
 				w.patient.Fence = doctor.FenceNarrow
 			},
 			want: []string{
-				"problem fence: The API server refuses what the policy has it write to nodes: status, evenkeel.io/hot, evenkeel.io/above-reject.",
-				"ok: What is switched on of it does not contradict the usage sources.",
+				"problem fence: The API server rejects what the policy makes nodesync write to nodes: status, evenkeel.io/hot, evenkeel.io/above-reject.",
+				"ok: Its enabled parts do not conflict with the usage sources.",
 			},
 		},
 		"a label that was left": {
 			types:  []string{metricsserver.Name},
 			change: func(w *ward) { w.nodes.Nodes[1].Node.Labels["status"] = "presure" },
-			want:   []string{"warning label: 1 node carries status=presure although nodesync.label is off: n1."},
+			want:   []string{"warning label: 1 node carries status=presure although nodesync.label is disabled: n1."},
 		},
 		"a label that belongs there": {
 			types: []string{metricsserver.Name},
@@ -452,7 +452,7 @@ func TestNodeSync(t *testing.T) {
 				w.patient.Load.NodeSync.Label.Enabled = true
 				w.nodes.Nodes[1].Node.Labels["status"] = "presure"
 			},
-			want: []string{"ok: What is switched on of it does not contradict the usage sources."},
+			want: []string{"ok: Its enabled parts do not conflict with the usage sources."},
 		},
 	}
 	for name, tc := range cases {

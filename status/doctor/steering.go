@@ -10,7 +10,7 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// staleAfter is how long after its end a key counts as left over by a process that is gone.
+// staleAfter is how long after its end a key counts as left over by a process that no longer runs.
 const staleAfter = time.Minute
 
 // Installed reports whether any part exists.
@@ -25,8 +25,8 @@ func (p *Part) essential() bool { return !strings.HasPrefix(p.Kind, "Validating"
 // there reports whether the part is installed, in any version.
 func (p *Part) there() bool { return p.State == PartShipped || p.State == PartOther }
 
-// WebhookKind is the kind of the part that steers where no policy does, and
-// CABundle the field of it that is filled in after its installation.
+// WebhookKind is the kind of the part that steers if no policy does. CABundle is the field of it that is filled in
+// after installation.
 const (
 	WebhookKind = "MutatingWebhookConfiguration"
 	CABundle    = "webhooks[].clientConfig.caBundle"
@@ -34,8 +34,7 @@ const (
 
 func (p *Part) ofPolicy() bool { return strings.HasPrefix(p.Kind, "MutatingAdmissionPolicy") }
 
-// ByWebhook reports whether `serve` steers in the API server's place: the webhook
-// is installed and the policy is not.
+// ByWebhook reports whether `serve` steers instead of the API server: the webhook is installed and the policy is not.
 func (s *Steering) ByWebhook() bool {
 	return slices.ContainsFunc(s.Parts, func(p Part) bool { return p.Kind == WebhookKind && p.there() }) &&
 		!slices.ContainsFunc(s.Parts, func(p Part) bool { return p.ofPolicy() && p.there() })
@@ -62,7 +61,7 @@ func examineSteering(p *Patient, n *notes) {
 	s, auto := &p.Steering, p.Load.Eviction.Steering == policy.SteeringAuto
 	level := Problem
 	if auto {
-		level = Warning // an extender may steer
+		level = Warning // an extender may steer instead
 	}
 	switch {
 	case p.ByAPIServer():
@@ -83,7 +82,7 @@ func examineSteering(p *Patient, n *notes) {
 // absent explains why only an extender can steer.
 func (s *Steering) absent() string {
 	if slices.ContainsFunc(s.Parts, func(p Part) bool { return p.essential() && p.State == PartUnread }) {
-		return "Not checked whether the API server steers, because it may not be read here: " + list(s.Unread) + "."
+		return "Whether the API server steers was not checked, because reading this is not allowed: " + list(s.Unread) + "."
 	}
 	return "The API server does not steer, because deploy/components/admission-steering is not installed, so only an extender can."
 }
@@ -93,7 +92,7 @@ func (s *Steering) examineParts(n *notes, level Level) {
 	byWebhook := s.ByWebhook()
 	if s.Unserved && !byWebhook {
 		n.add(level, "", "The API server (%s) does not serve MutatingAdmissionPolicy in v1, so it cannot steer.", version(s)).
-			fix("It takes Kubernetes 1.36. Below that, list deploy/components/admission-steering-webhook (docs/admission.md),\n" +
+			fix("It needs Kubernetes 1.36. With an older version, list deploy/components/admission-steering-webhook (docs/admission.md),\n" +
 				"or let kube-scheduler ask the extender:\neviction: {steering: required}")
 		return
 	}
@@ -102,19 +101,19 @@ func (s *Steering) examineParts(n *notes, level Level) {
 		switch part := &s.Parts[i]; {
 		case byWebhook && part.ofPolicy(), !byWebhook && part.Kind == WebhookKind, !part.essential():
 		case part.Where == CABundle:
-			n.add(level, "webhook", "The API server cannot ask the webhook: it has no CA to know it by (%s).", CABundle).
-				fix("cert-manager fills it in from the component cert-manager. Without that, as `evenkeel certificates` says:\n" +
+			n.add(level, "webhook", "The API server cannot call the webhook, because it has no CA to verify it (%s).", CABundle).
+				fix("cert-manager fills it in with the component cert-manager. Without that, as `evenkeel certificates` prints:\n" +
 					"kubectl patch mutatingwebhookconfiguration evenkeel-steer --patch-file pki/webhook.yaml")
 		default:
 			wrong = append(wrong, part.wrong()...)
 		}
 	}
 	if len(wrong) > 0 {
-		n.add(level, "", "The API server does not steer as this version needs it: %s.", list(wrong)).fix(applyAgain)
+		n.add(level, "", "The API server does not steer as this version requires: %s.", list(wrong)).fix(applyAgain)
 	}
 }
 
-const applyAgain = "Apply the manifests of this version again, with deploy/components/admission-steering (or -names, or -webhook) among the\n" +
+const applyAgain = "Reapply the manifests of this version, with deploy/components/admission-steering (or -names, or -webhook) among the\n" +
 	"components of the overlay:\nkubectl apply -k OVERLAY"
 
 // wrong describes what is wrong with the part.
@@ -143,7 +142,7 @@ func (s *Steering) examineFences(n *notes, rights *Rights) {
 		wrong = append(wrong, part.wrong()...)
 	}
 	if len(wrong) > 0 {
-		n.warning("fence", "Whoever has Evenkeel's token may create or change pods beyond what steering takes: %s.", list(wrong)).fix(applyAgain)
+		n.warning("fence", "Anyone with Evenkeel's token can create or change pods beyond what steering needs: %s.", list(wrong)).fix(applyAgain)
 	}
 }
 
@@ -157,9 +156,9 @@ func (r *Rights) holdsPods() bool {
 
 // steered describes what is steered and how; held pods are steered with a gate.
 func (s *Steering) steered(holds, auto bool) string {
-	how := "holds replacements by a gate until their planned node is nominated"
+	how := "holds replacements with a gate until their planned node is nominated"
 	if !holds {
-		how = "restricts replacements to names of nodes, because held pods may not be patched"
+		how = "restricts replacements to node names, because it is not allowed to patch held pods"
 	}
 	by := ""
 	if s.ByWebhook() {
@@ -173,7 +172,7 @@ func (s *Steering) steered(holds, auto bool) string {
 		text += fmt.Sprintf(" %s open in %s.", reasons.Are(keys, "key"), reasons.Count(namespaces, "namespace"))
 	}
 	if len(s.Unread) > 0 {
-		text += " Not checked, because it may not be read: " + list(s.Unread) + "."
+		text += " Not checked, because reading this is not allowed: " + list(s.Unread) + "."
 	}
 	return text
 }
@@ -208,11 +207,11 @@ func (s *Steering) hintWebhooks(n *notes) {
 		hooks = append(hooks, fmt.Sprintf("%s (failurePolicy %s, reinvocationPolicy %s)", w.Name, w.FailurePolicy, w.ReinvocationPolicy))
 	}
 	if len(hooks) > 0 {
-		n.ok("webhooks", "They see new pods too, and could undo steering or fail the dry run that proves it: %s.", list(hooks))
+		n.ok("webhooks", "They also see new pods, and could undo steering or fail the dry run that proves it: %s.", list(hooks))
 	}
 }
 
-// examineLeft finds what ended processes have left behind.
+// examineLeft finds what processes left behind.
 func (s *Steering) examineLeft(n *notes) {
 	var namespaces []string
 	stale := 0
@@ -228,13 +227,13 @@ func (s *Steering) examineLeft(n *notes) {
 		}
 	}
 	if stale > 0 {
-		n.warning("keys", "%s still there more than a minute after the end, in %s: no process has run a cycle since.",
+		n.warning("keys", "%s still present more than a minute after the end, in %s: no process has run a cycle since.",
 			reasons.Are(stale, "key"), list(namespaces)).
-			fix("They steer nothing. The next cycle takes over those of moves in flight and deletes the rest; where none is to run any more: evenkeel cleanup")
+			fix("They steer nothing. The next cycle takes over those of moves in flight and deletes the rest. If no cycle will run again: evenkeel cleanup")
 	}
 	if len(s.Held) > 0 {
-		n.problem("pods", "%s held by the gate evenkeel.io/steer for longer than %v, and nobody takes it off: %s.",
+		n.problem("pods", "%s held by the gate evenkeel.io/steer for longer than %v, and no process removes it: %s.",
 			reasons.Are(len(s.Held), "pod"), s.Overdue, list(s.Held)).
-			fix("See whether a replica of run or serve lives and may patch pods (deploy/components/admission-steering).\nTo free them now: evenkeel cleanup")
+			fix("Check whether a replica of run or serve is alive and has permission to patch pods (deploy/components/admission-steering).\nTo release them now: evenkeel cleanup")
 	}
 }

@@ -104,8 +104,7 @@ func steeringCases() []steeringCase {
 	}
 }
 
-// byWebhook is what the webhook's component installs, on an API server without
-// the policy's kind.
+// byWebhook installs what the webhook's component contains, on an API server without the policy's kind.
 func byWebhook(p *doctor.Patient) {
 	p.Steering.Unserved, p.Steering.Version = true, "v1.35.2"
 	for _, kind := range []string{"MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding"} {
@@ -143,8 +142,8 @@ func steeringPatient(t *testing.T, tc *steeringCase) *doctor.Patient {
 	return p
 }
 
-// What is said of steering by the API server, and how to fix it. Where all is
-// well it is one line, or none where the policy does not want it.
+// The findings about steering by the API server, and their fixes. If all is well, there is one finding, or none if the
+// policy does not use such steering.
 func TestSteering(t *testing.T) {
 	var said bytes.Buffer
 	for _, tc := range steeringCases() {
@@ -168,7 +167,7 @@ func TestSteering(t *testing.T) {
 	golden(t, "steering.txt", said.String())
 }
 
-// A process that does not evict steers nothing, and sees nothing left behind.
+// For a process that does not evict, doctor reports neither steering nor leftovers.
 func TestSteeringOfAnExtender(t *testing.T) {
 	p := steeringPatient(t, &steeringCase{"", policy.SteeringAdmission, func(p *doctor.Patient) { all(p, doctor.PartMissing) }})
 	for _, mode := range []doctor.Mode{doctor.ModeExtender, doctor.ModeNodeSync} {
@@ -178,8 +177,7 @@ func TestSteeringOfAnExtender(t *testing.T) {
 	}
 }
 
-// Steering takes rights of its own, and without those on pods there is another
-// way.
+// Steering needs its own permissions. Without those on pods, it uses another method.
 func TestNeedsOfSteering(t *testing.T) {
 	p := process(doctor.ModeServe, metricsserver.Name)
 	without := p.Needs()

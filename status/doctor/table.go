@@ -9,7 +9,7 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// columns are those of the table before what was found: level and check.
+// columns is the format of the table's columns before the finding: level and check.
 const columns = "%-9s%-13s"
 
 // toPaste matches a line of a fix that users paste, which must not be wrapped: YAML or a

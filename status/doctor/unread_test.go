@@ -8,8 +8,8 @@ import (
 	"github.com/evenkeel/evenkeel/status/doctor"
 )
 
-// What an owner says above its ReplicationControllers is not read unless the policy
-// names its kind. The fix keeps the kinds that it names already.
+// Annotations on the owner above a ReplicationController are not read unless the policy names the owner's kind. The fix
+// keeps the kinds that the policy already names.
 func TestUnwatchedControllers(t *testing.T) {
 	w := newWard(t, metricsserver.Name)
 	w.ask()
@@ -27,7 +27,7 @@ func TestUnwatchedControllers(t *testing.T) {
 	}
 }
 
-// A wish of a Namespace that nobody can read is reported with its name.
+// An unreadable annotation of a Namespace is reported with the namespace's name.
 func TestUnreadNamespaces(t *testing.T) {
 	w := newWard(t, metricsserver.Name)
 	w.ask()

@@ -8,18 +8,16 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// warmUp is how long after the start of a source, a node or a pod its usage may
-// be missing: sources measure up to a minute apart.
+// warmUp is how long after the start of a source, a node or a pod its usage may be missing, because sources measure up
+// to a minute apart.
 const warmUp = 90 * time.Second
 
-// young reports whether something began so recently that its usage may still be
-// on its way.
+// young reports whether something started so recently that its usage may still be to come.
 func (r *Readings) young(since time.Time) bool { return !since.IsZero() && r.At.Sub(since) < warmUp }
 
-// starting reports whether a source has only just begun: with a cluster whose
-// nodes are all young, or with the pods that serve it. Their creation counts, so
-// that one whose containers crash again and again does not start for ever. An
-// error must be one that goes by itself.
+// starting reports whether a source has only just started, either in a cluster whose nodes are all young or in pods
+// that serve it. Only the creation of these pods counts, so that one whose containers keep crashing does not stay in
+// this state indefinitely. If there is an error, it must be one that resolves on its own.
 func (p *Patient) starting(i int) bool {
 	r := p.Readings
 	if err := r.Sources[i].Err; err != nil && !isUnready(err) {
@@ -34,7 +32,7 @@ func (p *Patient) starting(i int) bool {
 	return name != "" && slices.ContainsFunc(r.Snapshot.Nodes, func(n *cluster.NodePods) bool { return slices.ContainsFunc(n.Pods, serves) })
 }
 
-// anyStarting reports whether any source has only just begun.
+// anyStarting reports whether any source has only just started.
 func (p *Patient) anyStarting() bool {
 	for i := range p.Sources {
 		if p.starting(i) {
@@ -44,11 +42,10 @@ func (p *Patient) anyStarting() bool {
 	return false
 }
 
-// unready are texts of errors with which servers answer while they start, or
-// what is in front of them.
+// unready are fragments of errors that a server, or a proxy in front of it, returns while it starts.
 var unready = []string{"currently unable to handle", "503", "serviceunavailable", "no endpoints", "connection refused", "not available yet", "eof"}
 
-// isUnready reports whether an error is that of a server that starts.
+// isUnready reports whether an error comes from a server that is starting.
 func isUnready(err error) bool {
 	text := strings.ToLower(err.Error())
 	return slices.ContainsFunc(unready, func(part string) bool { return strings.Contains(text, part) })

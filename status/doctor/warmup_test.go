@@ -18,15 +18,14 @@ import (
 	"github.com/evenkeel/evenkeel/status/doctor"
 )
 
-// Where all is well with the policy that is shipped, there is nothing to do, by
-// whomever it is run.
+// With the shipped policy and a healthy cluster, doctor recommends nothing, whoever runs it.
 func TestTheShippedPolicyGivesNoWarning(t *testing.T) {
 	file, _, err := policyfile.Read(filepath.Join("..", "..", "policy.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, mode := range doctor.Modes() {
-		if mode == doctor.ModeNodeSync { // which the shipped policy has not switched on
+		if mode == doctor.ModeNodeSync { // the shipped policy does not enable nodesync
 			continue
 		}
 		t.Run(string(mode), func(t *testing.T) {
@@ -49,7 +48,7 @@ func TestTheShippedPolicyGivesNoWarning(t *testing.T) {
 	}
 }
 
-// While usage is on its way, that is said and nothing is prescribed.
+// While usage is still to come, doctor says so and recommends nothing.
 func TestWarmingUp(t *testing.T) {
 	unavailable := errors.New("the server is currently unable to handle the request")
 	since := func(w *ward, ago time.Duration) {
@@ -75,7 +74,7 @@ func TestWarmingUp(t *testing.T) {
 			},
 			want: []string{
 				"warning MetricsServer: It is starting and gives no reading yet: the server is currently unable to handle the request",
-				"warning: 0 of 3 ready nodes have " + needed + ". The usage of 3 more is on its way: they or the source started less than 1m30s ago.",
+				"warning: 0 of 3 ready nodes have " + needed + ". The usage of 3 more is still to come: they or the source started less than 1m30s ago.",
 			},
 		},
 		"the same some minutes later": {
@@ -97,9 +96,9 @@ func TestWarmingUp(t *testing.T) {
 				w.sources[0].batch.Nodes, w.sources[0].batch.Pods = nil, nil
 			},
 			want: []string{
-				"warning MetricsServer: It is starting: it responded in 1ms but returned no nodes yet.",
+				"warning MetricsServer: It is starting: it responded in 1ms but has returned no nodes yet.",
 				"warning MetricsServer: 3 of 3 ready nodes have no sample yet: they or the source started less than 1m30s ago: n0, n1, n2.",
-				"warning: 0 of 3 ready nodes have " + needed + ". The usage of 3 more is on its way: they or the source started less than 1m30s ago.",
+				"warning: 0 of 3 ready nodes have " + needed + ". The usage of 3 more is still to come: they or the source started less than 1m30s ago.",
 			},
 		},
 		"it crashes again and again": {
@@ -135,7 +134,7 @@ func TestWarmingUp(t *testing.T) {
 			},
 			want: []string{
 				"warning Prometheus: 1 of 4 ready nodes have no sample yet: they or the source started less than 1m30s ago: n3.",
-				"warning: 3 of 4 ready nodes have " + needed + ". The usage of 1 more is on its way: they or the source started less than 1m30s ago.",
+				"warning: 3 of 4 ready nodes have " + needed + ". The usage of 1 more is still to come: they or the source started less than 1m30s ago.",
 				"ok Prometheus: Responded in 1ms with 3 nodes and 6 pods.",
 			},
 		},

@@ -11,8 +11,8 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// longWindow is the length above which a window that starts empty takes too long
-// to fill. Those of the shipped policy do not.
+// longWindow is the length above which a window that starts empty takes too long to fill. The shipped policy's windows
+// are shorter.
 const longWindow = 15 * time.Minute
 
 // examineWindows finds judged windows that no source provides, so that they
@@ -39,7 +39,7 @@ func examineWindows(p *Patient, n *notes) {
 		p.filling(n, list(fills))
 	}
 	if len(long) > 0 {
-		n.warning(list(long), "No source provides history for them. Evenkeel computes them in memory, so they cover less than their name until a process has been up that long.").
+		n.warning(list(long), "No source provides history for them. Evenkeel computes them in memory, so they cover less time than their name until a process has been up that long.").
 			fix("Put a source with history first: Prometheus or Annotations.\nusage:\n  sources:\n    - type: Prometheus\n      prometheus:\n        address: http://prometheus.monitoring:9090")
 	}
 }
@@ -52,12 +52,12 @@ func (p *Patient) filling(n *notes, windows string) {
 	case p.Mode == ModeRun:
 		n.ok(windows, "No source provides history for them, so a one-shot run samples for %v (usage.observationPeriod) before it decides.", p.Load.Usage.ObservationPeriod.Duration)
 	default:
-		n.ok(windows, "Evenkeel computes them in memory: they count from %v after a process has started, and cover less than their name until it has been up that long.",
+		n.ok(windows, "Evenkeel computes them in memory: they count from %v after a process has started, and cover less time than their name until it has been up that long.",
 			p.Load.Hot.MinWindow.Duration)
 	}
 }
 
-// judgedWindows are the windows that the policy judges by.
+// judgedWindows are the windows that the policy's lines apply to.
 func (p *Patient) judgedWindows() []usage.Window {
 	var all []usage.Window
 	for _, lines := range p.Load.AllLines() {
@@ -66,8 +66,7 @@ func (p *Patient) judgedWindows() []usage.Window {
 	return usage.Distinct(nil, append(all, p.Load.Scoring.Measured.Windows()...))
 }
 
-// sourceSpan reports whether sources provide a window for at least
-// minCoveragePercent of the nodes with usage.
+// sourceSpan reports whether sources provide a window for at least minCoveragePercent of the nodes with usage.
 func (p *Patient) sourceSpan(window usage.Window) bool {
 	w := p.Readings.View.WindowIndex(window)
 	if w < 0 {
@@ -82,7 +81,7 @@ func (p *Patient) remembers() bool {
 	return slices.ContainsFunc(p.Readings.Sources, func(r Reading) bool { return r.Err == nil && r.Remembers })
 }
 
-// examineMetrics finds metrics with lines that no source delivers.
+// examineMetrics finds metrics that have lines but that no source provides.
 func examineMetrics(p *Patient, n *notes) {
 	if p.Readings == nil || p.answered() == 0 {
 		return
@@ -101,15 +100,14 @@ func examineMetrics(p *Patient, n *notes) {
 		case with == known:
 			n.ok(string(metric), "%s", summary)
 		case with == 0:
-			n.problem(string(metric), "It has lines, and no source reports it for any node: nothing is judged by it.").fix(fixSignal(p.Load, metric))
+			n.problem(string(metric), "It has lines, but no source reports it for any node, so they have no effect.").fix(fixSignal(p.Load, metric))
 		default:
-			n.warning(string(metric), "%s The others are not judged by it.", summary).fix(fixSignal(p.Load, metric))
+			n.warning(string(metric), "%s Its lines have no effect on the others.", summary).fix(fixSignal(p.Load, metric))
 		}
 	}
 }
 
-// nodesWith counts the nodes with usage, and those of them that have something
-// besides.
+// nodesWith counts the nodes with usage, and those among them that satisfy has.
 func (p *Patient) nodesWith(has func(*usage.NodeUsage) bool) (known, with int) {
 	for i := range p.Readings.View.Nodes {
 		node := &p.Readings.View.Nodes[i]

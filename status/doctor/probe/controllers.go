@@ -13,9 +13,8 @@ import (
 // controllersTimeout bounds the list of ReplicationControllers.
 const controllersTimeout = 10 * time.Second
 
-// Unwatched returns the kinds, as Kind.group, that control ReplicationControllers and
-// are not among those that a policy names. It returns none if ReplicationControllers
-// cannot be listed, which is said of the rights.
+// Unwatched returns the kinds, as Kind.group, that control ReplicationControllers but are not among those that a policy
+// names. It returns none if ReplicationControllers cannot be listed, which the check of permissions reports.
 func Unwatched(ctx context.Context, client kubernetes.Interface, named []string) (kinds []string) {
 	ctx, cancel := context.WithTimeout(ctx, controllersTimeout)
 	defer cancel()

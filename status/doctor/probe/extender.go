@@ -25,7 +25,7 @@ type status struct {
 	Gate       string `json:"gate"`
 }
 
-// Extender asks an extender about itself. If it cannot, the result says why.
+// Extender asks an extender for its status. If it cannot, the result explains why.
 func Extender(ctx context.Context, of *remote.Extender) doctor.Extender {
 	address, err := of.Address()
 	if err != nil {
@@ -39,7 +39,7 @@ func Extender(ctx context.Context, of *remote.Extender) doctor.Extender {
 		e.Err = fmt.Errorf("reading /status: %w", err)
 		return e
 	case answer.Asked == nil:
-		e.Err = errors.New("the server there is no extender of Evenkeel's: its /status does not say how often it was asked")
+		e.Err = errors.New("the server is not an extender of Evenkeel's: its /status has no request count")
 		return e
 	}
 	e.Asked, e.Gate = *answer.Asked, cmp.Or(answer.GateDetail, answer.Gate)
@@ -47,7 +47,7 @@ func Extender(ctx context.Context, of *remote.Extender) doctor.Extender {
 	return e
 }
 
-// moment parses a time; it is zero if there is none.
+// moment parses a time. Without one, it returns the zero time.
 func moment(text string) time.Time {
 	at, err := time.Parse(time.RFC3339, text)
 	if err != nil {

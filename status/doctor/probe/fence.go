@@ -22,9 +22,8 @@ const fenceTimeout = 10 * time.Second
 // foreignKey is an annotation that nodesync never writes.
 const foreignKey = `{"metadata":{"annotations":{"evenkeel.io/unfenced":"true"}}}`
 
-// Fence asks the API server, by dry runs, whether it would let the client write
-// to a node what nodesync never writes, and what the policy has it write. It
-// asks for a ServiceAccount that may patch nodes only.
+// Fence asks the API server by dry runs whether it would let the client write to a node something that nodesync never
+// writes, and what the policy has nodesync write. It asks only for a ServiceAccount that may patch nodes.
 func Fence(ctx context.Context, client kubernetes.Interface, rights *doctor.Rights, sync *policy.NodeSync) doctor.Fence {
 	if !rights.PatchesNodes() {
 		return doctor.FenceUnknown
@@ -74,7 +73,7 @@ func ownKeys(node *v1.Node, sync *policy.NodeSync) []byte {
 	}
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"labels": labels}, "spec": map[string]any{"taints": taints}})
 	if err != nil {
-		return []byte("{}") // strings can always be encoded
+		return []byte("{}") // strings always encode
 	}
 	return patch
 }

@@ -18,8 +18,7 @@ import (
 	"github.com/evenkeel/evenkeel/status/doctor"
 )
 
-// Whether nodes are fenced is asked by a dry run, with the rights of the
-// ServiceAccount alone.
+// A dry run finds out whether nodes are fenced, with only the permissions of the ServiceAccount.
 func TestFence(t *testing.T) {
 	nodes := schema.GroupResource{Resource: "nodes"}
 	disk := v1.Taint{Key: "disk", Value: "full", Effect: v1.TaintEffectPreferNoSchedule}

@@ -9,8 +9,7 @@ import (
 	"github.com/evenkeel/evenkeel/status/doctor"
 )
 
-// SchedulerConfig reads a file with kube-scheduler's configuration, up to one
-// byte more than is allowed.
+// SchedulerConfig reads a file with kube-scheduler's configuration, up to one byte more than the limit.
 func SchedulerConfig(path string) (config *doctor.SchedulerConfig, err error) {
 	file, err := os.Open(path)
 	if err != nil {

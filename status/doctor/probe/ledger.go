@@ -12,8 +12,8 @@ import (
 	"github.com/evenkeel/evenkeel/ledger/configmap"
 )
 
-// Ledger reads the stored ledger of a namespace. The error is a
-// *configmap.Unreadable if what is stored is not a ledger.
+// Ledger reads the stored ledger of a namespace. The error is a *configmap.Unreadable if the stored content is not a
+// ledger.
 func Ledger(ctx context.Context, client kubernetes.Interface, namespace string) (stored bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, kube.CallTimeout)
 	defer cancel()

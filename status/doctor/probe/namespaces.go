@@ -14,8 +14,8 @@ import (
 // namespacesTimeout bounds the list of Namespaces.
 const namespacesTimeout = 10 * time.Second
 
-// Unread returns the namespaces whose annotation evenkeel.io/evict is neither true
-// nor false. It returns none if they cannot be listed, which is said of the rights.
+// Unread returns the namespaces whose annotation evenkeel.io/evict is neither true nor false. It returns none if
+// namespaces cannot be listed, which the check of permissions reports.
 func Unread(ctx context.Context, client kubernetes.Interface) (names []string) {
 	ctx, cancel := context.WithTimeout(ctx, namespacesTimeout)
 	defer cancel()
@@ -31,8 +31,8 @@ func Unread(ctx context.Context, client kubernetes.Interface) (names []string) {
 	return names
 }
 
-// Elsewhere returns the namespaces, but for one, that have a ConfigMap of any of
-// the names; nil where listing them is not allowed.
+// Elsewhere returns the namespaces, except one, that have a ConfigMap with any of the names; nil if listing ConfigMaps
+// is not allowed.
 func Elsewhere(ctx context.Context, client kubernetes.Interface, except string, names ...string) (namespaces []string) {
 	ctx, cancel := context.WithTimeout(ctx, namespacesTimeout)
 	defer cancel()

@@ -14,8 +14,8 @@ import (
 	"github.com/evenkeel/evenkeel/status/doctor/probe"
 )
 
-// Namespaces with a word that nobody can read are found; those with a plain one, in
-// whatever spelling, are none of them.
+// Namespaces whose annotation has an unreadable value are found. Namespaces with a readable one, in any spelling, are
+// not.
 func TestUnread(t *testing.T) {
 	client := fake.NewClientset()
 	for name, value := range map[string]string{"a": "flase", "b": "never", "c": "true", "d": ""} {
@@ -35,8 +35,7 @@ func TestUnread(t *testing.T) {
 	}
 }
 
-// The kinds above ReplicationControllers are found, each once, but for those that the
-// policy names.
+// The kinds above ReplicationControllers are found, each once, except those that the policy names.
 func TestUnwatched(t *testing.T) {
 	client := fake.NewClientset()
 	for name, kind := range map[string]string{"a-1": "DeploymentConfig", "a-2": "DeploymentConfig", "b": "Named", "c": ""} {
@@ -60,8 +59,7 @@ func TestUnwatched(t *testing.T) {
 	}
 }
 
-// Ledgers and kill switches of other namespaces are found by their names, where
-// listing ConfigMaps is allowed.
+// Ledgers and kill switches in other namespaces are found by name, if listing ConfigMaps is allowed.
 func TestElsewhere(t *testing.T) {
 	client := fake.NewClientset()
 	for _, at := range []struct{ namespace, name string }{

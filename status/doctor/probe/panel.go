@@ -1,7 +1,6 @@
-// Package probe gathers what package doctor judges: it asks every usage source,
-// the API server about permissions, and an extender about itself. It decides
-// nothing and changes nothing. Each question is bounded in time and in the size
-// of its answer, here or in the client that it uses.
+// Package probe gathers the input that package doctor judges: it asks every usage source, the API server about
+// permissions, and an extender about itself. It decides nothing and changes nothing. Each question is bounded in time
+// and in the size of its answer, here or in the client that it uses.
 package probe
 
 import (
@@ -23,9 +22,8 @@ type PanelConfig struct {
 	Now     func() time.Time
 }
 
-// Panel asks all usage sources, also those that a process would skip because
-// earlier ones had everything. It judges each source alone, and all together as
-// a process would. It is not safe for concurrent use.
+// Panel asks all usage sources, including those that a process would skip because earlier ones were complete. It judges
+// each source separately, and all of them together as a process would. It is not safe for concurrent use.
 type Panel struct {
 	config PanelConfig
 	alone  []*usage.Store // parallel to the Sources
@@ -48,8 +46,7 @@ func NewPanel(config PanelConfig) (*Panel, error) {
 	return &Panel{config: config, all: stores[0], alone: stores[1:]}, nil
 }
 
-// Ask takes one reading of every source. Sources whose counters have to be read
-// twice know more the second time.
+// Ask takes one reading of every source. A source whose counters must be read twice returns more on the second call.
 func (p *Panel) Ask(ctx context.Context, snapshot *cluster.Snapshot) *doctor.Readings {
 	r := &doctor.Readings{Snapshot: snapshot, Sources: make([]doctor.Reading, len(p.config.Sources))}
 	var batches []usage.Batch
@@ -74,7 +71,7 @@ func (p *Panel) Ask(ctx context.Context, snapshot *cluster.Snapshot) *doctor.Rea
 	return r
 }
 
-// judge collects what the usage store rejects of one source.
+// judge collects what the usage store rejects from one source.
 func (p *Panel) judge(r *doctor.Readings, i int) {
 	reading := &r.Sources[i]
 	if reading.Err != nil {

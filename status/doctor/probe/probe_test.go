@@ -31,7 +31,7 @@ import (
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// authority is an API server that allows what a test says.
+// authority is an API server that grants what a test allows.
 func authority(allow func(authorizationv1.ResourceAttributes) (bool, error)) *fake.Clientset {
 	client := fake.NewClientset()
 	client.PrependReactor("create", "selfsubjectaccessreviews", func(action clienttesting.Action) (bool, runtime.Object, error) {
@@ -83,8 +83,8 @@ func TestRights(t *testing.T) {
 	}
 }
 
-// An explicit denial counts, whatever else the answer says; an API server that
-// does not know who asks is no error.
+// An explicit denial counts, whatever else the answer contains. It is no error if the API server does not report the
+// user.
 func TestDeniedRights(t *testing.T) {
 	client := fake.NewClientset()
 	client.PrependReactor("create", "*", func(action clienttesting.Action) (bool, runtime.Object, error) {
@@ -116,7 +116,7 @@ func TestExtender(t *testing.T) {
 		},
 		"an older one":        {answer: `{"asked":3,"gate":"NoUsageData"}`, want: doctor.Extender{Asked: 3, Gate: "NoUsageData"}},
 		"a time of nonsense":  {answer: `{"asked":3,"started":"yesterday"}`, want: doctor.Extender{Asked: 3}},
-		"another program":     {answer: `{"status":"success"}`, err: "is no extender of Evenkeel's"},
+		"another program":     {answer: `{"status":"success"}`, err: "is not an extender of Evenkeel's"},
 		"no JSON":             {answer: `<html>`, err: "reading /status"},
 		"broken off":          {answer: `{"asked":`, err: "reading /status"},
 		"not found":           {answer: "no", code: 404, err: "404"},
@@ -149,7 +149,7 @@ func TestExtender(t *testing.T) {
 	}
 }
 
-// An address that is none is told, and a password in one is not.
+// An invalid address is reported, but a password in it is not.
 func TestExtenderAddresses(t *testing.T) {
 	for _, address := range []string{"", "127.0.0.1:8888", "ftp://x", "http://", "http://\x7f"} {
 		if got := Extender(t.Context(), &remote.Extender{URL: address}); got.Err == nil {
@@ -178,7 +178,7 @@ func TestSchedulerConfig(t *testing.T) {
 	}
 }
 
-// scripted is a source that has a reading for each time it is asked.
+// scripted is a source with a reading for each request.
 type scripted struct {
 	name    string
 	batches []usage.Batch
@@ -226,8 +226,8 @@ func newPanel(t *testing.T, sources ...observer.Source) *Panel {
 	return panel
 }
 
-// Every source is asked, whatever those before it had, and each is judged by
-// itself: that two have the same pod is a mistake of neither.
+// Every source is asked, even if earlier ones were complete, and each is judged on its own: it is no mistake that two
+// have the same pod.
 func TestPanelAsksEverySource(t *testing.T) {
 	good := cluster.Amounts{cluster.CPU: 4000, cluster.Memory: 20 << 30}
 	first := &scripted{name: "first", batches: []usage.Batch{sample(good, "p")}}
@@ -249,7 +249,7 @@ func TestPanelAsksEverySource(t *testing.T) {
 	}
 }
 
-// A source that counts is complete with the second reading.
+// A source that reads counters is complete only after the second reading.
 func TestPanelIncomplete(t *testing.T) {
 	counters := sample(cluster.Amounts{cluster.CPU: 4000, cluster.Memory: 20 << 30})
 	counters.Nodes[0].Readings = counters.Nodes[0].Readings[1:] // no CPU yet

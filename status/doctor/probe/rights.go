@@ -16,14 +16,12 @@ import (
 )
 
 const (
-	// reviewTimeout bounds one question to the API server, reviewsAtOnce how
-	// many are asked at a time.
+	// reviewTimeout bounds one question to the API server, reviewsAtOnce the number of concurrent questions.
 	reviewTimeout = 10 * time.Second
 	reviewsAtOnce = 8
 )
 
-// Rights asks the API server which of the needs its client is granted. The
-// Answer to a question that fails has the error.
+// Rights asks the API server which of the needs its client is granted. If a question fails, its Answer has the error.
 func Rights(ctx context.Context, client kubernetes.Interface, needs []doctor.Need) doctor.Rights {
 	rights := doctor.Rights{Answers: make([]doctor.Answer, len(needs)), Identity: identity(ctx, client)}
 	var group errgroup.Group
@@ -54,8 +52,7 @@ func review(ctx context.Context, client kubernetes.Interface, need doctor.Need) 
 	return doctor.Answer{Need: need, Allowed: answer.Status.Allowed && !answer.Status.Denied}
 }
 
-// identity is who the client is to the API server; empty if that does not say,
-// as before Kubernetes 1.28.
+// identity returns the client's user name; empty if the API server does not report it, as before Kubernetes 1.28.
 func identity(ctx context.Context, client kubernetes.Interface) string {
 	ctx, cancel := context.WithTimeout(ctx, reviewTimeout)
 	defer cancel()

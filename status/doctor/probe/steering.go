@@ -28,7 +28,8 @@ import (
 // steeringTimeout bounds one question about steering.
 const steeringTimeout = 10 * time.Second
 
-// shippedKinds are the shipped kinds that are looked at; rights are asked about.
+// shippedKinds are the kinds of shipped objects that are compared. RBAC objects are not among them, because permissions
+// are asked about instead.
 var shippedKinds = map[string]schema.GroupVersionResource{
 	"CustomResourceDefinition":         {Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"},
 	"Namespace":                        {Version: "v1", Resource: "namespaces"},
@@ -41,7 +42,7 @@ var shippedKinds = map[string]schema.GroupVersionResource{
 
 var policies = schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "mutatingadmissionpolicies"}
 
-// Steering looks at what steering by the API server needs and has left.
+// Steering examines what steering by the API server needs and what it left behind.
 func Steering(ctx context.Context, client kubernetes.Interface, objects dynamic.Interface, now time.Time) (s doctor.Steering, err error) {
 	s.At, s.Overdue = now, admission.Overdue
 	shipped, err := shippedSteering()
@@ -80,7 +81,7 @@ func Steering(ctx context.Context, client kubernetes.Interface, objects dynamic.
 	return s, nil
 }
 
-// shippedSteering returns the shipped objects of the kinds that are looked at.
+// shippedSteering returns the shipped objects of the compared kinds.
 func shippedSteering() (shipped []unstructured.Unstructured, err error) {
 	files, err := fs.Glob(deploy.Steering, "components/*/*.yaml")
 	if err != nil {
@@ -139,8 +140,7 @@ func partOf(ctx context.Context, objects dynamic.Interface, shipped *unstructure
 	return part
 }
 
-// hasCA reports whether the API server has a CA to know each webhook by. None is
-// shipped.
+// hasCA reports whether the configuration has a CA with which the API server can verify each webhook. None is shipped.
 func hasCA(configuration *unstructured.Unstructured) bool {
 	webhooks, _, _ := unstructured.NestedSlice(configuration.Object, "webhooks")
 	return !slices.ContainsFunc(webhooks, func(webhook any) bool {
@@ -150,9 +150,8 @@ func hasCA(configuration *unstructured.Unstructured) bool {
 	})
 }
 
-// differs returns the first field of a shipped object that an installed one has
-// otherwise; empty if there is none. What that has in addition is a default of
-// the API server's, or somebody's label.
+// differs returns the first field of a shipped object whose installed value differs; empty if none does. Additional
+// fields in the installed object are the API server's defaults or someone's labels.
 func differs(shipped, there map[string]any) string {
 	content := func(object map[string]any) map[string]any {
 		labels, _, _ := unstructured.NestedMap(object, "metadata", "labels")
@@ -163,7 +162,7 @@ func differs(shipped, there map[string]any) string {
 
 func differ(path string, shipped, there any) string {
 	switch want := shipped.(type) {
-	case nil: // it is not shipped
+	case nil: // not part of the shipped object
 		return ""
 	case map[string]any:
 		got, _ := there.(map[string]any)
@@ -194,12 +193,12 @@ func differ(path string, shipped, there any) string {
 // ownPrefix begins the names of our own configurations.
 const ownPrefix = "evenkeel"
 
-var errMany = errors.New("there are too many to look at")
+var errMany = errors.New("there are too many to check")
 
-// maxWebhookConfigurations bounds a list that has no pages here.
+// maxWebhookConfigurations bounds a list that is read without pages.
 const maxWebhookConfigurations = 1000
 
-// webhooks lists the webhooks that change new pods, but for our own.
+// webhooks lists the webhooks that change new pods, except our own.
 func webhooks(ctx context.Context, client kubernetes.Interface) (found []doctor.Webhook, err error) {
 	ctx, cancel := context.WithTimeout(ctx, steeringTimeout)
 	defer cancel()
@@ -238,7 +237,7 @@ func createsPods(rule admissionregistrationv1.RuleWithOperations) bool {
 	return creates && namespaced && has(rule.APIGroups, "", "*") && has(rule.APIVersions, "v1", "*") && has(rule.Resources, "pods", "*", "*/*")
 }
 
-// text is a setting, or that the API server gave it no default.
+// text formats a setting, or reports that the API server gave it no default.
 func text[S ~string](setting *S) string {
 	if setting == nil {
 		return "unset"

@@ -22,8 +22,7 @@ import (
 	"github.com/evenkeel/evenkeel/status/doctor"
 )
 
-// installed returns the shipped objects as an API server gives them back: with
-// defaults, and in another namespace.
+// installed returns the shipped objects as an API server returns them: with defaults, and in another namespace.
 func installed(t *testing.T) map[string]*unstructured.Unstructured {
 	t.Helper()
 	shipped, err := shippedSteering()
@@ -77,8 +76,7 @@ func parts(s *doctor.Steering) map[string]string {
 	return all
 }
 
-// What is installed is compared with what is shipped, but for what the API
-// server adds and everybody has of their own.
+// Installed objects are compared with the shipped ones, ignoring what the API server or users add.
 func TestSteeringParts(t *testing.T) {
 	const (
 		steer, fence = "MutatingAdmissionPolicy evenkeel-steer", "ValidatingAdmissionPolicy evenkeel-pods"
@@ -87,7 +85,7 @@ func TestSteeringParts(t *testing.T) {
 	)
 	cases := map[string]struct {
 		change func(*testing.T, map[string]*unstructured.Unstructured)
-		want   map[string]string // those that are not as shipped
+		want   map[string]string // the parts that differ from the shipped ones
 	}{
 		"as shipped": {func(*testing.T, map[string]*unstructured.Unstructured) {}, nil},
 		"another policy": {func(t *testing.T, all map[string]*unstructured.Unstructured) {
@@ -142,7 +140,7 @@ func TestSteeringParts(t *testing.T) {
 	}
 }
 
-// A server without the kinds, and one that refuses, are told apart.
+// A server that does not have the kinds is distinguished from one that denies access.
 func TestSteeringThatCannotBeLookedAt(t *testing.T) {
 	missing := schema.GroupResource{Group: "admissionregistration.k8s.io", Resource: "mutatingadmissionpolicies"}
 	for name, tc := range map[string]struct {
@@ -175,8 +173,7 @@ func TestSteeringThatCannotBeLookedAt(t *testing.T) {
 	}
 }
 
-// What is left behind is found with its times, and pods that were just held are
-// not.
+// Leftovers are found with their times. Pods that have only just been held are not.
 func TestSteeringLeftovers(t *testing.T) {
 	held := func(name string, age time.Duration, gates ...string) *v1.Pod {
 		pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, CreationTimestamp: metav1.NewTime(noon.Add(-age))}}
@@ -202,7 +199,7 @@ func TestSteeringLeftovers(t *testing.T) {
 	}
 }
 
-// Of other webhooks those count that are called for new pods.
+// Among other webhooks, only those that are called for new pods count.
 func TestSteeringWebhooks(t *testing.T) {
 	fail, again, cluster := admissionregistrationv1.Fail, admissionregistrationv1.IfNeededReinvocationPolicy, admissionregistrationv1.ClusterScope
 	rule := func(group, version, resource string, operations ...admissionregistrationv1.OperationType) []admissionregistrationv1.RuleWithOperations {

@@ -131,7 +131,7 @@ func examined(t *testing.T, f *stage.Fixture) (lines []string) {
 func TestCleanupLeavesNothing(t *testing.T) {
 	f := stage.New(t)
 	o := install(t, f, "admission-steering")
-	well := []string{"ok: The API server (v1.36.3) holds replacements by a gate until their planned node is nominated."}
+	well := []string{"ok: The API server (v1.36.3) holds replacements with a gate until their planned node is nominated."}
 	if diff := cmp.Diff(well, examined(t, f)); diff != "" {
 		t.Errorf("doctor, before (-want +got):\n%s", diff)
 	}
