@@ -245,7 +245,7 @@ var sentences = map[Reason]string{
 	Terminating:   "it is terminating already",
 	OnTheMove:     "it was evicted or is about to be",
 	NodeNotHot:    "its node is not hot",
-	OthersSuffice: "the fewest and least disruptive moves that cool its node are others",
+	OthersSuffice: "fewer or less disruptive moves cool its node",
 
 	NodeHot:      "its node is hot",
 	NodeFull:     "its node is asked for more CPU than it has, the cool nodes cannot take enough of its pods to cool it, and its destination is asked for less",

@@ -27,8 +27,7 @@ var (
 	wholeNode = cluster.Amounts{10_000, 100 * gib}
 )
 
-// harbor is a cluster that a test makes by hand: nodes of 10 cores and 100 GiB,
-// so that 100m is a percent.
+// harbor is a cluster that a test builds by hand: nodes with 10 cores and 100 GiB, so that 100m are one percent.
 type harbor struct {
 	t      testing.TB
 	view   *usage.View
@@ -52,8 +51,7 @@ func newHarbor(t testing.TB) *harbor {
 	}
 }
 
-// node adds a node that uses this CPU over last, avg_5m and p50_5m; names come
-// in order.
+// node adds a node with the given CPU usage over last, avg_5m and p50_5m. Nodes are named in order.
 func (h *harbor) node(name string, state thresholds.State, last, average, median int64, change ...func(*cluster.Node, *usage.NodeUsage)) {
 	record := cluster.Node{Name: name, Allocatable: wholeNode, Capacity: wholeNode, Ready: true, Schedulable: true}
 	read := usage.NodeUsage{
@@ -72,7 +70,7 @@ func (h *harbor) node(name string, state thresholds.State, last, average, median
 	h.states[name] = thresholds.NodeState{State: state, Since: now.Add(-27 * time.Minute), Unknown: read.Unknown}
 }
 
-// pod adds a pod to the node that was added last.
+// pod adds a pod to the most recently added node.
 func (h *harbor) pod(name string, cpuMilli int64, change ...func(*cluster.Pod, *usage.PodUsage)) {
 	i := len(h.view.Nodes) - 1
 	node := h.view.Snapshot.Nodes[i]
@@ -93,7 +91,7 @@ func (h *harbor) state(node string, change func(*thresholds.NodeState)) {
 	h.states[node] = state
 }
 
-// facts are what is known without a plan.
+// facts returns what is known without a plan.
 func (h *harbor) facts() *Facts {
 	h.t.Helper()
 	set, err := thresholds.New([]thresholds.Pool{{Rules: h.rules}}, 3)
@@ -110,8 +108,7 @@ func (h *harbor) facts() *Facts {
 	}
 }
 
-// planned are the facts with a plan, asked about a pod; filters refuse what
-// refuse names.
+// planned returns the facts with a plan, for a question about a pod. Filters reject the nodes in refuse.
 func (h *harbor) planned(asked string, refuse ...string) *Facts {
 	h.t.Helper()
 	f := h.facts()
@@ -182,7 +179,7 @@ func landings(in *plan.Input, pod *strategies.Pod) (all []strategies.Landing) {
 
 var daily = forecast.Clock{Period: 24 * time.Hour}
 
-// nightly is what a pod uses that works from two to four at night.
+// nightly is the usage of a pod that works from two to four at night.
 func nightly(quiet, busy int64) *forecast.Pattern {
 	var r forecast.Recurrence
 	for second := int64(0); second < 3*86400; second += 300 {
@@ -196,7 +193,7 @@ func nightly(quiet, busy int64) *forecast.Pattern {
 	return r.Pattern()
 }
 
-// beforeDawn is a fleet where n2 will be hot at night.
+// beforeDawn is a cluster in which n2 will be hot at night.
 func beforeDawn(t testing.TB) *harbor {
 	h := newHarbor(t)
 	h.node("n1", thresholds.Cool, 1000, 1000, 1000)
@@ -207,8 +204,7 @@ func beforeDawn(t testing.TB) *harbor {
 	return h
 }
 
-// saturated is a fleet that is asked for more than keeps it at its lines, without a
-// cool node.
+// saturated is a cluster without a cool node, with more demand than fits below its lines.
 func saturated(t testing.TB) *harbor {
 	h := newHarbor(t)
 	h.node("n1", thresholds.Hot, 9900, 9900, 9900)
@@ -228,7 +224,7 @@ func saturated(t testing.TB) *harbor {
 	return h
 }
 
-// filters refuse the nodes that they name.
+// filters reject the nodes that they name.
 type filters []string
 
 func (filters) Scores(*cluster.Pod, []string) []int64 { return nil }
@@ -276,7 +272,7 @@ func fleet(t testing.TB) *harbor {
 	return h
 }
 
-// Explanations are of each kind, for the tests of what is printed.
+// Explanations returns one explanation of each kind, for tests of the output.
 func Explanations(t *testing.T) map[string]Explanation {
 	t.Helper()
 	node := func(f *Facts, name string) Explanation {
@@ -311,7 +307,7 @@ func Explanations(t *testing.T) map[string]Explanation {
 	}
 }
 
-// OfManyNodes explains a pod that has 205 other nodes to go to.
+// OfManyNodes explains a pod with 205 possible destinations.
 func OfManyNodes(t *testing.T) PodExplanation {
 	t.Helper()
 	h := fleet(t)
@@ -325,7 +321,7 @@ func OfManyNodes(t *testing.T) PodExplanation {
 	return p
 }
 
-// longNames gives pods and nodes names of real lengths.
+// longNames gives pods and nodes names of realistic length.
 func longNames(e Explanation) Explanation {
 	moves := func(all []RecordedMove) {
 		for i := range all {
@@ -355,5 +351,5 @@ func longNames(e Explanation) Explanation {
 	return e
 }
 
-// LongName returns a name of a real length.
+// LongName returns a name of realistic length.
 func LongName(name string) string { return name + "-7d9f8b6c44-x7k2p.eu-central-1.compute.internal" }

@@ -2,7 +2,7 @@ package status
 
 import "testing"
 
-// What is expected is said in words, and only what there is.
+// Expected effects are described in words, and only those that exist.
 func TestExpectedInWords(t *testing.T) {
 	for want, e := range map[string]*Expected{
 		"":                                   nil,

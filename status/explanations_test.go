@@ -22,7 +22,7 @@ func shown(e status.Explanation, style layout.Style, wide bool) string {
 	return page.String()
 }
 
-// The tables are in testdata; -update rewrites them.
+// The expected tables are in testdata; -update rewrites them.
 func TestTables(t *testing.T) {
 	for name, e := range status.Explanations(t) {
 		t.Run(name, func(t *testing.T) {
@@ -35,7 +35,7 @@ func TestTables(t *testing.T) {
 	}
 }
 
-// A wide table shows every column, and each name as it is.
+// A wide table shows every column and the full names.
 func TestWideTables(t *testing.T) {
 	got := shown(status.Explanations(t)["node-long"], layout.Style{Width: testkit.Narrow}, true)
 	for _, want := range []string{"LEAVE", "RECORDED", status.LongName("shop/web-0"), status.LongName("n4")} {
@@ -45,7 +45,7 @@ func TestWideTables(t *testing.T) {
 	}
 }
 
-// A node's table says what its percentages are of.
+// A node's table states the base of its percentages.
 func TestTableHasReserve(t *testing.T) {
 	n := status.NodeExplanation{Node: status.Node{Reserve: &status.Reserve{Text: "of the whole machine's capacity"}}}
 	if got := shown(&n, layout.Style{}, false); !strings.Contains(got, "percentages are") || !strings.Contains(got, "of the whole machine's capacity") {
@@ -53,8 +53,8 @@ func TestTableHasReserve(t *testing.T) {
 	}
 }
 
-// A table has at most 20 rows of a kind and says how many more there are. JSON has
-// all of them, and decodes to the same explanation.
+// A table has at most 20 rows of a kind and states how many more there are. The JSON has all of them, and decodes to
+// the same explanation.
 func TestLongLists(t *testing.T) {
 	p := status.OfManyNodes(t)
 	table := shown(&p, layout.Style{}, false)

@@ -41,8 +41,7 @@ func checkFields(t *testing.T, of reflect.Type, seen map[reflect.Type]bool) {
 	addFields(t, of, map[string]string{}, seen)
 }
 
-// addFields adds the JSON names of a struct and of what it embeds, and the fields by
-// these names.
+// addFields adds the JSON names of a struct and of its embedded structs, with the fields that have them.
 func addFields(t *testing.T, of reflect.Type, where map[string]string, seen map[reflect.Type]bool) {
 	t.Helper()
 	for field := range of.Fields() {

@@ -16,8 +16,7 @@ import (
 	"github.com/evenkeel/evenkeel/scorer"
 )
 
-// limited is a fleet whose policy keeps pods off by measured windows too; n1
-// and n3 pass a limit.
+// limited is a cluster whose policy also limits measured windows. n1 and n3 exceed a limit.
 func limited(t testing.TB) *harbor {
 	h := fleet(t)
 	for i := range h.view.Nodes {
@@ -36,7 +35,7 @@ func limited(t testing.TB) *harbor {
 	return h
 }
 
-// What is said of limits is what the board goes by: what passes one is refused.
+// The reported limits are those that the board applies: a node that exceeds one is rejected.
 func TestLimits(t *testing.T) {
 	h := limited(t)
 	h.limits[2].Percent = 21
@@ -72,7 +71,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// A node that a limit closes to a pod says which.
+// A node that is closed to a pod by a limit names that limit.
 func TestLandingBeyondALimit(t *testing.T) {
 	p, err := OfPod(limited(t).facts(), "shop", "web-3")
 	if err != nil {

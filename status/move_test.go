@@ -6,8 +6,8 @@ import (
 	"github.com/evenkeel/evenkeel/ledger"
 )
 
-// Explanations name a replacement, because people read them. Whatever follows pods by
-// /status needs the UID: a name may be used again.
+// Explanations name a replacement, because people read them. Programs that follow pods by /status need the UID, because
+// a name may be reused.
 func TestReplacementsInReports(t *testing.T) {
 	m := ledger.Move{Replacement: "uid-2", ReplacementName: "web-2"}
 	if got := MoveOf(&m).Replacement; got != "uid-2" {

@@ -77,7 +77,7 @@ func samplesOf(read *usage.NodeUsage) Samples {
 
 // NodeExplanation explains a node.
 type NodeExplanation struct {
-	// Summary says what matters most in words.
+	// Summary states in words what matters most.
 	Summary string `json:"summary"`
 	Node
 	// Observed is when it was last judged.

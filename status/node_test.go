@@ -15,8 +15,7 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// The first sentences say what a node is, by which numbers, and what would be
-// done.
+// The first sentences state what a node is, by which numbers, and what would be done.
 func TestNodeSummary(t *testing.T) {
 	cordoned := func(n *cluster.Node, _ *usage.NodeUsage) { n.Schedulable = false }
 	memory := func(bytes int64) func(*cluster.Node, *usage.NodeUsage) {
@@ -123,7 +122,7 @@ func TestNodeSummary(t *testing.T) {
 	}
 }
 
-// What a process without a plan tells is all but the plan, and it says so.
+// A process without a plan reports everything except the plan, and says that there is none.
 func TestNodeWithoutAPlan(t *testing.T) {
 	f := fleet(t).facts()
 	f.NoPlan = "this process only answers kube-scheduler"
@@ -143,8 +142,7 @@ func TestNodeWithoutAPlan(t *testing.T) {
 	}
 }
 
-// The windows that are called over are those that the lines call over, for
-// whatever the windows say.
+// The windows that explanations report as exceeded are those that the lines judge to be, whatever their values.
 func TestMetricsAgreeWithTheLines(t *testing.T) {
 	for _, used := range [][2]int64{{0, 0}, {6500, 6500}, {6501, 6501}, {6501, 6500}, {9000, 100}, {100, 9000}, {20_000, 20_000}} {
 		h := newHarbor(t)
@@ -164,8 +162,7 @@ func TestMetricsAgreeWithTheLines(t *testing.T) {
 	}
 }
 
-// What nobody knows is left out, and of what is worse when lower the
-// comparisons are turned round.
+// Unknown values are left out, and comparisons are reversed for a metric of which lower values are worse.
 func TestMetrics(t *testing.T) {
 	h := newHarbor(t)
 	h.node("n1", thresholds.Warm, 1000, 2000, 3000)
@@ -194,8 +191,7 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// What is too old, refused or was never measured is not told as if it were
-// nothing, nor as evidence.
+// Values that are too old, rejected or never measured are reported neither as zero nor as evidence.
 func TestMissingIsNeverZero(t *testing.T) {
 	for _, unknown := range []reasons.Reason{reasons.NoUsageSample, reasons.UsageStale, reasons.UsageAbsurd} {
 		h := newHarbor(t)

@@ -56,7 +56,7 @@ func (f *Facts) addPlan(n *NodeExplanation) {
 	}
 	planned := f.Planned.node(n.Name)
 	if planned == nil {
-		n.NoPlan = cmp.Or(n.NoPlan, "the policy's nodeSelector leaves this node out, or it is not ready")
+		n.NoPlan = cmp.Or(n.NoPlan, "the policy's nodeSelector excludes this node, or it is not ready")
 		return
 	}
 	n.Closed, n.Expected = planned.Closed, expectedOf(planned.Expected)

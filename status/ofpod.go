@@ -173,7 +173,7 @@ func (f *Facts) stays(record *cluster.Pod) (reasons.Reason, string) {
 	case f.Planned.Closed != "":
 		return reasons.NotPlanned, f.without()
 	case f.Planned.Pod == nil:
-		return reasons.NotPlanned, "the watch does not know it any more"
+		return reasons.NotPlanned, "the watch no longer knows it"
 	}
 	return f.spared(record)
 }
@@ -193,7 +193,7 @@ func (f *Facts) refused() string {
 func (f *Facts) spared(record *cluster.Pod) (reasons.Reason, string) {
 	node := f.Planned.node(record.Node)
 	if node == nil {
-		return reasons.NotPlanned, "the policy's nodeSelector leaves its node out, or the node is not ready"
+		return reasons.NotPlanned, "the policy's nodeSelector excludes its node, or the node is not ready"
 	}
 	if reason, detail := f.Planned.Basis.Stays(record); reason != "" {
 		if i := f.View.Snapshot.Index(node.Name); i >= 0 && reason == reasons.NodeNotHot && node.State != thresholds.Hot {
@@ -243,5 +243,5 @@ func instead(moves []ExplainedMove, waiting int) string {
 	if waiting > 0 {
 		named = append(named, fmt.Sprintf("%d that wait for a later cycle", waiting))
 	}
-	return "the fewest and least disrupting moves that cool its node are others: " + strings.Join(named, ", ")
+	return "fewer or less disruptive moves cool its node: " + strings.Join(named, ", ")
 }

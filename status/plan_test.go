@@ -11,8 +11,7 @@ import (
 	"github.com/evenkeel/evenkeel/strategies"
 )
 
-// A plan is shown with what the states of its nodes are based on, and with the hot
-// nodes that are no part of it.
+// A plan includes the basis of its nodes' states, and the hot nodes that are not part of it.
 func TestPlanHasBases(t *testing.T) {
 	h := testkit.Unsettled(t)
 	h.States[testkit.CalmNode] = thresholds.NodeState{State: thresholds.Hot}
@@ -30,8 +29,7 @@ func TestPlanHasBases(t *testing.T) {
 	}
 }
 
-// What too few others or a quota keep back is asked again in each cycle; what the
-// pod itself keeps back is not.
+// Reasons such as too few other replicas or a quota are checked again in each cycle. Reasons in the pod itself are not.
 func TestPassing(t *testing.T) {
 	facts := &PlanFacts{At: noon}
 	for reason, want := range map[reasons.Reason]bool{

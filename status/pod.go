@@ -2,7 +2,7 @@ package status
 
 // PodExplanation explains a pod.
 type PodExplanation struct {
-	// Summary says what matters most in words.
+	// Summary states in words what matters most.
 	Summary   string `json:"summary"`
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`

@@ -14,14 +14,14 @@ import (
 	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
 )
 
-// oneMove plans again with one move at most.
+// oneMove plans again, with at most one move.
 func oneMove(f *Facts) {
 	in, _ := f.Planned.Basis.(*plan.Input)
 	in.MaxMoves = 1
 	f.Planned.Plan = plan.New(*in)
 }
 
-// Why a pod would be moved or not, the most telling reason first.
+// Summaries explain why a pod would be moved or not, with the most important reason first.
 func TestPodSummary(t *testing.T) {
 	cases := map[string]struct {
 		asked     string
@@ -42,12 +42,12 @@ func TestPodSummary(t *testing.T) {
 		},
 		"others suffice": {
 			asked: "web-3", candidate: true,
-			want: "shop/web-3 would not be moved (OthersSuffice: the fewest and least disrupting moves that cool its node are others: " +
+			want: "shop/web-3 would not be moved (OthersSuffice: fewer or less disruptive moves cool its node: " +
 				"shop/web-1 (900m cpu, 1024Mi memory), shop/web-2 (800m cpu, 1024Mi memory)). It runs on n1 (hot) and uses 300m cpu, 1024Mi memory.",
 		},
 		"others suffice, and it was moved lately": {
 			asked: "web-3", candidate: true, after: func(f *Facts) { f.Planned.Pod.Disruption.Again = true },
-			want: "shop/web-3 would not be moved (OthersSuffice: the fewest and least disrupting moves that cool its node are others: " +
+			want: "shop/web-3 would not be moved (OthersSuffice: fewer or less disruptive moves cool its node: " +
 				"shop/web-1 (900m cpu, 1024Mi memory), shop/web-2 (800m cpu, 1024Mi memory); this pod counts as 4, because it was moved within a day). " +
 				"It runs on n1 (hot) and uses 300m cpu, 1024Mi memory.",
 		},
@@ -58,7 +58,7 @@ func TestPodSummary(t *testing.T) {
 		},
 		"others suffice, some of them later": {
 			asked: "web-3", candidate: true, after: oneMove,
-			want: "shop/web-3 would not be moved (OthersSuffice: the fewest and least disrupting moves that cool its node are others: " +
+			want: "shop/web-3 would not be moved (OthersSuffice: fewer or less disruptive moves cool its node: " +
 				"shop/web-1 (900m cpu, 1024Mi memory), 1 that wait for a later cycle). It runs on n1 (hot) and uses 300m cpu, 1024Mi memory.",
 		},
 		"not measured": {
@@ -107,15 +107,15 @@ func TestPodSummary(t *testing.T) {
 		},
 		"its node is left out": {
 			asked: "web-1", candidate: true, after: func(f *Facts) { f.Planned.Plan, f.Planned.Basis = strategies.Plan{}, &plan.Input{} },
-			want: "Whether shop/web-1 would be moved is not known here: the policy's nodeSelector leaves its node out, or the node is not ready. It runs on n1 (hot) and uses 900m cpu, 1024Mi memory.",
+			want: "Whether shop/web-1 would be moved is not known here: the policy's nodeSelector excludes its node, or the node is not ready. It runs on n1 (hot) and uses 900m cpu, 1024Mi memory.",
 		},
 		"only the ledger knows it": {
 			asked: "web-0",
-			want:  "shop/web-0 runs no more: its move off n1, planned to n4, is Booked.",
+			want:  "shop/web-0 no longer runs: its move off n1, planned to n4, is Booked.",
 		},
 		"it was moved, and landed": {
 			asked: "web-old",
-			want:  "shop/web-old runs no more: its move off n2, planned to n3, is Landed: web-3 replaces it on n4.",
+			want:  "shop/web-old no longer runs: its move off n2, planned to n3, is Landed: web-3 replaces it on n4.",
 		},
 	}
 	for name, tc := range cases {
@@ -142,15 +142,15 @@ func TestPodSummary(t *testing.T) {
 	}
 }
 
-// The planned landing comes first, then who takes the pod by score, then who
-// does not, each with its reason.
+// The planned destination comes first, then the nodes that accept the pod, by score, then the others, each with its
+// reason.
 func TestLandings(t *testing.T) {
 	score := func(v int) *int { return &v }
 	h := fleet(t)
 	h.node("n7", thresholds.Cool, 4000, 4000, 4000)
 	f := h.planned("web-2", "n7")
 	for i := range f.Planned.Plan.Moves {
-		f.Planned.Plan.Moves[i].To = "n3" // beside other moves the second best may be the better
+		f.Planned.Plan.Moves[i].To = "n3" // among other moves, the second-best node may be the better choice
 	}
 	got, err := OfPod(f, "shop", "web-2")
 	if err != nil {
@@ -169,7 +169,7 @@ func TestLandings(t *testing.T) {
 	}
 }
 
-// Without a plan nodes are told by usage alone, and unknown ones not at all.
+// Without a plan, nodes are judged by usage alone, and unknown nodes are left out.
 func TestLandingsByUsageAlone(t *testing.T) {
 	h := fleet(t)
 	h.node("n7", thresholds.Warm, 5500, 5500, 5500)
@@ -201,7 +201,7 @@ func TestUnknownPod(t *testing.T) {
 	}
 }
 
-// A pod without an owner has no moves in common with others that have none.
+// A pod without an owner shares no moves with other pods that have none.
 func TestOwnerlessPod(t *testing.T) {
 	h := fleet(t)
 	h.moves[1][0].Owner = cluster.Owner{}

@@ -38,8 +38,8 @@ type ProblemReport struct {
 	Examples []string `json:"examples"`
 }
 
-// ProcessStatus is what strangers may read about a process. It names no node, and no
-// pod except the one in the request.
+// ProcessStatus is the part of a process's status that strangers may read. It names no node, and no pod except the one
+// in the request.
 type ProcessStatus struct {
 	Process
 	// PodAsked answers ?pod=UID: whether kube-scheduler recently asked about
@@ -89,8 +89,8 @@ type LedgerReport struct {
 	// Generation is that of the newest document it has read or written.
 	Generation int64 `json:"generation"`
 	InFlight   int   `json:"inFlight"`
-	// Unreadable is why the stored ledger cannot be read, so that nothing is
-	// evicted, and how to go on; empty if it can.
+	// Unreadable is why the stored ledger cannot be read, so that nothing is evicted, and how to continue; empty if it
+	// can be read.
 	Unreadable string `json:"unreadable,omitempty"`
 	// Hold is why evicting is on hold; empty if it is not.
 	Hold string `json:"hold,omitempty"`

@@ -8,7 +8,7 @@ import (
 
 // Relief is how long the moves off a node take, from the next cycle on.
 type Relief struct {
-	// Text says it in a sentence.
+	// Text is a sentence that describes the relief.
 	Text string `json:"text"`
 	// Moves is their number, ThisCycle the number that the next cycle makes.
 	Moves     int `json:"moves"`

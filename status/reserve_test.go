@@ -8,7 +8,7 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage"
 )
 
-// A node with a reserve says what its percentages are of.
+// A node with a reserve states the base of its percentages.
 func TestReserve(t *testing.T) {
 	reserved := func(amounts cluster.Amounts, byCapacity bool) func(*cluster.Node, *usage.NodeUsage) {
 		return func(_ *cluster.Node, u *usage.NodeUsage) {

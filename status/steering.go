@@ -32,17 +32,17 @@ type SteeringEvidence struct {
 
 // The states of Steering.
 const (
-	// SteeringProven: replacements go where they are planned.
+	// SteeringProven: replacements go to their planned nodes.
 	SteeringProven = "proven"
-	// SteeringUnproven: a cycle has to find that out.
+	// SteeringUnproven: a cycle has to find out whether they do.
 	SteeringUnproven = "unproven"
-	// SteeringAbsent: nothing is evicted.
+	// SteeringAbsent: steering does not work, so nothing is evicted.
 	SteeringAbsent = "absent"
-	// SteeringOff: the policy asks for none.
+	// SteeringOff: the policy disables steering.
 	SteeringOff = "off"
 )
 
-// Steering describes whether replacements are known to land where they are planned.
+// Steering describes whether replacements are known to land on their planned nodes.
 type Steering struct {
 	// Required is the policy's eviction.steering.
 	Required string `json:"required"`
@@ -109,15 +109,15 @@ func (e *SteeringEvidence) unproven() (state, by, means string) {
 	case admission && !e.Installed:
 		return SteeringAbsent, "the API server has no Steerings: deploy/components/admission-steering is not installed", "nothing is evicted"
 	case admission:
-		return SteeringUnproven, "the API server may steer, and a plan does not try it", "each cycle tries it before its first eviction, and evicts nothing if it fails"
+		return SteeringUnproven, "the API server may steer, but a plan does not test that", "each cycle tests it before its first eviction, and evicts nothing if it fails"
 	case e.Required == policy.SteeringAuto && e.Installed:
-		return SteeringUnproven, "the API server may steer, and a plan does not try it", "each cycle tries it before its first eviction; if it fails, " + oneByOne
+		return SteeringUnproven, "the API server may steer, but a plan does not test that", "each cycle tests it before its first eviction; if it fails, " + oneByOne
 	case e.Err != nil:
 		return SteeringUnproven, fmt.Sprintf("the extender at %s could not be asked: %v", e.Extender, e.Err), oneByOne
 	case e.Extender != "":
-		return SteeringUnproven, fmt.Sprintf("kube-scheduler has not asked the extender at %s since that started", e.Extender), oneByOne
+		return SteeringUnproven, fmt.Sprintf("kube-scheduler has not asked the extender at %s since it started", e.Extender), oneByOne
 	}
-	return SteeringUnproven, "no extender was asked, because --extender-url names none", oneByOne
+	return SteeringUnproven, "no extender was asked, because --extender-url is not set", oneByOne
 }
 
 // landed describes how many of the recent moves landed as planned; empty without any.

@@ -14,8 +14,8 @@ import (
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// What is concluded of steering follows the policy, a hold, and then proof; what
-// proves nothing is never called proven.
+// Conclusions about steering depend on the policy first, then on a hold, then on proof. Nothing unproven is called
+// proven.
 func TestSteering(t *testing.T) {
 	landed := func(asked bool, node string, ago time.Duration) ledger.Move {
 		return ledger.Move{
@@ -37,21 +37,21 @@ func TestSteering(t *testing.T) {
 			"kube-scheduler asked about the replacement of shop/web-1, which landed on n4 60m ago",
 		},
 		"asked about one long ago": {
-			SteeringEvidence{Required: policy.SteeringRequired, Ended: []ledger.Move{landed(true, "n4", recent)}}, SteeringUnproven, "no extender was asked, because --extender-url names none",
+			SteeringEvidence{Required: policy.SteeringRequired, Ended: []ledger.Move{landed(true, "n4", recent)}}, SteeringUnproven, "no extender was asked, because --extender-url is not set",
 		},
 		"not asked about the newest": {
 			SteeringEvidence{Required: policy.SteeringAuto, Ended: []ledger.Move{landed(true, "n4", time.Hour), landed(false, "n5", time.Minute)}}, SteeringUnproven,
-			"no extender was asked, because --extender-url names none; of 2 moves in the last day 1 landed as planned",
+			"no extender was asked, because --extender-url is not set; of 2 moves in the last day 1 landed as planned",
 		},
 		"nobody asks": {
-			SteeringEvidence{Required: policy.SteeringRequired, Extender: "http://e"}, SteeringUnproven, "kube-scheduler has not asked the extender at http://e since that started",
+			SteeringEvidence{Required: policy.SteeringRequired, Extender: "http://e"}, SteeringUnproven, "kube-scheduler has not asked the extender at http://e since it started",
 		},
 		"no answer": {
 			SteeringEvidence{Required: policy.SteeringAuto, Extender: "http://e", Err: errors.New("connection refused")}, SteeringUnproven, "the extender at http://e could not be asked: connection refused",
 		},
-		"the API server may": {SteeringEvidence{Required: policy.SteeringAuto, Installed: true}, SteeringUnproven, "the API server may steer, and a plan does not try it"},
+		"the API server may": {SteeringEvidence{Required: policy.SteeringAuto, Installed: true}, SteeringUnproven, "the API server may steer, but a plan does not test that"},
 		"admission, and an extender is asked": {
-			SteeringEvidence{Required: policy.SteeringAdmission, Installed: true, Asked: 5}, SteeringUnproven, "the API server may steer, and a plan does not try it",
+			SteeringEvidence{Required: policy.SteeringAdmission, Installed: true, Asked: 5}, SteeringUnproven, "the API server may steer, but a plan does not test that",
 		},
 		"admission is not installed": {
 			SteeringEvidence{Required: policy.SteeringAdmission}, SteeringAbsent, "the API server has no Steerings: deploy/components/admission-steering is not installed",

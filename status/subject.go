@@ -18,7 +18,7 @@ const (
 	KindPod  = "pod"
 )
 
-// errSubject lists what can be asked about.
+// errSubject lists the subjects that explain accepts.
 var errSubject = errors.New("explain takes `node NAME` or `pod NAMESPACE/NAME`")
 
 // ParseSubject parses the arguments of the command line.

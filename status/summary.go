@@ -91,7 +91,7 @@ func (n *NodeExplanation) todo() string {
 	case len(n.Arrive) > 0:
 		return fmt.Sprintf("No pod would be moved off it (%s), and %s here.", because(n.LeftAlone, n.Detail), reasons.Count(len(n.Arrive), "pod"))
 	case len(n.Leave) > 0 && n.LeftAlone != "":
-		return fmt.Sprintf("%s would be moved, not enough to cool it (%s).", reasons.Count(len(n.Leave), "pod"), because(n.LeftAlone, n.Detail)) + n.Relief.IfSlow()
+		return fmt.Sprintf("%s would be moved, but that is not enough to cool it (%s).", reasons.Count(len(n.Leave), "pod"), because(n.LeftAlone, n.Detail)) + n.Relief.IfSlow()
 	case len(n.Leave) > 0:
 		return reasons.Count(len(n.Leave), "pod") + " would be moved." + n.Relief.IfSlow()
 	case n.LeftAlone != "":
@@ -133,7 +133,7 @@ func (p *PodExplanation) summaryOfMoved() string {
 	if m.Pod != p.Name {
 		return fmt.Sprintf("%s replaces %s, which was moved off %s (%s), and runs on no node that is known yet.", name, m.Pod, m.From, m.State)
 	}
-	text := fmt.Sprintf("%s runs no more: its move off %s, planned to %s, is %s", name, m.From, cmp.Or(m.To, "nowhere"), m.State)
+	text := fmt.Sprintf("%s no longer runs: its move off %s, planned to %s, is %s", name, m.From, cmp.Or(m.To, "nowhere"), m.State)
 	switch {
 	case ledger.State(m.State) == ledger.Landed:
 		text += fmt.Sprintf(": %s replaces it on %s", cmp.Or(m.Replacement, "a pod"), m.Node)

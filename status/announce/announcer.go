@@ -35,7 +35,7 @@ type Announcer struct {
 
 	mu     sync.Mutex
 	leader evictor.Leader        // nil until this process has led
-	closed *observer.Observation // that closed the gate; nil while it is open
+	closed *observer.Observation // the observation that closed the gate; nil while it is open
 }
 
 // NewAnnouncer returns an Announcer for a namespace's ConfigMap. The recorder
@@ -101,7 +101,7 @@ func (a *Announcer) onNode(node, kind, reason, note string) bool {
 	if !a.evicting() {
 		return false
 	}
-	// As by the kubelet the name is the UID, by which kubectl describe finds it.
+	// As in the kubelet's Events, the UID is the node's name, with which kubectl describe finds the Event.
 	a.write(&v1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: node, UID: types.UID(node)}, kind, reason, "Watching", note)
 	return true
 }

@@ -13,13 +13,13 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// leads is a Leader; with an error it leads no more.
+// leads is a Leader. With an error, it no longer leads.
 type leads struct{ err error }
 
 func (l leads) Leads() error { return l.err }
 
-// Only the evicting process writes Events, even of a gate that closed before it
-// began, and of an opening only where it reported a closing.
+// Only the evicting process writes Events. It reports a gate that closed before it began to lead, and an opening only
+// if it reported the closing.
 func TestGateIsToldByEvents(t *testing.T) {
 	recorder := events.NewFakeRecorder(10)
 	a := NewAnnouncer(recorder, "ns")

@@ -10,7 +10,7 @@ import (
 	"github.com/evenkeel/evenkeel/evictor"
 )
 
-// docs/metrics.md has every reason of an Event.
+// docs/metrics.md lists every reason of an Event.
 func TestEventsAreInTheDocs(t *testing.T) {
 	docs, err := os.ReadFile(filepath.Join("..", "..", "docs", "metrics.md"))
 	if err != nil {

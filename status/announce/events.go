@@ -70,7 +70,7 @@ func NewLog(client kubernetes.Interface) *Log {
 	return l
 }
 
-// eventsTimeout is how long a process waits at its end until its last Event is written.
+// eventsTimeout is how long a process waits at its end for its last Event to be written.
 const eventsTimeout = 3 * time.Second
 
 // Start begins to write, until finish is called. finish waits for the last
@@ -105,7 +105,7 @@ func (l *Log) Create(ctx context.Context, event *eventsv1.Event) (*eventsv1.Even
 		return created, err
 	}
 	if _, core := l.client.CoreV1().Events(event.Namespace).Create(ctx, coreEvent(event), metav1.CreateOptions{}); core != nil {
-		return nil, err // of events.k8s.io: that is the one to grant
+		return nil, err // the error of events.k8s.io, because that is the permission to grant
 	}
 	return event, nil
 }

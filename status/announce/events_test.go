@@ -21,8 +21,7 @@ import (
 	"sigs.k8s.io/descheduler/pkg/features"
 )
 
-// eventsClient is a client whose API server takes its time for each Event, and
-// may grant only the core group's.
+// eventsClient is a client whose API server takes a while for each Event, and may grant only the core group's Events.
 func eventsClient(coreOnly bool) *fake.Clientset {
 	client := fake.NewClientset()
 	client.PrependReactor("create", "events", func(action clienttesting.Action) (bool, runtime.Object, error) {
@@ -50,8 +49,7 @@ func tellTwice(ctx context.Context, t *testing.T, l *Log) {
 	l.Shutdown()
 }
 
-// The end of a process comes right after its last eviction; the Event about it
-// is written all the same.
+// A process ends right after its last eviction. The Event about that eviction is written nevertheless.
 func TestEventsAreWrittenBeforeTheEnd(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -63,8 +61,7 @@ func TestEventsAreWrittenBeforeTheEnd(t *testing.T) {
 	}
 }
 
-// The framework records its Events on the pods that upstream's plugins evict, or
-// fail to.
+// The framework records its Events on the pods that upstream's plugins evict or fail to evict.
 func TestEventsOfUpstreamEvictions(t *testing.T) {
 	client := fake.NewClientset()
 	client.PrependReactor("create", "pods/eviction", func(action clienttesting.Action) (bool, runtime.Object, error) {
@@ -112,8 +109,7 @@ func podNamed(name string) *v1.Pod {
 	}
 }
 
-// Where only the core group's Events are granted, they are written there, with
-// what they say and whom they are about.
+// If only the core group's Events are granted, Events are written there, with the same text and subject.
 func TestEventsGoToTheCoreGroupWhereOnlyThatIsGranted(t *testing.T) {
 	client := eventsClient(true)
 	tellTwice(t.Context(), t, NewLog(client))

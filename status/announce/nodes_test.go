@@ -21,7 +21,7 @@ import (
 
 var start = time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
 
-// watching plays observations of nodes of 10 cores and 100 GiB.
+// watching replays observations of nodes with 10 cores and 100 GiB.
 type watching struct {
 	*Nodes
 	t        *testing.T
@@ -38,7 +38,7 @@ func newWatching(t *testing.T) *watching {
 	}
 }
 
-// set changes a node's state and CPU at a time.
+// set changes a node's state and CPU at the given time.
 func (w *watching) set(name string, state thresholds.State, at time.Duration, cpu int64) {
 	w.states[name], w.cpu[name] = thresholds.NodeState{State: state, Since: start.Add(at)}, cpu
 }
@@ -73,8 +73,7 @@ func (w *watching) want(step string, want ...string) {
 	}
 }
 
-// An Event does not say that a node has cooled that is measured above its evict line
-// without saying what does not count.
+// An Event that a node has cooled, although it is measured above its evict line, explains which usage does not count.
 func TestCooledByWhatCounts(t *testing.T) {
 	w, h := newWatching(t), testkit.Unsettled(t)
 	w.announcer.Evicting(leads{})
@@ -87,7 +86,7 @@ func TestCooledByWhatCounts(t *testing.T) {
 		"84.4 points are from 12 pods that started 4 min ago and count from 05:30 UTC on.")
 }
 
-// A node has one Event for each change, with the numbers, by the leader alone.
+// A node gets one Event for each change, with the numbers, and only from the leader.
 func TestNodesAreTold(t *testing.T) {
 	w := newWatching(t)
 	w.set("a", thresholds.Hot, 0, 9650)
@@ -117,8 +116,7 @@ func TestNodesAreTold(t *testing.T) {
 	w.want("it was deleted and came back")
 }
 
-// A process that begins to lead does not repeat what is long known, and one that
-// leads no more is silent.
+// A process that begins to lead does not repeat old news. One that no longer leads stays silent.
 func TestOldNewsIsNotTold(t *testing.T) {
 	w := newWatching(t)
 	w.set("a", thresholds.Hot, 0, 9650)
@@ -133,7 +131,7 @@ func TestOldNewsIsNotTold(t *testing.T) {
 	w.want("it does not lead")
 }
 
-// Many nodes that become hot at once are told a few at a time.
+// If many nodes become hot at once, Events report only a few at a time.
 func TestNodeEventsAreBounded(t *testing.T) {
 	w := newWatching(t)
 	w.announcer.Evicting(leads{})
@@ -151,7 +149,7 @@ func TestNodeEventsAreBounded(t *testing.T) {
 	}
 }
 
-// Why a node cannot be cooled is told once, until the reason is another one.
+// The reason why a node cannot be cooled is reported once, until it changes.
 func TestNodesThatStayHotAreTold(t *testing.T) {
 	w := newWatching(t)
 	w.announcer.Evicting(leads{})
@@ -161,7 +159,7 @@ func TestNodesThatStayHotAreTold(t *testing.T) {
 	report := strategies.NodeReport{Name: "a", State: thresholds.Hot, Before: cluster.Percents{96.5, 40}, NoRoom: cluster.Amounts{3150, 0}}
 	for _, step := range []struct {
 		reason reasons.Reason
-		want   string // its beginning; empty for none
+		want   string // its beginning; empty for no Event
 	}{
 		{"", ""},
 		{reasons.MoveLimit, ""},
@@ -183,7 +181,7 @@ func TestNodesThatStayHotAreTold(t *testing.T) {
 	}
 }
 
-// A resource that no line needs, and no source reports, is not called unused.
+// A resource that no line needs and no source reports is not reported as unused.
 func TestPercents(t *testing.T) {
 	for want, p := range map[string]cluster.Percents{"cpu 96.5%": {cluster.CPU: 96.5}, "no usage": {}} {
 		if got := percents(p); got != want {
@@ -192,7 +190,7 @@ func TestPercents(t *testing.T) {
 	}
 }
 
-// BenchmarkObserved is what each observation costs when nothing has changed.
+// BenchmarkObserved measures the cost of each observation when nothing has changed.
 func BenchmarkObserved(b *testing.B) {
 	for _, nodes := range []int{100, 1000, 5000} {
 		b.Run(fmt.Sprintf("nodes=%d", nodes), func(b *testing.B) {

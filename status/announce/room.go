@@ -40,10 +40,10 @@ func NewRoom(announcer *Announcer, registry prometheus.Registerer) *Room {
 	return &Room{
 		announcer: announcer,
 		cores: factory.NewGauge(prometheus.GaugeOpts{
-			Name: "evenkeel_missing_room_cpu_cores", Help: "CPU usage that hot nodes have too much and no other node may take, by the last plan.",
+			Name: "evenkeel_missing_room_cpu_cores", Help: "CPU usage that hot nodes would have to lose but no other node can take, according to the last plan.",
 		}),
 		memory: factory.NewGauge(prometheus.GaugeOpts{
-			Name: "evenkeel_missing_room_memory_bytes", Help: "Memory usage that hot nodes have too much and no other node may take, by the last plan.",
+			Name: "evenkeel_missing_room_memory_bytes", Help: "Memory usage that hot nodes would have to lose but no other node can take, according to the last plan.",
 		}),
 	}
 }
@@ -64,15 +64,15 @@ func (r *Room) Planned(plan *strategies.Plan) {
 	switch {
 	case nodes > 0 && !told:
 		r.announcer.tell(v1.EventTypeWarning, roomMissing, fmt.Sprintf(
-			"Hot nodes stay hot, because the cool nodes do not take enough of their pods: %d; what would have to leave them: %s. More nodes, higher reject lines or looser placement rules of the pods would help.",
+			"Nodes that stay hot, because cool nodes cannot take enough of their pods: %d; usage that would have to leave them: %s. More nodes, higher reject lines or looser placement rules of the pods would help.",
 			nodes, missing.InWords()))
 	case nodes == 0 && told:
-		r.announcer.tell(v1.EventTypeNormal, roomFound, "No node stays hot for lack of room any more.")
+		r.announcer.tell(v1.EventTypeNormal, roomFound, "No node stays hot for lack of space any longer.")
 	}
 }
 
-// lackingBy returns what nodes lack according to a plan. A hot node that is not part of the
-// plan keeps its value, because its pods may be blocked now or other nodes come first.
+// lackingBy returns what nodes lack according to a plan. A hot node that is not part of the plan keeps its previous
+// value: its pods may only be blocked now, or other nodes may come first.
 func lackingBy(plan *strategies.Plan, before map[string]cluster.Amounts) map[string]cluster.Amounts {
 	now := map[string]cluster.Amounts{}
 	for i := range plan.Nodes {

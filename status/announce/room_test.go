@@ -14,7 +14,7 @@ import (
 	"github.com/evenkeel/evenkeel/strategies"
 )
 
-// Events tell when room begins and ceases to be missing, gauges how much is.
+// Events report when space starts and stops to be missing. Gauges report how much is missing.
 func TestMissingRoom(t *testing.T) {
 	recorder := events.NewFakeRecorder(10)
 	a := NewAnnouncer(recorder, "ns")
@@ -33,9 +33,9 @@ func TestMissingRoom(t *testing.T) {
 		}
 	}
 	want := []string{
-		"Warning RoomMissing Hot nodes stay hot, because the cool nodes do not take enough of their pods: 2; what would have to leave them: 2000m cpu, 1024Mi memory. " +
+		"Warning RoomMissing Nodes that stay hot, because cool nodes cannot take enough of their pods: 2; usage that would have to leave them: 2000m cpu, 1024Mi memory. " +
 			"More nodes, higher reject lines or looser placement rules of the pods would help.",
-		"Normal RoomFound No node stays hot for lack of room any more.",
+		"Normal RoomFound No node stays hot for lack of space any longer.",
 	}
 	var got []string
 	for len(recorder.Events) > 0 {
@@ -46,8 +46,8 @@ func TestMissingRoom(t *testing.T) {
 	}
 }
 
-// A plan that does not get to a node, because of its limit of moves or because
-// the node's pods may not leave at the moment, says nothing of room for it.
+// A plan that does not reach a node, because of its limit of moves or because the node's pods cannot leave at the
+// moment, does not change what is known about space for that node.
 func TestRoomStaysMissingUntilAPlanSaysOtherwise(t *testing.T) {
 	without := func(reason reasons.Reason, lacks cluster.Amounts) *strategies.Plan {
 		return &strategies.Plan{Nodes: []strategies.NodeReport{
@@ -58,7 +58,7 @@ func TestRoomStaysMissingUntilAPlanSaysOtherwise(t *testing.T) {
 	gone := &strategies.Plan{Nodes: []strategies.NodeReport{{Name: "a", State: thresholds.Hot}}}
 	for name, tc := range map[string]struct {
 		plans []*strategies.Plan
-		want  int // Events
+		want  int // number of Events
 		cores float64
 	}{
 		"the limit of moves comes first":  {[]*strategies.Plan{full, without(reasons.MoveLimit, cluster.Amounts{}), full}, 1, 1.5},

@@ -32,7 +32,7 @@ import (
 	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
 )
 
-// contentionPolicy judges by contention well before it does by CPU.
+// contentionPolicy makes a node hot by contention long before CPU usage would.
 const contentionPolicy = `apiVersion: evenkeel.io/v1alpha1
 kind: LoadPolicy
 usage: {sources: [{type: Kubelet, kubelet: {scheme: http}}]}
@@ -43,8 +43,7 @@ lines:
 hot: {windows: [last], consecutiveSamples: 2, minWindow: 30s, startup: 0s}
 `
 
-// working is a pod of one container: what it uses, how long it waits, and its
-// limit, 0 for none.
+// working is a pod with one container: its usage, how long it waits, and its limit, which is 0 for none.
 type working struct {
 	name       string
 	usedMilli  int64
@@ -52,7 +51,7 @@ type working struct {
 	limitMilli int64
 }
 
-// servedNode is a node of 10 cores with a kubelet that serves a summary.
+// servedNode is a node with 10 cores whose kubelet serves a summary.
 func servedNode(t *testing.T, name string, now *time.Time, pods []working) *v1.Node {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -71,7 +70,7 @@ func servedNode(t *testing.T, name string, now *time.Time, pods []working) *v1.N
 				Containers: []statsapi.ContainerStats{{Name: "main", CPU: cpu(p.usedMilli, p.waited), Memory: memory}},
 			})
 		}
-		// What some task anywhere on the node waited for, throttled or not.
+		// The time that any task on the node waited, throttled or not.
 		summary.Node = statsapi.NodeStats{NodeName: name, CPU: cpu(used, 95), Memory: &statsapi.MemoryStats{Time: at, WorkingSetBytes: new(uint64(1 << 30))}}
 		_ = json.NewEncoder(w).Encode(summary)
 	}))
@@ -92,7 +91,7 @@ func servedNode(t *testing.T, name string, now *time.Time, pods []working) *v1.N
 	}}
 }
 
-// started is when all pods did.
+// started is when all pods started.
 var started = time.Date(2026, 3, 1, 11, 0, 0, 0, time.UTC)
 
 func (p *working) object(node string) *v1.Pod {
@@ -110,7 +109,7 @@ func (p *working) object(node string) *v1.Pod {
 	return pod
 }
 
-// observing reads these nodes by the policy, as often as it takes for hot.
+// observing reads these nodes by the policy as often as is needed for a hot node.
 func observing(t *testing.T, pods map[string][]working) *observer.Observation {
 	t.Helper()
 	file, err := policy.Load("policy.yaml", []byte(contentionPolicy), kinds.All)
@@ -148,14 +147,14 @@ func observing(t *testing.T, pods map[string][]working) *observer.Observation {
 	return o.Latest()
 }
 
-// anywhere takes every pod.
+// anywhere accepts every pod.
 type anywhere struct{}
 
 func (anywhere) Fits(*cluster.Pod, string) (bool, string)  { return true, "" }
 func (anywhere) Scores(*cluster.Pod, []string) []int64     { return nil }
 func (anywhere) Move(*cluster.Pod, string) (func(), error) { return func() {}, nil }
 
-// planned is what a cycle would do about an observation.
+// plannedBy returns what a cycle would do after an observation.
 func plannedBy(o *observer.Observation) *status.Planned {
 	in := plan.Input{Placement: anywhere{}}
 	for i, info := range o.View.Snapshot.Nodes {
@@ -198,8 +197,8 @@ func TestContentionFromTheSummaryToTheMove(t *testing.T) {
 	for _, move := range facts.Planned.Plan.Moves {
 		moves = append(moves, move.Name+" to "+move.To)
 	}
-	// 8200m are used, of which 4500m contend with nobody: of 3700m that wait
-	// 40%, 15/40 have to leave, 1388m.
+	// 8200m are used. 4500m of that wait for nobody. Of the remaining 3700m, which wait 40% of the time, 15/40 have to
+	// leave: 1388m.
 	if diff := cmp.Diff([]string{"big to calm"}, moves); diff != "" {
 		t.Errorf("moves (-want +got):\n%s", diff)
 	}

@@ -1,6 +1,5 @@
-// Package live answers requests to explain in a running process. It gathers what is
-// known about nodes and pods, with a plan if the process makes plans. Package status
-// makes explanations from that.
+// Package live answers requests to explain in a running process. It gathers what is known about nodes and pods, and a
+// plan if the process makes plans. Package status makes explanations from these facts.
 package live
 
 import (
@@ -238,7 +237,7 @@ func (e *Explainer) knowing(ctx context.Context, s status.Subject) (*status.Fact
 		return nil, err
 	}
 	if f.NoPlan = e.NothingByUsage(); f.NoPlan == "" {
-		f.NoPlan = "this replica has run no cycle: another one leads, or the first is to come"
+		f.NoPlan = "this replica has run no cycle: another one leads, or its first one is still to come"
 	}
 	if e.nodes == nil {
 		f.NoPlan = "this process only answers kube-scheduler and makes no plan; ask the one that evicts, or run explain without --extender-url"
@@ -308,7 +307,7 @@ func (e *Explainer) logJudged(ctx context.Context, made *strategies.Made) {
 }
 
 func logNode(logger klog.Logger, n *status.NodeExplanation) {
-	none := status.Amounts{} // of no hot node
+	none := status.Amounts{} // has pods of no hot node
 	logger.Info("Node judged", "node", klog.KRef("", n.Name), "state", n.State, "since", ptr.Deref(n.Since, time.Time{}), "summary", n.Summary,
 		"over", strings.Join(n.Over, "; "), "samplesOver", n.SamplesOver,
 		"hasToLeave", ptr.Deref(n.HasToLeave, none), "predicted", ptr.Deref(n.Predicted, none), "ceiling", n.Ceiling, "moves", len(n.Leave), "leftAlone", n.LeftAlone, "declined", len(n.Declined))

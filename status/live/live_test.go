@@ -49,7 +49,7 @@ func (meter) Sample(context.Context, *cluster.Snapshot) (usage.Batch, error) {
 	}}}}, nil
 }
 
-// watching is a process that knows of one node.
+// watching is an observer that knows a single node.
 func watching(t *testing.T) *observer.Observer {
 	t.Helper()
 	set, err := thresholds.New([]thresholds.Pool{{Rules: []thresholds.Rule{{
@@ -74,8 +74,7 @@ func watching(t *testing.T) *observer.Observer {
 	return o
 }
 
-// A cycle logs hot nodes at V(2), with the numbers, and nodes that are above an evict
-// line and not hot.
+// At V(2), a cycle logs hot nodes with their numbers, and nodes that are above an evict line but not hot.
 func TestJudgedIsLogged(t *testing.T) {
 	o := watching(t)
 	d, latest := New(o, nil, nil, &Terms{}), o.Latest()
@@ -104,7 +103,7 @@ func TestJudgedIsLogged(t *testing.T) {
 	}
 }
 
-// The last cycle is kept, also one that planned nothing.
+// The last cycle is kept, even if it planned nothing.
 func TestCycle(t *testing.T) {
 	o := watching(t)
 	e, latest := New(o, nil, nil, &Terms{}), o.Latest()
@@ -120,8 +119,8 @@ func TestCycle(t *testing.T) {
 	}
 }
 
-// Of several profiles that move by real usage the first one's plan is shown, as plan
-// does, though a cycle judges the others later. A new policy has another first one.
+// If several profiles move pods by real usage, the first one's plan is shown, as by the command plan, although a cycle
+// judges the others later. A new policy can have a different first profile.
 func TestThePlanOfTheFirstProfileIsShown(t *testing.T) {
 	args, later := &realusage.Args{}, &realusage.Args{}
 	first, second := newPlugin(t, args), newPlugin(t, later)
@@ -139,7 +138,7 @@ func TestThePlanOfTheFirstProfileIsShown(t *testing.T) {
 	}
 }
 
-// idle is an evicting half that is not asked.
+// idle is an evicting half that is never asked.
 type idle struct{ plugin.Half }
 
 func newPlugin(t *testing.T, args plugin.Strategy) *plugin.Plugin {
@@ -151,8 +150,7 @@ func newPlugin(t *testing.T, args plugin.Strategy) *plugin.Plugin {
 	return p
 }
 
-// One plan is made at a time, nobody waits longer than five seconds, and a plan
-// that fails badly ends nothing else.
+// Only one plan is made at a time, nobody waits longer than five seconds, and a plan that panics affects nothing else.
 func TestDesk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var d Explainer
@@ -177,7 +175,7 @@ func TestDesk(t *testing.T) {
 	})
 }
 
-// The same values come over the wire as are told here.
+// Explanations sent over the network have the same values as local ones.
 func TestExplanationsSurviveTheWire(t *testing.T) {
 	response, err := http.Get(answering(t) + "/explain/node/n1")
 	if err != nil {
@@ -194,7 +192,7 @@ func TestExplanationsSurviveTheWire(t *testing.T) {
 	}
 }
 
-// answering explains what it knows of one node, at a URL.
+// answering serves explanations about its only node, at the returned URL.
 func answering(t *testing.T) string {
 	t.Helper()
 	listening := httptest.NewServer(extender.Report(New(watching(t), nil, nil, &Terms{}).Explain))
@@ -202,7 +200,7 @@ func answering(t *testing.T) string {
 	return listening.URL
 }
 
-// Who has an answer may ask again at once.
+// A client that has its answer may ask again at once.
 func TestOneExplanationAfterTheOther(t *testing.T) {
 	var e Explainer
 	for i := range 100_000 {
@@ -213,8 +211,8 @@ func TestOneExplanationAfterTheOther(t *testing.T) {
 	}
 }
 
-// A process that evicts by other plugins alone says so, whatever an earlier policy
-// planned; one that evicts nothing has its own words.
+// A process that evicts only by other plugins reports that, whatever an earlier policy planned. A process that evicts
+// nothing has its own message.
 func TestNothingByUsage(t *testing.T) {
 	o, nodes := watching(t), listers.NewNodeLister(cache.NewIndexer(cache.MetaNamespaceKeyFunc, nil))
 	e := New(o, nodes, nil, &Terms{MovesByUsage: true})

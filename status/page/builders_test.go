@@ -19,9 +19,8 @@ const gib = 1 << 30
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// yard is a cluster of nodes of 10 cores and 100 GiB, so that 100m is a percent,
-// which are judged by CPU over five minutes: low 45, reject 60, evict 65, leave
-// 55.
+// yard is a cluster of nodes with 10 cores and 100 GiB, so that 100m are one percent. They are judged by CPU over five
+// minutes: low 45, reject 60, evict 65, leave 55.
 type yard struct {
 	t      testing.TB
 	view   *usage.View
@@ -35,8 +34,7 @@ func newYard(t testing.TB) *yard {
 	}
 }
 
-// node adds a node that uses so much CPU, by its newest reading and over five
-// minutes. Names come in order.
+// node adds a node with the given CPU usage in its newest reading and over five minutes. Nodes are named in order.
 func (y *yard) node(name string, state thresholds.State, newest, average int64, change ...func(*usage.NodeUsage)) {
 	whole := cluster.Amounts{10_000, 100 * gib}
 	read := usage.NodeUsage{Source: "prometheus", Sampled: noon, Age: 12 * time.Second, Span: 5 * time.Minute, SourceSpan: make([]time.Duration, 2)}
@@ -56,7 +54,7 @@ func unknown(reason reasons.Reason) func(*usage.NodeUsage) {
 	return func(read *usage.NodeUsage) { read.Unknown = reason }
 }
 
-// pod adds a pod to the node that was added last.
+// pod adds a pod to the most recently added node.
 func (y *yard) pod(namespace, name, owner string, cpu int64) {
 	i := len(y.view.Nodes) - 1
 	node := y.view.Snapshot.Nodes[i]
@@ -67,7 +65,7 @@ func (y *yard) pod(namespace, name, owner string, cpu int64) {
 	y.view.Nodes[i].Pods = append(y.view.Nodes[i].Pods, usage.PodUsage{Measured: true, Used: cluster.Amounts{cpu, gib}})
 }
 
-// facts are what is known of the yard.
+// facts returns what is known about the yard.
 func (y *yard) facts() *Facts {
 	y.t.Helper()
 	rule := thresholds.Rule{Metric: usage.CPU, Window: usage.Avg5m, Levels: thresholds.Levels{Low: 45, Reject: 60, Evict: 65, Leave: 55}}
@@ -84,7 +82,7 @@ func (y *yard) facts() *Facts {
 	}
 }
 
-// burning is a hot node beside a warm and a cool one.
+// burning is a cluster with a hot, a warm and a cool node.
 func burning(t testing.TB) *yard {
 	y := newYard(t)
 	y.node("node-a", thresholds.Cool, 1000, 1000)
@@ -95,7 +93,7 @@ func burning(t testing.TB) *yard {
 	return y
 }
 
-// move is a move off node-b.
+// move returns a move off node-b.
 func move(pod string, state ledger.State, to string, before time.Duration) ledger.Move {
 	m := ledger.Move{
 		Intent: ledger.Intent{
@@ -109,7 +107,7 @@ func move(pod string, state ledger.State, to string, before time.Duration) ledge
 	return m
 }
 
-// cycle is one that planned moves off node-b, for a minute ago.
+// cycle returns a cycle of a minute ago that planned moves off node-b.
 func cycle(reason reasons.Reason, moves ...string) *status.Cycle {
 	c := &status.Cycle{At: noon.Add(-time.Minute), Plan: strategies.Plan{Nodes: []strategies.NodeReport{
 		{Name: "node-a", State: thresholds.Cool}, {Name: "node-b", State: thresholds.Hot, Reason: reason},
@@ -121,8 +119,8 @@ func cycle(reason reasons.Reason, moves ...string) *status.Cycle {
 	return c
 }
 
-// fleet is a cluster of many nodes with names as cloud providers give them, one
-// in fifty of them hot, and moves and declined pods on them.
+// fleet is a cluster of many nodes with names like those of cloud providers. One in fifty nodes is hot, and has moves
+// and declined pods.
 func fleet(t testing.TB, nodes int) *Facts {
 	y := newYard(t)
 	states := [...]thresholds.State{thresholds.Cool, thresholds.Warm, thresholds.Cool, thresholds.Unknown}

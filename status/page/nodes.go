@@ -18,7 +18,7 @@ var levels = [...]Level{Hot, Cooling, AboveEvict, AboveReject, Warm, Cool, Unkno
 var meanings = map[Level]string{
 	Hot:         "above the evict line for long enough: pods are moved off",
 	Cooling:     "hot until it is below the leave line",
-	AboveEvict:  "above the evict line and not hot: not for long enough, or not by what counts",
+	AboveEvict:  "above the evict line but not hot: not for long enough, or not by usage that counts",
 	AboveReject: "above the reject line: takes no new pods",
 	Warm:        "between the low and the reject line",
 	Cool:        "below the low line: takes moved pods",

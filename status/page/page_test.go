@@ -18,8 +18,8 @@ import (
 	"github.com/evenkeel/evenkeel/strategies"
 )
 
-// Each node has one level, by its state and its lines; where windows have not
-// filled it goes by the newest reading, and says so.
+// Each node has one level, by its state and its lines. While windows are filling, the level is that of the newest
+// reading, and is marked as such.
 func TestLevels(t *testing.T) {
 	cases := map[string]struct {
 		state           thresholds.State
@@ -58,7 +58,7 @@ func TestLevels(t *testing.T) {
 	}
 }
 
-// The headline names the hottest node, by what it is hot, and what happens.
+// The headline names the hottest node, what makes it hot, and what is done.
 func TestHeadline(t *testing.T) {
 	const over = "cpu avg_5m 96.0% is above the evict line 65%"
 	hot := func(action string) Headline {
@@ -117,7 +117,7 @@ func TestHeadline(t *testing.T) {
 		},
 		"left out of the cycle": {
 			func(f *Facts) { f.Cycle = &status.Cycle{At: noon} },
-			hot("The cycle at 12:00:00 UTC was not about it: the policy's nodeSelector leaves it out, or it was not ready."),
+			hot("The cycle at 12:00:00 UTC did not include it: the policy's nodeSelector excludes it, or it was not ready."),
 		},
 		"two are hot": {
 			func(f *Facts) {
@@ -178,7 +178,7 @@ func TestHeadline(t *testing.T) {
 			},
 			Headline{
 				Node: "node-b", Text: "node-b is hot by its newest reading", By: "cpu 96.6%, memory 40.0%",
-				Action: "Whether it is hot by the windows of the policy shows when these have filled; nothing is evicted before.",
+				Action: "Whether it is hot by the policy's windows is known once these are filled; nothing is evicted before that.",
 			},
 		},
 		"a source that fails": {
@@ -189,7 +189,7 @@ func TestHeadline(t *testing.T) {
 		},
 		"the first reading is to come": {
 			func(f *Facts) { f.View, f.Sources = nil, nil },
-			Headline{Text: "No usage is known", By: "The first reading has not come yet.", Action: "Nothing is evicted."},
+			Headline{Text: "No usage is known", By: "There is no reading yet.", Action: "Nothing is evicted."},
 		},
 	}
 	for name, tc := range cases {
@@ -207,8 +207,8 @@ func TestHeadline(t *testing.T) {
 	}
 }
 
-// The page does not say that nothing has to be moved beside a node that is measured
-// above its evict line: it says why the node is not hot, or not cool.
+// If a node is measured above its evict line, the page does not claim that nothing has to be moved. It explains why the
+// node is not hot, or not cool.
 func TestUnsettledNodes(t *testing.T) {
 	h := testkit.Unsettled(t)
 	f := burning(t).facts()
@@ -243,8 +243,7 @@ func TestUnsettledNodes(t *testing.T) {
 	}
 }
 
-// Declined pods are together by owner and reason; a pod without an owner is its
-// own.
+// Declined pods are grouped by owner and reason. A pod without an owner is a group of its own.
 func TestDeclined(t *testing.T) {
 	declined := func(name, owner, node string, reason reasons.Reason, detail string) strategies.Declined {
 		pod := &cluster.Pod{Namespace: "shop", Name: name}
@@ -269,7 +268,7 @@ func TestDeclined(t *testing.T) {
 	}
 }
 
-// What is shown of a cycle is one profile's plan. The page names the others.
+// The page shows one profile's plan and names the other profiles.
 func TestProfilesThatAreNotShownAreNamed(t *testing.T) {
 	f := burning(t).facts()
 	f.Cycle = cycle("")
@@ -286,14 +285,13 @@ func TestProfilesThatAreNotShownAreNamed(t *testing.T) {
 	}
 }
 
-// An owner with a pod on each of many nodes, as a DaemonSet has, takes no longer
-// for each of them: compared with one another, so many nodes take minutes.
-// The JSON has all of them, and the table the first.
+// An owner with a pod on each of many nodes, such as a DaemonSet, must not be slow: comparing each with all others
+// would take minutes. The JSON has all of them, the table the first ones.
 func TestDeclinedOnManyNodes(t *testing.T) {
 	const nodes, generous = 60_000, 5 * time.Second
 	f := burning(t).facts()
 	f.Cycle = cycle("")
-	for i := range 2 * nodes { // two pods on each
+	for i := range 2 * nodes { // two pods on each node
 		pod := &cluster.Pod{Namespace: "shop", Name: fmt.Sprintf("agent-%06d", i), Owner: cluster.Owner{UID: "agent", Kind: "DaemonSet", Name: "agent"}}
 		f.Cycle.Plan.Declined = append(f.Cycle.Plan.Declined, strategies.Declined{
 			Pod: strategies.Pod{Pod: pod}, Node: fmt.Sprintf("node-%05d", i%nodes), Reason: reasons.NoLanding,
@@ -312,7 +310,7 @@ func TestDeclinedOnManyNodes(t *testing.T) {
 	}
 }
 
-// Moves in flight are shown whatever their age, ended ones for an hour.
+// Moves in flight are shown regardless of their age, ended ones for an hour.
 func TestMoves(t *testing.T) {
 	f := burning(t).facts()
 	f.InFlight = []ledger.Move{move("old", ledger.Evicted, "node-a", 2*time.Hour), move("new", ledger.Intended, "node-a", time.Second)}
@@ -328,9 +326,8 @@ func TestMoves(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("moves (-want +got):\n%s", diff)
 	}
-	// Now, which is 5 s after noon, is at 1000 and an hour before at 0: 6 s are 1.7
-	// units, and the bar is as thin as they get and not beyond the end; 30:05 and 29:05 minutes
-	// ago are at 1000 - 501 and 1000 - 484.
+	// Now is 5 s after noon and at position 1000, an hour ago is at 0. 6 s are 1.7 units, so the bar has the minimum
+	// width but does not extend past the end. 30:05 and 29:05 minutes ago are at 1000 - 501 and 1000 - 484.
 	type place struct{ X, Y, Width int }
 	var bars []place
 	for _, b := range drawMoves(p).Bars {
@@ -341,7 +338,7 @@ func TestMoves(t *testing.T) {
 	}
 }
 
-// A move that landed elsewhere says so, and what was judged of it.
+// For a move that landed elsewhere, the page says so and shows how it was judged.
 func TestTold(t *testing.T) {
 	m := status.RecordedMove{
 		Move:    status.Move{Namespace: "shop", Pod: "web-1", From: "n1", To: "n2", Node: "n3", State: string(ledger.Landed)},
@@ -353,7 +350,7 @@ func TestTold(t *testing.T) {
 	}
 }
 
-// The replicas of a process are the pods of the same owner in its namespace.
+// The replicas of a process are the pods with the same owner in its namespace.
 func TestReplicas(t *testing.T) {
 	y := newYard(t)
 	y.node("n1", thresholds.Cool, 1000, 1000)

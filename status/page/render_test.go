@@ -32,11 +32,11 @@ func render(t testing.TB, p *Page, out io.Writer, asked Asked) {
 	}
 }
 
-// inline finds what the Content-Security-Policy forbids: scripts and styles that
-// are no files, and handlers. Data for the script is none.
+// inline finds what the Content-Security-Policy forbids: scripts and styles outside of files, and handlers. Data for
+// the script is allowed.
 var inline = regexp.MustCompile(`<style|\sstyle=|\son[a-z]+=|javascript:|<script(?: type="text/javascript")?>|https?://`)
 
-// Nothing is inline and nothing comes from elsewhere; a hostile name stays text.
+// Nothing is inline and nothing is loaded from elsewhere. A hostile name stays text.
 func TestNothingInline(t *testing.T) {
 	y := newYard(t)
 	const name = `"><script>alert(1)</script>`
@@ -60,7 +60,7 @@ func TestNothingInline(t *testing.T) {
 	}
 }
 
-// What needs attention is above the map, on the first screen.
+// Problems are shown above the map, on the first screen.
 func TestProblemsComeFirst(t *testing.T) {
 	f := burning(t).facts()
 	if got := New(f).Problems(); len(got) > 0 {
@@ -80,13 +80,12 @@ func TestProblemsComeFirst(t *testing.T) {
 	}
 }
 
-// Without a script the page has all that the JSON has of nodes, page by page,
-// each node a link, the hottest first.
+// Without a script, the page contains all nodes of the JSON, page by page, each as a link, the hottest first.
 func TestPagesOfNodes(t *testing.T) {
 	f := fleet(t, 120)
 	row := regexp.MustCompile(`<tr><td><a href="/explain/node/([^"]+)">`)
 	seen, first := map[string]bool{}, ""
-	for page, want := range []int{50, 50, 20, 20} { // past the end is the last
+	for page, want := range []int{50, 50, 20, 20} { // beyond the end, the last page is shown
 		text := rendered(t, f, Asked{Page: page + 1})
 		table := text[strings.Index(text, `id="nodes"`):]
 		rows := row.FindAllStringSubmatch(table, -1)
@@ -107,14 +106,14 @@ func TestPagesOfNodes(t *testing.T) {
 	if len(seen) != 120 || first != New(f).Headline.Node {
 		t.Errorf("%d nodes are listed, %s first; the hottest is %s", len(seen), first, New(f).Headline.Node)
 	}
-	found := rendered(t, f, Asked{Find: " -001-00\t", Page: 7}) // as it was copied
+	found := rendered(t, f, Asked{Find: " -001-00\t", Page: 7}) // as it might be pasted
 	table := found[strings.Index(found, `id="nodes"`):]
 	if rows := row.FindAllString(table, -1); len(rows) != 10 || !strings.Contains(table, `value="-001-00"`) {
 		t.Errorf("%d nodes are found, want 10", len(rows))
 	}
 }
 
-// The map has a cell of each node at the place where the script looks for it.
+// The map has a cell for each node at the position where the script expects it.
 func TestMap(t *testing.T) {
 	p := New(fleet(t, 120))
 	m := drawMap(p)
@@ -168,7 +167,7 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// Files, and what 5,000 nodes take, stay small on the way.
+// The files, and the page for 5,000 nodes, stay small in transit.
 func TestSizes(t *testing.T) {
 	const assetsAtMost, dataAtMost = 60 << 10, 200 << 10
 	var files []byte
@@ -206,7 +205,7 @@ func TestSizes(t *testing.T) {
 func compressed(t *testing.T, content []byte) int {
 	t.Helper()
 	var out bytes.Buffer
-	w, err := gzip.NewWriterLevel(&out, gzip.BestSpeed) // as it is sent
+	w, err := gzip.NewWriterLevel(&out, gzip.BestSpeed) // compressed as in a response
 	if err != nil {
 		t.Fatal(err)
 	}

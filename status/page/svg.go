@@ -141,7 +141,7 @@ func (p *Page) across(at time.Time) int {
 // target is the path that explains a move's pod.
 func target(m *status.RecordedMove) string { return "/explain/pod/" + m.Namespace + "/" + m.Pod }
 
-// told describes a move.
+// told describes a move in words.
 func told(m *status.RecordedMove) string {
 	to := cmp.Or(m.Node, m.To, "a node that kube-scheduler chooses")
 	text := fmt.Sprintf("%s/%s from %s to %s: %s", m.Namespace, m.Pod, m.From, to, m.State)

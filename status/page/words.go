@@ -86,7 +86,7 @@ func (f *Facts) action(name string) string {
 		}
 		return fmt.Sprintf("the cycle at %s found nothing that has to leave", at)
 	}
-	return fmt.Sprintf("the cycle at %s was not about it: the policy's nodeSelector leaves it out, or it was not ready", at)
+	return fmt.Sprintf("the cycle at %s did not include it: the policy's nodeSelector excludes it, or it was not ready", at)
 }
 
 // planned counts the moves that the last cycle planned off a node.
@@ -202,7 +202,7 @@ func (p *Page) headline() Headline {
 	}
 	if first.isHot() {
 		h.Text = first.Name + " is hot by its newest reading"
-		h.Action = "Whether it is hot by the windows of the policy shows when these have filled; nothing is evicted before."
+		h.Action = "Whether it is hot by the policy's windows is known once these are filled; nothing is evicted before that."
 	}
 	return h
 }
@@ -213,7 +213,7 @@ func (p *Page) unread() string {
 		return unread[0]
 	}
 	if p.Observed == nil {
-		return "The first reading has not come yet."
+		return "There is no reading yet."
 	}
 	return "No source has reported any node yet."
 }

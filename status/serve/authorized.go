@@ -140,13 +140,13 @@ func (a *authorized) review(w http.ResponseWriter, r *http.Request) bool {
 	if err != nil || !known {
 		extender.LogRefused(logger, "Client is not known", "path", r.URL.Path, "client", r.RemoteAddr, "reason", err)
 		w.Header().Set("WWW-Authenticate", "Bearer")
-		http.Error(w, "a bearer token that the API server knows is needed", http.StatusUnauthorized)
+		http.Error(w, "a bearer token that the API server accepts is required", http.StatusUnauthorized)
 		return false
 	}
 	decision, why, err := a.allowed.Authorize(ctx, authorizer.AttributesRecord{User: who.User, Verb: "get", Path: r.URL.Path})
 	if decision != authorizer.DecisionAllow {
 		extender.LogRefused(logger, "Client is not allowed", "path", r.URL.Path, "user", who.User.GetName(), "reason", errors.Join(err, errors.New(why)))
-		http.Error(w, fmt.Sprintf("%q may not get the path %q: a ClusterRole with nonResourceURLs grants it", who.User.GetName(), r.URL.Path), http.StatusForbidden)
+		http.Error(w, fmt.Sprintf("%q is not allowed to get the path %q; a ClusterRole with nonResourceURLs can allow it", who.User.GetName(), r.URL.Path), http.StatusForbidden)
 	}
 	return decision == authorizer.DecisionAllow
 }

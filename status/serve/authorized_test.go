@@ -26,8 +26,7 @@ import (
 	"github.com/evenkeel/evenkeel/scorer/extender"
 )
 
-// reviewer is an API server that knows two tokens and lets one of them get
-// /metrics.
+// reviewer is an API server that accepts two tokens and allows one of them to get /metrics.
 func reviewer(t *testing.T, reviews *atomic.Int64) *rest.Config {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -60,7 +59,7 @@ func reviewer(t *testing.T, reviews *atomic.Int64) *rest.Config {
 	return &rest.Config{Host: server.URL}
 }
 
-// /metrics are for those whom the API server lets get them; probes for everyone.
+// /metrics is served to clients that the API server allows to get it, probes to everyone.
 func TestAuthorizedMetrics(t *testing.T) {
 	var reviews atomic.Int64
 	page := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "figures") })
@@ -106,7 +105,7 @@ func TestAuthorizedMetrics(t *testing.T) {
 	}
 }
 
-// Without /metrics probes are answered all the same.
+// Without /metrics, probes are still answered.
 func TestProbesAlone(t *testing.T) {
 	handler := Probes(NewHealth(time.Now), nil)
 	for path, want := range map[string]int{"/livez": 200, "/healthz": 200, "/metrics": 404} {
@@ -118,8 +117,8 @@ func TestProbesAlone(t *testing.T) {
 	}
 }
 
-// With a certificate of its own a page is served over HTTPS, and not over HTTP;
-// who tries writes no line of the process's own.
+// With its own certificate, a page is served over HTTPS and not over HTTP. Failed attempts do not write to the
+// process's log.
 func TestListenWithACertificate(t *testing.T) {
 	secured, err := SelfSigned("evenkeel")
 	if err != nil {
@@ -167,9 +166,8 @@ func TestListenWithACertificate(t *testing.T) {
 	}
 }
 
-// Strangers whose tokens the API server does not know keep no scraper out,
-// however many they send: neither one that was let in before, when its token is
-// to be reviewed again or has changed, nor a new one.
+// Clients with unknown tokens do not keep scrapers out, however many requests they send: neither a known scraper whose
+// token changed or must be reviewed again, nor a new one.
 func TestStrangersStarveNoScraper(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		config := &rest.Config{Host: "http://api", Transport: reviews(func(token string) bool { return strings.HasPrefix(token, "scraper") })}
@@ -186,7 +184,7 @@ func TestStrangersStarveNoScraper(t *testing.T) {
 			return w.Code
 		}
 		scrape := func(client, token string) {
-			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // as Prometheus does
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // Prometheus uses this timeout
 			defer cancel()
 			if code := get(ctx, client, token); code != http.StatusOK {
 				t.Errorf("%s with %q: status %d", client, token, code)
@@ -213,12 +211,11 @@ func TestStrangersStarveNoScraper(t *testing.T) {
 		scrape("10.0.0.2", "scraper-new")
 		stop()
 		strangers.Wait()
-		time.Sleep(time.Minute) // lookups that nobody waits for end by then
+		time.Sleep(time.Minute) // by then, abandoned lookups have ended
 	})
 }
 
-// reviews is an API server, without a network, that knows some tokens and lets
-// those get everything.
+// reviews is an in-memory API server that accepts some tokens and allows those everything.
 type reviews func(token string) bool
 
 // RoundTrip implements http.RoundTripper.
@@ -244,7 +241,7 @@ func (known reviews) RoundTrip(r *http.Request) (*http.Response, error) {
 	return w.Result(), nil
 }
 
-// A review that the API server does not answer ends by itself, whoever waits.
+// A review that the API server does not answer ends on its own, even if someone waits for it.
 func TestReviewsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		known := reviews(func(string) bool { return true })

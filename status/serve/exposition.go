@@ -20,8 +20,7 @@ const (
 type Exposition struct {
 	// Address is the listen address; empty and "0" disable it.
 	Address string
-	// Access is who may read /metrics: everybody, clients that the API server of REST
-	// authorizes, or nobody.
+	// Access is who may read /metrics: everyone, clients that the API server behind REST authorizes, or no one.
 	Access string
 	REST   *rest.Config
 	Health *Health
@@ -29,7 +28,7 @@ type Exposition struct {
 	Registry prometheus.Gatherer
 }
 
-// Run serves until the context ends: HTTPS where tokens are read, else HTTP.
+// Run serves until the context ends, with HTTPS if tokens are read, otherwise with HTTP.
 func (e *Exposition) Run(ctx context.Context) error {
 	metrics := Metrics(e.Registry)
 	switch e.Access {

@@ -23,9 +23,9 @@ const (
 
 // unplanned explains, by role, why a process has run no cycle.
 var unplanned = map[string]string{
-	answersOnly: "this process plans nothing: the page of the one that evicts says what happens",
-	follows:     "this replica plans nothing: the leader's page says what happens",
-	leads:       "the first cycle is to come",
+	answersOnly: "this process plans nothing: the page of the one that evicts shows what happens",
+	follows:     "this replica plans nothing: the leader's page shows what happens",
+	leads:       "the first cycle has not run yet",
 }
 
 // facts gathers what the page shows. There are no nodes before the first reading.

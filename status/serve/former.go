@@ -108,10 +108,10 @@ func (f *former) collect(family *dto.MetricFamily, out chan<- prometheus.Metric)
 	}
 }
 
-// formerValues are the values that were neither as they are now nor in CamelCase.
+// formerValues are the former values that do not result from writing the current ones in CamelCase.
 var formerValues = map[string]string{"ok": "OK", "api_errors": "APIErrors", "met": "yes", "missed": "no"}
 
-// formerValue returns the value that a label had.
+// formerValue returns the former value of a label.
 func formerValue(name, value string) string {
 	if former, ok := formerValues[value]; ok {
 		return former

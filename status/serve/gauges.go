@@ -34,17 +34,17 @@ func (g *Gauges) Follow(e *evictor.Evictor) { g.evictor.Store(e) }
 
 var (
 	onHold = prometheus.NewDesc("evenkeel_evictions_on_hold",
-		"1 while nothing is evicted for this reason, as far as this process knows. The reasons of the safeguards are as of the last cycle, and the leader's.",
+		"1 while nothing is evicted for this reason, as far as this process knows. Only the leader reports the safeguards' reasons, as of the last cycle.",
 		[]string{"reason"}, nil)
 	inFlight = prometheus.NewDesc("evenkeel_moves_in_flight",
-		"Moves whose replacement has not landed yet, planned ones included.", nil, nil)
+		"Moves whose replacement has not landed yet, including planned moves.", nil, nil)
 	budgetLeft = prometheus.NewDesc("evenkeel_eviction_budget_remaining",
-		"Further evictions that the policy's budget of an hour allows now, by the leader. Missing where there is no such budget.", nil, nil)
+		"Evictions that the policy's hourly budget still allows now, reported by the leader. Missing without such a budget.", nil, nil)
 	nodeUsage = prometheus.NewDesc("evenkeel_node_usage_ratio",
-		"Real usage of a node over five minutes, as a ratio of its allocatable. Missing where it is not known, and beyond --metrics-node-limit nodes.",
+		"Real usage of a node over five minutes, as a ratio of its allocatable. Missing if unknown, and in clusters with more than --metrics-node-limit nodes.",
 		[]string{"node", "resource"}, nil)
 	nodeState = prometheus.NewDesc("evenkeel_node_state",
-		"1 for the state that a node is in: hot, warm, cool or unknown. Missing beyond --metrics-node-limit nodes.",
+		"1 for the state that a node is in: hot, warm, cool or unknown. Missing in clusters with more than --metrics-node-limit nodes.",
 		[]string{"node", "state"}, nil)
 )
 
@@ -120,6 +120,6 @@ func (g *Gauges) holding(latest *observer.Observation) map[reasons.Reason]bool {
 	if g.Authority.Unreadable() != nil {
 		now[reasons.LedgerUnreadable] = true
 	}
-	now[evictor.Holds(g.Observer.Ledger().Hold(), g.Now(), 0)] = true // the next cycle finds out whether kube-scheduler has asked since
+	now[evictor.Holds(g.Observer.Ledger().Hold(), g.Now(), 0)] = true // only the next cycle finds out whether kube-scheduler has asked since
 	return now
 }

@@ -49,7 +49,7 @@ func (h *Health) Livez(w http.ResponseWriter, _ *http.Request) {
 
 func (h *Health) readyz(w http.ResponseWriter, _ *http.Request) {
 	if !h.ready.Load() {
-		http.Error(w, "the watches have not delivered yet", http.StatusServiceUnavailable)
+		http.Error(w, "the watches have not delivered any data yet", http.StatusServiceUnavailable)
 		return
 	}
 	_, _ = w.Write([]byte("ok\n"))

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// A probe answers by how long ago the last progress was, and readiness by what
-// has been delivered, not by usage data.
+// Probes depend on how long ago the last progress was. Readiness depends on whether watches have delivered, not on
+// usage.
 func TestProbes(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
 	h := NewHealth(func() time.Time { return now })
@@ -24,7 +24,7 @@ func TestProbes(t *testing.T) {
 	if got := ask(h.readyz); got != http.StatusOK {
 		t.Errorf("readyz after the watches delivered = %d", got)
 	}
-	for range 3 { // a long, paced cycle: progress every four minutes
+	for range 3 { // a long, paced cycle with progress every four minutes
 		now = now.Add(4 * time.Minute)
 		if got := ask(h.Livez); got != http.StatusOK {
 			t.Errorf("livez with progress 4 minutes ago = %d", got)

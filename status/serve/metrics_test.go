@@ -25,8 +25,7 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// A metric that was renamed is served under its former name too, with the
-// values that it had.
+// A renamed metric is also served under its former name, with its former values.
 func TestFormer(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	factory := promauto.With(registry)
@@ -70,8 +69,8 @@ func TestFormerReasons(t *testing.T) {
 	}
 }
 
-// newGauges are those of a process that has watched three nodes for two minutes.
-// Nothing is known of one, and of another only what CPU it uses.
+// newGauges returns the gauges of a process that has watched three nodes for two minutes. One node is unknown, and of
+// another only the CPU usage is known.
 func newGauges(t *testing.T, client *fake.Clientset) *Gauges {
 	t.Helper()
 	f := &fleet{now: time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC), used: map[string]cluster.Amounts{"burning": {7000, 10 * gib}, "idle": {1000}}}
@@ -94,17 +93,16 @@ func newGauges(t *testing.T, client *fake.Clientset) *Gauges {
 	return &Gauges{Observer: o, Authority: a, Now: clock, Nodes: 3}
 }
 
-// Nodes have series of their own up to a number of nodes, and what is not known
-// is never shown as 0.
+// Up to a limit, each node has its own series. Unknown values are never shown as 0.
 func TestNodeSeries(t *testing.T) {
 	g := newGauges(t, fake.NewClientset())
 	want := `
-# HELP evenkeel_node_state 1 for the state that a node is in: hot, warm, cool or unknown. Missing beyond --metrics-node-limit nodes.
+# HELP evenkeel_node_state 1 for the state that a node is in: hot, warm, cool or unknown. Missing in clusters with more than --metrics-node-limit nodes.
 # TYPE evenkeel_node_state gauge
 evenkeel_node_state{node="burning",state="hot"} 1
 evenkeel_node_state{node="idle",state="cool"} 1
 evenkeel_node_state{node="silent",state="unknown"} 1
-# HELP evenkeel_node_usage_ratio Real usage of a node over five minutes, as a ratio of its allocatable. Missing where it is not known, and beyond --metrics-node-limit nodes.
+# HELP evenkeel_node_usage_ratio Real usage of a node over five minutes, as a ratio of its allocatable. Missing if unknown, and in clusters with more than --metrics-node-limit nodes.
 # TYPE evenkeel_node_usage_ratio gauge
 evenkeel_node_usage_ratio{node="burning",resource="cpu"} 0.7
 evenkeel_node_usage_ratio{node="burning",resource="memory"} 0.1
@@ -119,7 +117,7 @@ evenkeel_node_usage_ratio{node="idle",resource="cpu"} 0.1
 	}
 }
 
-// onHoldNow returns the reasons for which nothing is evicted.
+// onHoldNow returns the reasons why nothing is evicted.
 func onHoldNow(t *testing.T, g *Gauges) []string {
 	t.Helper()
 	registry := prometheus.NewPedanticRegistry()
@@ -139,7 +137,7 @@ func onHoldNow(t *testing.T, g *Gauges) []string {
 	return on
 }
 
-// Every reason that holds evictions up is shown, as long as it does.
+// Every reason that holds evictions is shown for as long as it applies.
 func TestOnHold(t *testing.T) {
 	client := fake.NewClientset()
 	g := newGauges(t, client)
@@ -187,7 +185,7 @@ func (o one) Collect(out chan<- prometheus.Metric) {
 	}
 }
 
-// What holds evictions up are reasons of the whole process, each once.
+// The hold reasons apply to the whole process, and each is listed once.
 func TestHoldReasons(t *testing.T) {
 	all := holds()
 	slices.Sort(all)

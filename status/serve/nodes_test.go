@@ -22,8 +22,7 @@ import (
 
 const gib = 1 << 30
 
-// fleet is a source of nodes of 10 cores and 100 GiB. It does not report a
-// resource that a node uses nothing of.
+// fleet is a source of nodes with 10 cores and 100 GiB. It does not report resources whose usage is zero.
 type fleet struct {
 	now    time.Time
 	window usage.Window
@@ -44,8 +43,7 @@ func (f *fleet) Sample(context.Context, *cluster.Snapshot) (usage.Batch, error) 
 	return batch, nil
 }
 
-// watching observes the fleet by CPU over five minutes, with an evict line of
-// 65 % that takes 75 s of samples.
+// watching observes the fleet by CPU over five minutes, with an evict line of 65% that requires 75 s of samples.
 func (f *fleet) watching(t *testing.T) *observer.Observer {
 	t.Helper()
 	rule := thresholds.Rule{Metric: usage.CPU, Window: usage.Avg5m, Levels: thresholds.Levels{Low: 45, Reject: 60, Evict: 65, Leave: 60}}
@@ -82,11 +80,11 @@ func (f *fleet) watching(t *testing.T) *observer.Observer {
 	return o
 }
 
-// brief is what a node is, and which windows of it were looked at.
+// brief is a node's state, and which windows were evaluated.
 type brief struct {
 	State, Unknown, Now string
 	Over                []string
-	CPU                 float64 // -1 is unknown
+	CPU                 float64 // -1 means unknown
 	Windows             map[string]status.Percents
 }
 
@@ -102,8 +100,8 @@ func briefs(o *observer.Observation) map[string]brief {
 	return all
 }
 
-// One reading says what nodes use and seem to be; a window is shown when it was
-// looked at, and usage that is there is never missing.
+// One reading shows the usage of nodes and their provisional states. A window is shown if it was evaluated, and known
+// usage is never missing.
 func TestNodeStatuses(t *testing.T) {
 	burning, idle := status.Percents{CPU: 96.6, Memory: 40}, status.Percents{CPU: 10, Memory: 20}
 	over := []string{"cpu 96.6% (last) is above the 65% evict line"}
@@ -120,8 +118,7 @@ func TestNodeStatuses(t *testing.T) {
 	last, both, given := is("last"), is("last", "avg_5m"), is("avg_5m")
 	cases := map[string]struct {
 		window usage.Window
-		// readings are how many are taken, one every 15 s; later is how long
-		// after the last of them.
+		// readings is how many are taken, one every 15 s. later is how long after the last one the status is read.
 		readings int
 		later    time.Duration
 		want     map[string]brief

@@ -22,8 +22,7 @@ import (
 	"github.com/evenkeel/evenkeel/status/page"
 )
 
-// shown is a process that observes a fleet of a burning and an idle node, with a
-// move in flight.
+// shown is a process that observes a cluster of a burning and an idle node, with a move in flight.
 func shown(t *testing.T) (*Pages, *observer.Observer) {
 	t.Helper()
 	f := &fleet{now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), used: map[string]cluster.Amounts{"burning": {9660, 40 * gib}, "idle": {1000, 20 * gib}}}
@@ -43,7 +42,7 @@ func shown(t *testing.T) (*Pages, *observer.Observer) {
 	}, o
 }
 
-// get asks for a path as a client that accepts something does.
+// get requests a path with the given headers.
 func get(t *testing.T, handler http.Handler, path string, headers ...string) *httptest.ResponseRecorder {
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://localhost"+path, nil)
@@ -72,8 +71,7 @@ func body(t *testing.T, response *httptest.ResponseRecorder) string {
 	return string(content)
 }
 
-// A browser gets pages, everything else JSON where it asks for it; and the page
-// may load nothing but its own files.
+// Browsers get HTML pages, other clients get JSON if they ask for it. A page may load only its own files.
 func TestPageIsNegotiated(t *testing.T) {
 	pages, _ := shown(t)
 	handler := pages.Handler(t.Context())
@@ -116,8 +114,7 @@ func TestPageIsNegotiated(t *testing.T) {
 	}
 }
 
-// The first answer has what matters; where no script asks for the rest, the browser
-// goes there.
+// The first response has the most important content. Without a script, the browser loads the rest from there.
 func TestFirstAnswerIsBrief(t *testing.T) {
 	pages, _ := shown(t)
 	handler := pages.Handler(t.Context())
@@ -182,7 +179,7 @@ func TestPageSaysWhatStatusSays(t *testing.T) {
 	}
 }
 
-// A process that has read nothing yet has a page that says so.
+// A process that has not read anything yet has a page that says so.
 func TestPageBeforeTheFirstReading(t *testing.T) {
 	f := &fleet{now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
 	o := f.watching(t)
@@ -191,7 +188,7 @@ func TestPageBeforeTheFirstReading(t *testing.T) {
 		Observer: o, Policies: &announce.Policies{}, Clock: servertime.New(time.Now), Explainer: explainer,
 	}}
 	handler := pages.Handler(t.Context())
-	// What cannot be explained now is said on a page, too.
+	// A page also reports what cannot be explained at the moment.
 	if response := get(t, handler, "/explain/node/burning", "Accept", "text/html"); response.Code != http.StatusServiceUnavailable {
 		t.Errorf("status %d", response.Code)
 	} else if text := body(t, response); !strings.Contains(text, "It cannot be explained now: usage has not been read yet") {

@@ -69,13 +69,13 @@ func bounded(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 		default:
 			w.Header().Set("Retry-After", "1")
-			http.Error(w, fmt.Sprintf("%d requests are being answered already", reportsAtOnce), http.StatusServiceUnavailable)
+			http.Error(w, fmt.Sprintf("%d requests are already being answered", reportsAtOnce), http.StatusServiceUnavailable)
 		}
 	})
 }
 
-// unnamed refuses requests to host names other than localhost. Otherwise a web page could
-// read reports through a forwarded port by a host name of its own (DNS rebinding).
+// unnamed refuses requests to host names other than localhost. Otherwise a web page could use a host name of its own to
+// read reports through a forwarded port (DNS rebinding).
 func unnamed(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		host, _, err := net.SplitHostPort(r.Host)
@@ -84,7 +84,7 @@ func unnamed(next http.Handler) http.Handler {
 		}
 		if !Local(host) {
 			if _, err := netip.ParseAddr(host); err != nil {
-				http.Error(w, "reports are read at localhost or an IP address", http.StatusForbidden)
+				http.Error(w, "reports are served only at localhost or an IP address", http.StatusForbidden)
 				return
 			}
 		}

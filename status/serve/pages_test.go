@@ -35,7 +35,7 @@ func (silent) Sample(context.Context, *cluster.Snapshot) (usage.Batch, error) {
 	return usage.Batch{}, nil
 }
 
-// reporting returns the reports of a process that has a move in flight.
+// reporting returns the reports of a process with a move in flight.
 func reporting(t *testing.T) *Reports {
 	t.Helper()
 	set, err := thresholds.New([]thresholds.Pool{{Name: "default"}}, 1)
@@ -57,8 +57,8 @@ func reporting(t *testing.T) *Reports {
 	}
 }
 
-// Pages are read at localhost or an address, whatever the port; by name a page
-// in a browser could. Profiles have to be asked for.
+// Pages are served at localhost or at an IP address, on any port. Under another host name, a web page in a browser
+// could read them. Profiles must be enabled.
 func TestPages(t *testing.T) {
 	pages := Pages{Reports: reporting(t), Metrics: Metrics(prometheus.NewRegistry())}
 	profiling := pages
@@ -99,7 +99,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// Clients that take no answer do not make the process hold ever more of them.
+// Clients that do not read their responses do not make the process hold more and more of them.
 func TestReportsAreBounded(t *testing.T) {
 	entered, leave := make(chan struct{}, 2*reportsAtOnce), make(chan struct{})
 	pages := Pages{Reports: reporting(t), Metrics: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
@@ -134,8 +134,8 @@ func TestReportsAreBounded(t *testing.T) {
 	}
 }
 
-// Where kube-scheduler asks, strangers learn whether it does and how far the
-// ledger is, and nothing of any pod or node.
+// On the port for kube-scheduler, strangers learn whether kube-scheduler asks and how current the ledger is, but
+// nothing about pods or nodes.
 func TestStrangersReadNoReports(t *testing.T) {
 	reports := reporting(t)
 	server, err := extender.NewServer(extender.Config{Answerer: reports.Answerer, Status: extender.Report(reports.Steering)})
@@ -154,7 +154,7 @@ func TestStrangersReadNoReports(t *testing.T) {
 	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(fields))); code != http.StatusOK || diff != "" {
 		t.Errorf("status %d, fields (-want +got):\n%s", code, diff)
 	}
-	// The details say how many nodes there are.
+	// The details would reveal the number of nodes.
 	if latest := reports.Observer.Latest(); fields["gate"] != string(latest.Blocked) || latest.Closed() == string(latest.Blocked) {
 		t.Errorf("gate %q, want %q without the details of %q", fields["gate"], latest.Blocked, latest.Closed())
 	}
@@ -172,8 +172,7 @@ func TestStrangersReadNoReports(t *testing.T) {
 	}
 }
 
-// The reports' status names the replacement of a move by its UID, by which scripts
-// find the pod.
+// In /status, the replacement of a move is its UID, by which scripts find the pod.
 func TestStatusNamesReplacementsByUID(t *testing.T) {
 	reports, now := reporting(t), time.Now()
 	moves := reports.Observer.Ledger()

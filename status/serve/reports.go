@@ -48,7 +48,7 @@ type Reports struct {
 // Nodes answers GET /nodes.
 func (p *Reports) Nodes(*http.Request) (any, error) { return observed.Nodes(p.Observer.Latest()), nil }
 
-// Steering answers GET /status on the port where kube-scheduler asks.
+// Steering answers GET /status on the port for kube-scheduler.
 func (p *Reports) Steering(r *http.Request) (any, error) {
 	s := Steering{ProcessStatus: p.asked(r)}
 	s.Ledger.Generation = p.generation()
@@ -71,7 +71,7 @@ func (p *Reports) Status(r *http.Request) (any, error) {
 	is.Ledger = p.ledgerReport(inFlight)
 	for _, move := range append(inFlight, ended...) {
 		reported := status.MoveOf(&move)
-		reported.Replacement = move.Replacement // here its UID, as ever: scripts look the pod up by it
+		reported.Replacement = move.Replacement // in /status this is the UID, by which scripts look the pod up
 		is.Moves = append(is.Moves, reported)
 	}
 	return is, nil

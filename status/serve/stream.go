@@ -20,8 +20,7 @@ const (
 	movesEvery = time.Second
 	// writeWithin bounds each write to a client.
 	writeWithin = 5 * time.Second
-	// silentFor is the maximum time without a write. Writing detects clients that are
-	// gone.
+	// silentFor is the maximum time without a write. Only writing detects clients that have disconnected.
 	silentFor = 15 * time.Second
 )
 
@@ -39,7 +38,7 @@ func (s *stream) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if s.clients.Add(1) > maxStreams {
 		s.clients.Add(-1)
 		w.Header().Set("Retry-After", "10")
-		http.Error(w, fmt.Sprintf("%d clients follow this process already", maxStreams), http.StatusServiceUnavailable)
+		http.Error(w, fmt.Sprintf("%d clients already follow this process", maxStreams), http.StatusServiceUnavailable)
 		return
 	}
 	defer s.clients.Add(-1)

@@ -16,16 +16,15 @@ import (
 	"github.com/evenkeel/evenkeel/ledger"
 )
 
-// wire is a client's side of a stream: what was written, and by when each write
-// had to be taken.
+// wire is the client's side of a stream: what was written, and the deadline of each write.
 type wire struct {
 	header http.Header
 
 	mu        sync.Mutex
 	written   []string
-	deadlines []time.Duration // from the write on
+	deadlines []time.Duration // relative to the write
 	deadline  time.Time
-	// stuck fails each write, as one that is not taken in time.
+	// stuck makes each write fail as if the client did not read it in time.
 	stuck bool
 }
 
@@ -66,7 +65,7 @@ func (w *wire) stick() {
 	w.stuck = true
 }
 
-// followed is a stream that one client follows. ended is closed when it is over.
+// followed is a stream with one client. ended is closed when the stream ends.
 type followed struct {
 	*wire
 	ended chan struct{}
@@ -92,8 +91,8 @@ func (f *followed) over() bool {
 	}
 }
 
-// A client is told once of each observation and of moves, at most once a second,
-// and something at least every 15 s; each write has 5 s to be taken.
+// A client is notified once of each observation, and of moves at most once a second. It gets something at least every
+// 15 s, and each write has a deadline of 5 s.
 func TestStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		reports, stop := reporting(t), make(chan struct{})
@@ -123,7 +122,7 @@ func TestStream(t *testing.T) {
 		}
 		expect(2*time.Second, "event: moves", "event: moves")
 		move("f")
-		reports.Observer.Sample(t.Context()) // says both
+		reports.Observer.Sample(t.Context()) // reports both
 		expect(5*time.Second, "event: observation")
 		close(stop)
 		if !f.over() || s.clients.Load() != 0 {
@@ -137,7 +136,7 @@ func TestStream(t *testing.T) {
 	})
 }
 
-// A stream ends with its client, and with one that takes nothing.
+// A stream ends when its client disconnects or stops reading.
 func TestStreamEndsWithItsClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &stream{reports: reporting(t), stop: make(chan struct{})}
@@ -158,7 +157,7 @@ func TestStreamEndsWithItsClient(t *testing.T) {
 	})
 }
 
-// Few clients follow a process at a time; another is refused and comes again.
+// The number of clients of a process is limited. Further clients are rejected and can retry.
 func TestStreamsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stop := make(chan struct{})

@@ -39,7 +39,7 @@ func nodeExplanation(p *layout.Page, n *status.NodeExplanation) {
 		relief = n.Relief.Text
 	}
 	if n.StolenMilliCores > 0 {
-		stolen = fmt.Sprintf("%dm cpu, which the machine was denied: percentages are of what is left", n.StolenMilliCores)
+		stolen = fmt.Sprintf("%dm cpu, which the machine was denied: percentages are of the rest", n.StolenMilliCores)
 	}
 	if n.Reserve != nil {
 		percentages = n.Reserve.Text
@@ -202,7 +202,7 @@ func landingRows(page *layout.Page, p *status.PodExplanation) {
 	}
 	by := ""
 	if p.ByUsageAlone {
-		by = " by usage alone; kube-scheduler's filters were not asked"
+		by = " by usage alone; kube-scheduler's filters were not evaluated"
 	}
 	page.Line("", "")
 	page.Text("", "", "", fmt.Sprintf("Of %s %d would take it%s.", reasons.Count(len(p.Landings), "other node"), taking, by))

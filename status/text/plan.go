@@ -106,7 +106,7 @@ func hotNodes(s *status.PlanSummary) string {
 		words += fmt.Sprintf(", %d cooled by the moves, %d not", s.CooledNodes, stay)
 	}
 	if s.NotHotNodes > 0 {
-		words += fmt.Sprintf("; %s measured above an evict line and not hot, as follows", reasons.Are(s.NotHotNodes, "node"))
+		words += fmt.Sprintf("; %s measured above an evict line but not hot, as explained below", reasons.Are(s.NotHotNodes, "node"))
 	}
 	if s.UnknownNodes > 0 {
 		words += fmt.Sprintf("; usage of %d is not known", s.UnknownNodes)
@@ -136,7 +136,7 @@ func (p *printer) basis(r *status.Plan) {
 	p.fields("Not hot", append(notHot, predicted...))
 	p.fields("Not cool", notCool)
 	if left := r.HotLeftOut; len(left) > 0 {
-		p.field("Left out", fmt.Sprintf("%s hot and left out by the policy's nodeSelector: %s.",
+		p.field("Left out", fmt.Sprintf("%s hot but excluded by the policy's nodeSelector: %s.",
 			reasons.Are(len(left), "node"), reasons.Names(left, 3)))
 	}
 	if others := r.OtherProfiles; len(others) > 0 {
@@ -169,7 +169,7 @@ func countMoves(s *status.PlanSummary) string {
 		words = fmt.Sprint(s.Moves)
 	}
 	if s.DeclinedPods > 0 {
-		words += fmt.Sprintf("; %s on hot nodes may not be moved, or would not help", reasons.Count(s.DeclinedPods, "pod"))
+		words += fmt.Sprintf("; %s on hot nodes must not be moved, or would not help", reasons.Count(s.DeclinedPods, "pod"))
 	}
 	return words
 }

@@ -39,7 +39,7 @@ func over(metric usage.Metric, window usage.Window, value, evict float64) thresh
 	return thresholds.Evidence{Metric: metric, Window: window, Value: value, Evict: evict, Percent: true}
 }
 
-// pod is one of a ReplicaSet, or of none if its name is empty.
+// pod returns a pod of a ReplicaSet, or of no owner if the owner's name is empty.
 func pod(namespace, owner, name string, used cluster.Amounts) strategies.Pod {
 	p := cluster.Pod{UID: namespace + name, Namespace: namespace, Name: name}
 	if owner != "" {
@@ -58,8 +58,7 @@ func declined(p strategies.Pod, node string, reason reasons.Reason, detail strin
 	return strategies.Declined{Pod: p, Node: node, Reason: reason, Detail: detail}
 }
 
-// measured sets the measured usage of nodes to what their plan assumes, unless a test has
-// set any.
+// measured sets the measured usage of nodes to what their plan assumes, unless a test has set it.
 func measured(f *status.PlanFacts) *status.PlanFacts {
 	for _, n := range f.Nodes {
 		if n.Measured != (cluster.Percents{}) {
@@ -72,7 +71,7 @@ func measured(f *status.PlanFacts) *status.PlanFacts {
 	return f
 }
 
-// observedNode is a node of the facts, which a test changes.
+// observedNode returns a node of the facts, for a test to change.
 func observedNode(f *status.PlanFacts, name string) *status.ObservedNode {
 	if f.Nodes == nil {
 		f.Nodes = map[string]*status.ObservedNode{}
@@ -87,7 +86,7 @@ func node(name string, state thresholds.State, reason reasons.Reason, before, af
 	return strategies.NodeReport{Name: name, State: state, Reason: reason, Before: before, After: after}
 }
 
-// busy is a plan with everything that there is.
+// busy is a plan that has everything.
 func busy() *status.PlanFacts {
 	web := func(name string) strategies.Pod {
 		return pod("storefront", "web-7d9f8b6c4", name, cluster.Amounts{980, 1600 * mib})
@@ -132,7 +131,7 @@ func busy() *status.PlanFacts {
 	}
 }
 
-// idle is a plan without a move.
+// idle is a plan without moves.
 func idle() *status.PlanFacts {
 	return &status.PlanFacts{
 		At:       noon,
@@ -142,7 +141,7 @@ func idle() *status.PlanFacts {
 	}
 }
 
-// young has two nodes that would be hot, had they been ready for longer.
+// young is a plan with two nodes that would be hot if they had been ready for longer.
 func young() *status.PlanFacts {
 	f := idle()
 	for _, name := range []string{"node-02", "node-03"} {
@@ -157,8 +156,7 @@ func young() *status.PlanFacts {
 	return f
 }
 
-// A node whose usage is unknown is beyond no line. One with too little memory
-// available is below its line, not above it.
+// A node with unknown usage is beyond no line. One with too little memory available is below its line, not above it.
 func TestYoungNodesAreThoseWithUsage(t *testing.T) {
 	facts := young()
 	facts.Plan.Nodes[1].State, facts.Nodes["node-02"].NotHot = thresholds.Unknown, nil
@@ -172,8 +170,7 @@ func TestYoungNodesAreThoseWithUsage(t *testing.T) {
 	}
 }
 
-// A plan does not say that no node is hot beside one that is measured above its evict
-// line without saying why that is not hot.
+// If a node is measured above its evict line, a plan that reports no hot nodes explains why this one is not hot.
 func TestUnsettledNodes(t *testing.T) {
 	h := testkit.Unsettled(t)
 	facts, f := status.Facts{View: h.View, Lines: h.Lines, States: h.States, SamplesNeeded: 3}, idle()
@@ -185,7 +182,7 @@ func TestUnsettledNodes(t *testing.T) {
 	}
 	got := printedPlan(f, layout.Style{Width: 400}, true)
 	for _, want := range []string{
-		"Hot nodes:      none of 6; 4 nodes are measured above an evict line and not hot, as follows\n",
+		"Hot nodes:      none of 6; 4 nodes are measured above an evict line but not hot, as explained below\n",
 		"starting is not hot yet: cpu avg_5m is measured at 96.6%, above the evict line 65%, and counts as 12.2%: " +
 			"84.4 points are from 12 pods that started 4 min ago and count from 05:30 UTC on.\n",
 		"Not cool:       estimated is not cool: cpu avg_5m is predicted at 53.0%, above the low line 45%, and measured at 10.0%: 43.0 points are estimated",
@@ -203,10 +200,10 @@ func TestUnsettledNodes(t *testing.T) {
 	}
 }
 
-// What a plan calls the highest usage is measured, and of a node without a move it
-// does not look like an effect of the plan that new pods are estimated.
+// The highest usage in a plan is measured. For a node without moves, the estimates for new pods must not look like an
+// effect of the plan.
 func TestHighestIsMeasured(t *testing.T) {
-	between := func() *status.PlanFacts { // above its low line by measure, under its evict line by prediction
+	between := func() *status.PlanFacts { // measured above its low line, predicted below its evict line
 		f := idle()
 		observedNode(f, "node-01").Measured = cluster.Percents{50, 40}
 		return f
@@ -217,7 +214,7 @@ func TestHighestIsMeasured(t *testing.T) {
 		observedNode(f, "node-01").Measured, observedNode(f, "node-02").Measured = cluster.Percents{30, 40}, cluster.Percents{96.6, 41}
 		return f
 	}
-	hot := func() *status.PlanFacts { // a part of what is measured has left with pods that ended
+	hot := func() *status.PlanFacts { // part of the measured usage has left with pods that ended
 		f := busy()
 		for _, n := range f.Plan.Nodes {
 			observedNode(f, n.Name).Measured = n.Before
@@ -247,7 +244,7 @@ func TestHighestIsMeasured(t *testing.T) {
 	}
 }
 
-// What evicts without a plan is not steered, so nothing is said of what steers plans.
+// Plugins that evict without a plan are not steered, so nothing is printed about steering.
 func TestSteeringOfPlansAlone(t *testing.T) {
 	f := idle()
 	if got := printedPlan(f, layout.Style{}, false); !strings.Contains(got, "\nSteering:") {
@@ -259,17 +256,17 @@ func TestSteeringOfPlansAlone(t *testing.T) {
 	}
 }
 
-// Hot nodes that are no part of a plan are named, so that "none" is not all there is.
+// Hot nodes that are not part of a plan are named, so that "none" is not misleading.
 func TestHotNodesLeftOut(t *testing.T) {
 	f := idle()
 	f.HotLeftOut = []string{"gpu-1"}
-	const want = "Left out:       1 node is hot and left out by the policy's nodeSelector: gpu-1."
+	const want = "Left out:       1 node is hot but excluded by the policy's nodeSelector: gpu-1."
 	if got := printedPlan(f, layout.Style{Width: 200}, false); !strings.Contains(got, want) {
 		t.Errorf("want %q in\n%s", want, got)
 	}
 }
 
-// A plan is that of one profile. It names the others that plan moves.
+// A plan belongs to one profile. It names the others that plan moves.
 func TestProfilesThatAreNotShownAreNamed(t *testing.T) {
 	f := idle()
 	if got := printedPlan(f, layout.Style{Width: 200}, false); strings.Contains(got, "Not shown") {
@@ -282,8 +279,7 @@ func TestProfilesThatAreNotShownAreNamed(t *testing.T) {
 	}
 }
 
-// Moves that have nothing to do with hot nodes are listed by their reason, and cool
-// no node.
+// Moves that are unrelated to hot nodes are listed by reason, and cool no node.
 func TestOtherMovesAreListed(t *testing.T) {
 	f := idle()
 	pod := strategies.Pod{Pod: &cluster.Pod{Namespace: "shop", Name: "web-1", Owner: cluster.Owner{Kind: "ReplicaSet", Name: "web"}}}
@@ -303,8 +299,8 @@ func TestOtherMovesAreListed(t *testing.T) {
 	}
 }
 
-// How long the moves off a node take is said where they are not all made at once, and
-// always as values.
+// The time that the moves off a node take is printed if they are not all made at once, and is always part of the
+// values.
 func TestRelief(t *testing.T) {
 	f := busy()
 	f.Plan.Nodes[0].Relief = &strategies.Relief{Moves: 42, ThisCycle: 2, Takes: 55 * time.Minute, Bound: reasons.MovesPerHour, Limit: 50, Left: 2}
@@ -327,7 +323,7 @@ func TestRelief(t *testing.T) {
 	}
 }
 
-// ahead has a node that is not hot yet.
+// ahead is a plan with a node that is not hot yet.
 func ahead() *status.PlanFacts {
 	f := idle()
 	m := move(pod("shop", "report-6f7d", "report-6f7d-m4x8c", cluster.Amounts{500, 900 * mib}), "node-02", "node-04",
@@ -340,7 +336,7 @@ func ahead() *status.PlanFacts {
 	return f
 }
 
-// full has a node that is asked for more than it has, beside none that is cool.
+// full is a plan with a node whose demand exceeds its capacity, and no cool node.
 func full() *status.PlanFacts {
 	f := idle()
 	m := move(pod("shop", "report-6f7d", "report-6f7d-m4x8c", cluster.Amounts{2000, 900 * mib}), "node-03", "node-04",
@@ -354,7 +350,7 @@ func full() *status.PlanFacts {
 	return f
 }
 
-// closed is no plan at all.
+// closed is a plan that was not made.
 func closed() *status.PlanFacts {
 	return &status.PlanFacts{
 		At: noon, Closed: "UsageWindowsFilling: 0 of 12 ready nodes have fresh usage (WindowTooShort: 12)",
@@ -363,7 +359,7 @@ func closed() *status.PlanFacts {
 	}
 }
 
-// What is printed is in testdata; -update rewrites it.
+// The expected output is in testdata; -update rewrites it.
 func TestPrint(t *testing.T) {
 	long := busy()
 	long.Plan.Moves[0].Name += "-of-a-deployment-with-a-long-name-in-a-region-far-away"
@@ -385,7 +381,7 @@ func printedPlan(facts *status.PlanFacts, style layout.Style, wide bool) string 
 	return page.String()
 }
 
-// docs/plan.md shows what is really printed.
+// docs/plan.md shows the actual output.
 func TestDocsShowThis(t *testing.T) {
 	docs, err := os.ReadFile(filepath.Join("..", "..", "docs", "plan.md"))
 	if err != nil {
@@ -397,7 +393,7 @@ func TestDocsShowThis(t *testing.T) {
 	}
 }
 
-// -o json has what scripts read: kind, counts, and when to try again.
+// -o json contains what scripts read: kind, counts, and when to retry.
 func TestJSON(t *testing.T) {
 	data, err := json.MarshalIndent(status.NewPlan(measured(busy())), "", "  ")
 	if err != nil {
@@ -406,7 +402,7 @@ func TestJSON(t *testing.T) {
 	testkit.Golden(t, *update, filepath.Join("testdata", "plan-busy.json"), string(append(data, '\n')))
 }
 
-// -o name has a line for each pod that would move, and none for any other.
+// -o name prints a line for each pod that would move, and nothing else.
 func TestNames(t *testing.T) {
 	var got layout.Page
 	for _, facts := range []*status.PlanFacts{busy(), idle(), closed()} {
@@ -418,7 +414,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// What a server answered controls no terminal.
+// Text from a server cannot control the terminal.
 func TestPrintsPlainText(t *testing.T) {
 	facts := idle()
 	facts.Steering = status.SteeringEvidence{Required: policy.SteeringAuto, Extender: "http://e", Err: errors.New("\x1b]0;title\a\x1b[2Jno\nanswer")}
@@ -428,7 +424,7 @@ func TestPrintsPlainText(t *testing.T) {
 	}
 }
 
-// Long lists are cut, and say so; nodes with moves are never.
+// Long lists are shortened with a note. Nodes with moves are always printed.
 func TestLongLists(t *testing.T) {
 	facts := busy()
 	for i := range 3 * listed {
@@ -439,8 +435,7 @@ func TestLongLists(t *testing.T) {
 	for wide, want := range map[bool]int{false: listed, true: 3 * listed} {
 		got := printedPlan(facts, layout.Style{}, wide)
 		nodes, more := strings.Count(got, "\nother-"), strings.Count(got, "-o wide lists all")
-		// node-03 is hotter and has no move either. In a wide plan the table of
-		// nodes follows.
+		// node-03 is hotter than the others and has no move either. In a wide plan, the table of all nodes follows.
 		if wide && (nodes != 2*want || more != 0) || !wide && (nodes != want-1 || more != 2) {
 			t.Errorf("wide %v: %d lines of nodes, %d cut\n%s", wide, nodes, more, got)
 		}

@@ -51,7 +51,7 @@ func takes(moves []*status.PlanMove) string {
 	if len(moves) == 1 {
 		verb = "takes"
 	}
-	return fmt.Sprintf(" %s %s %.1f points of CPU off it, to nodes that are asked for less.", reasons.Count(len(moves), "move"), verb, off)
+	return fmt.Sprintf(" %s %s %.1f points of CPU off it, to nodes with less demand.", reasons.Count(len(moves), "move"), verb, off)
 }
 
 // why explains why a pod is not moved, and for how long.

@@ -80,7 +80,7 @@ func (r *top) percentages() string {
 		text += fmt.Sprintf("No usage of pods is known on %s: percentages there are of the machine's capacity.", reasons.Count(ofCapacity, "node"))
 	}
 	if stolen > 0 {
-		text += fmt.Sprintf(" CPU is stolen from %s: percentages there are of what is left.", reasons.Count(stolen, "node"))
+		text += fmt.Sprintf(" CPU is stolen from %s: percentages there are of the rest.", reasons.Count(stolen, "node"))
 	}
 	return strings.TrimSpace(text)
 }
@@ -216,8 +216,8 @@ func (r *top) signals() []string {
 	return lines
 }
 
-// basis says why nodes are not hot, or not cool, although their usage suggests that
-// they are. For nodes whose windows are filling, the sentence above the table says it.
+// basis explains why nodes are not hot, or not cool, although their usage suggests that they are. If windows are still
+// filling, the sentence above the table explains that instead.
 func (r *top) basis() []string {
 	var lines []string
 	for i := range r.Nodes {
@@ -228,7 +228,7 @@ func (r *top) basis() []string {
 	return lines
 }
 
-// moves lists the moves of a ledger, those in flight first.
+// moves lists the moves of a ledger, with moves in flight first.
 func (r *top) moves() []string {
 	var lines []string
 	for _, m := range r.Moves {

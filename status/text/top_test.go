@@ -21,8 +21,7 @@ import (
 
 const gib = 1 << 30
 
-// topNode is a node of 32 cores and 128 GiB that uses so much, in percent; -1 is
-// unknown.
+// topNode returns a node with 32 cores and 128 GiB and the given usage in percent. -1 means unknown.
 func topNode(name, state, now string, cpu, memory float64, change ...func(*status.NodeStatus)) status.NodeStatus {
 	n := status.NodeStatus{
 		Node: status.Node{NodeState: status.NodeState{Name: name, State: state}}, Now: now, Pods: 34,
@@ -50,7 +49,7 @@ func without(reason string) func(*status.NodeStatus) {
 	return func(n *status.NodeStatus) { n.Unknown = reason }
 }
 
-// inWindows sets the windows of a node, and what it is predicted at.
+// inWindows sets a node's windows and predicted usage.
 func inWindows(avg5m, p50, avg15m, predicted float64) func(*status.NodeStatus) {
 	return func(n *status.NodeStatus) {
 		n.Source, n.AgeSeconds, n.WindowSeconds = "Prometheus", 12, 300
@@ -61,8 +60,8 @@ func inWindows(avg5m, p50, avg15m, predicted float64) func(*status.NodeStatus) {
 	}
 }
 
-// Below the table is why nodes are not hot, or not cool, where what is measured of
-// them suggests that.
+// Below the table, top explains why nodes are not hot, or not cool, although their measured usage suggests that they
+// are.
 func TestTopOfUnsettledNodes(t *testing.T) {
 	h := testkit.Unsettled(t)
 	facts := status.Facts{View: h.View, States: h.States, Lines: h.Lines, Board: scorer.NewBoard(h.View, h.Lines, scorer.Config{}), SamplesNeeded: 3}
@@ -90,7 +89,7 @@ func report(nodes ...status.NodeStatus) status.Top {
 	return status.NewTop(nodes, &load)
 }
 
-// reports are what is printed, by the names of their golden files.
+// reports are the values to print, by the names of their golden files.
 func reports() map[string]status.Top {
 	short := without("WindowTooShort")
 	first := report(
@@ -124,7 +123,7 @@ func reports() map[string]status.Top {
 	return map[string]status.Top{"first": first, "windows": windows, "troubles": troubles}
 }
 
-// What is printed is in testdata; -update rewrites it.
+// The expected output is in testdata; -update rewrites it.
 func TestTop(t *testing.T) {
 	for name, r := range reports() {
 		t.Run(name, func(t *testing.T) {
@@ -142,8 +141,8 @@ func TestTop(t *testing.T) {
 
 var bars = regexp.MustCompile(`(cpu|mem) ([█·]*│?[█·]*) `)
 
-// What a bar says, words and numbers say too: its resource is named before it,
-// its share has a column, and a node beyond the mark is hot.
+// Everything that a bar shows is also shown in words and numbers: its resource precedes it, its share has a column, and
+// a node beyond the mark is hot.
 func TestBarsSayNothingMore(t *testing.T) {
 	beyond := 0
 	for name, r := range reports() {
@@ -170,7 +169,7 @@ func TestBarsSayNothingMore(t *testing.T) {
 	}
 }
 
-// Where there is no terminal a table is 100 wide, as on one that is wider.
+// Without a terminal, a table is 100 columns wide, as on a wider terminal.
 func TestTopElsewhere(t *testing.T) {
 	r := reports()["windows"]
 	want := printedTop(t, &r, View{Style: layout.Style{Width: 100}})
@@ -184,7 +183,7 @@ func TestTopElsewhere(t *testing.T) {
 	}
 }
 
-// Of many nodes the hottest are listed, and the others counted.
+// If there are many nodes, the hottest are listed and the others are counted.
 func TestTopOfMost(t *testing.T) {
 	r := reports()["first"]
 	text := printedTop(t, &r, View{Most: 2})
@@ -195,8 +194,7 @@ func TestTopOfMost(t *testing.T) {
 	}
 }
 
-// Names that only their domain makes too long lose that, and not what
-// distinguishes them.
+// Names that are too long only because of their domain lose the domain, not the part that distinguishes them.
 func TestNamesStayDifferent(t *testing.T) {
 	r := reports()["windows"]
 	text := printedTop(t, &r, View{Style: layout.Style{Width: 80}})
@@ -217,8 +215,8 @@ func TestNamesStayDifferent(t *testing.T) {
 	}
 }
 
-// However many readings are beyond their lines and moves are in flight, few are
-// listed; and what another process says does not control the terminal.
+// However many readings are beyond their lines and moves are in flight, only a few are listed. Text from another
+// process cannot control the terminal.
 func TestWhatOthersSay(t *testing.T) {
 	var r status.Top
 	for i := range 500 {
@@ -238,7 +236,7 @@ func TestWhatOthersSay(t *testing.T) {
 	}
 }
 
-// Where nodes have a reserve, it is said what percentages are of.
+// If nodes have a reserve, the base of the percentages is stated.
 func TestPercentagesSayWhatTheyAreOf(t *testing.T) {
 	reserve := func(of string, leftOut status.Amounts) func(*status.NodeStatus) {
 		return func(n *status.NodeStatus) { n.Reserve = &status.Reserve{PercentOf: of, LeftOut: leftOut} }
@@ -248,7 +246,7 @@ func TestPercentagesSayWhatTheyAreOf(t *testing.T) {
 	for want, nodes := range map[string][]status.NodeStatus{
 		"":   {topNode("a", "cool", "cool", 10, 10), topNode("b", "cool", "cool", 10, 10, reserve(status.OfAllocatable, status.Amounts{}))},
 		pods: {topNode("a", "cool", "cool", 10, 10), topNode("b", "cool", "cool", 10, 10, reserve(status.OfAllocatable, status.Amounts{CPUMilli: 189}))},
-		"CPU is stolen from 1 node: percentages there are of what is left.": {
+		"CPU is stolen from 1 node: percentages there are of the rest.": {
 			topNode("a", "cool", "cool", 10, 10, func(n *status.NodeStatus) { n.StolenMilliCores = 6400 }), topNode("b", "cool", "cool", 10, 10),
 		},
 		noPods:              {topNode("a", "cool", "cool", 10, 10, reserve(status.OfCapacity, status.Amounts{CPUMilli: 189}))},
@@ -260,8 +258,7 @@ func TestPercentagesSayWhatTheyAreOf(t *testing.T) {
 	}
 }
 
-// The hottest comes first, as a share of its own evict line; unknown usage comes
-// last.
+// The hottest node comes first, by usage as a share of its own evict line. Unknown usage comes last.
 func TestOrder(t *testing.T) {
 	line := func(evict float64) func(*status.NodeStatus) {
 		return func(n *status.NodeStatus) { n.CPU.EvictPercent = &evict }
