@@ -128,8 +128,7 @@ func TestOnlyNeededInformersAreRequested(t *testing.T) {
 func needed(more ...string) map[string]bool {
 	m := map[string]bool{}
 	for _, kind := range append(more,
-		// VolumeBinding asks for the listers of pods and nodes, which the
-		// process has anyway.
+		// VolumeBinding needs the listers of pods and nodes, which the process has anyway.
 		"*v1.Pod", "*v1.Node",
 		"*v1.Namespace", "*v1.PersistentVolumeClaim", "*v1.PersistentVolume", "*v1.StorageClass",
 		"*v1.CSINode", "*v1.CSIDriver", "*v1.CSIStorageCapacity", "*v1.VolumeAttachment") {

@@ -170,8 +170,8 @@ func TestCraneHotValue(t *testing.T) {
 
 func TestMemoryLoadScores(t *testing.T) {
 	memory := func(percent float64) told { return told{{0, 0, 0}, {percent, 0, 0}} }
-	// 100-0 = 100; 100-9 = 91; 100-10 = 90; 70.5 is cut to 70: 30; 79.9 to 79:
-	// 21; 80: 20; 100 and above: 0; not known: 10
+	// 100-0 = 100; 100-9 = 91; 100-10 = 90; 70.5 is cut to 70: 30; 79.9 to 79: 21; 80: 20; 100 and above: 0; unknown:
+	// 10
 	b := measuring(memoryConfig()).board(t, measuredView(
 		memory(0), memory(9), memory(10), memory(70.5), memory(79.9), memory(80), memory(100), memory(120), untold))
 	hundred, wire := scoresOf(b)

@@ -77,7 +77,7 @@ func TestScore(t *testing.T) {
 			want:  []int8{5},
 		},
 		"above the reject line there is nothing": {
-			// 56+5 is above 60: out; of the others loads 10 and 50
+			// 56+5 is above 60, so the first is rejected; the others have loads of 10 and 50
 			nodes: []at{{56, 8}, {5, 8}, {45, 48}},
 			want:  []int8{0, 10, 0},
 		},
@@ -328,7 +328,7 @@ func TestLikeliest(t *testing.T) {
 	full := cluster.NewCharge(cluster.Amounts{}, cluster.Amounts{8000, 80 * gib})
 	cases := map[string]struct {
 		charged map[string]cluster.Charge
-		back    []string // what is removed again
+		back    []string // the pods that are removed again
 		scores  []int8
 		want    cluster.NodeIndex
 	}{

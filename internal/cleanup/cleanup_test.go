@@ -409,7 +409,7 @@ func obstacles() map[string]obstacle {
 		"nodesync runs": {
 			func(s *site) { s.add(lease("evenkeel-nodesync", noon)) }, []string{`Lease evenkeel/evenkeel-nodesync: "evenkeel-nodesync-7d9f" holds it`}, 3,
 		},
-		"a pod may not be patched": {func(s *site) { s.refused["web-1"] = forbidden }, []string{"Pod shop/web-1: taking the gate off"}, 2},
+		"a pod may not be patched": {func(s *site) { s.refused["web-1"] = forbidden }, []string{"Pod shop/web-1: removing the gate from"}, 2},
 		"no pod may be patched": {
 			func(s *site) {
 				for i := range 9 {

@@ -12,7 +12,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// told is what knows of patterns.
+// told is a store of patterns that records what it is given.
 type told struct {
 	knows   string
 	adopted string
@@ -29,7 +29,7 @@ func (k *told) AdoptPatterns(data []byte) error {
 func term(t *testing.T, client *fake.Clientset, known *told) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
-	cancel() // it reads and writes in any case
+	cancel() // it still reads and writes
 	keeper := Keeper{Client: client, Namespace: "evenkeel", Known: known}
 	if err := keeper.load(t.Context()); err != nil {
 		t.Fatal(err)
@@ -39,8 +39,7 @@ func term(t *testing.T, client *fake.Clientset, known *told) {
 	}
 }
 
-// Whoever begins to lead knows what the one before it has stored when its term
-// ended; another key of the object stays.
+// A new leader has the patterns that the previous one stored when its term ended. Other keys of the object stay.
 func TestOneTermAfterTheOther(t *testing.T) {
 	client := fake.NewClientset()
 	first := &told{knows: "a"}
@@ -64,8 +63,7 @@ func TestOneTermAfterTheOther(t *testing.T) {
 	}
 }
 
-// What nothing is known of is not stored, and what may not be read or written stops
-// nothing.
+// Nothing is stored if nothing is known, and a failed read or write has no other effect.
 func TestNothingDependsOnIt(t *testing.T) {
 	client := fake.NewClientset()
 	term(t, client, &told{})
@@ -83,7 +81,7 @@ func TestNothingDependsOnIt(t *testing.T) {
 	}
 }
 
-// What is stored and could not be read at once is not overwritten unread.
+// Stored patterns that could not be read at once are not overwritten before they are read.
 func TestWhatWasNotReadIsNotOverwritten(t *testing.T) {
 	client := fake.NewClientset(&v1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "evenkeel", Name: Name}, BinaryData: map[string][]byte{key: []byte("seven days")},
@@ -99,7 +97,7 @@ func TestWhatWasNotReadIsNotOverwritten(t *testing.T) {
 	known := &told{knows: "one day"}
 	keeper := Keeper{Client: client, Namespace: "evenkeel", Known: known}
 	ctx, cancel := context.WithCancel(t.Context())
-	cancel() // after which it stores
+	cancel() // stores when it ends
 	if err := keeper.Run(ctx); err != nil {
 		t.Fatal(err)
 	}

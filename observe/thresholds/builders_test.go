@@ -11,10 +11,10 @@ import (
 
 const (
 	gib  = 1 << 30
-	swap = usage.Metric("swap.free") // less of it is worse
+	swap = usage.Metric("swap.free") // lower is worse
 )
 
-// hour and these are the windows of every view here, besides last and avg_5m.
+// hour is a window of every view here, besides last and avg_5m.
 var hour = usage.Window{Kind: usage.KindMaxAvg, Over: time.Hour}
 
 // none is the level of a metric without a line.
@@ -31,7 +31,7 @@ func rejectAt(metric usage.Metric, window usage.Window, reject float64) Rule {
 	return Rule{Metric: metric, Window: window, Levels: levels(none(), reject, none(), none())}
 }
 
-// reversed turns the rule into one for a metric of which less is worse.
+// reversed turns the rule into one for a metric of which lower values are worse.
 func (r Rule) reversed() Rule {
 	r.LowerIsWorse = true
 	for _, level := range []*float64{&r.Levels.Low, &r.Levels.Reject, &r.Levels.Evict, &r.Levels.Leave} {

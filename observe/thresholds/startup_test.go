@@ -187,8 +187,7 @@ func aWorker(i int, owner string, created, start int, burst, seconds, steady int
 
 const longAgo = -7200
 
-// base returns pods that have been running for long; with the system they use
-// 58 % of the node.
+// base returns pods that have been running for a long time. With the system they use 58 % of the node.
 func base() (pods []worker) {
 	for i := range 10 {
 		pods = append(pods, aWorker(i, "old", longAgo, longAgo, 0, 0, 1800))
@@ -307,8 +306,8 @@ func TestScaleUpIsHeat(t *testing.T) {
 	}
 }
 
-// A process that starts on a node that has been hot for long calls it hot
-// within three minutes; with windows, at once.
+// A process that starts while a node has been hot for a long time calls it hot within three minutes; with windows, at
+// once.
 func TestHeatBeforeTheProcess(t *testing.T) {
 	for windows, most := range map[bool]int{false: 165, true: 0} {
 		p := play{workers: base(), ready: longAgo, windows: windows, startup: 3 * time.Minute}
@@ -328,7 +327,7 @@ func TestNodesThatBecameReadyRecently(t *testing.T) {
 	five, hourly := evictAt(usage.CPU, usage.Avg5m, 65), evictAt(usage.CPU, hour, 65)
 	last := evictAt(usage.CPU, usage.Last, 65)
 	cases := map[string]struct {
-		ready   time.Duration // ago
+		ready   time.Duration // how long ago
 		startup time.Duration
 		rules   []Rule
 		used    int64

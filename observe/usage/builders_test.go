@@ -10,7 +10,7 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// usedAlone compares readings and ignores expectations.
+// usedAlone compares readings without their expectations.
 func usedAlone() cmp.Option {
 	return cmp.Options{cmpopts.IgnoreFields(PodUsage{}, "Expected", "PeakMilliCores", "MeasuredIn", "Assumed"), cmpopts.IgnoreFields(NodeUsage{}, "Expected")}
 }

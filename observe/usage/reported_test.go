@@ -11,14 +11,13 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// A window that no source reported is not zero, and no other window replaces it
-// where single windows are judged.
+// A window that no source reported is not zero, and no other window replaces it where individual windows are judged.
 func TestToldIsWhatSourcesStandBy(t *testing.T) {
 	hour := Window{Kind: KindMaxAvg, Over: time.Hour}
 	nothing := Reported{math.NaN(), math.NaN()}
 	cases := map[string]struct {
 		readings []Reading
-		at       int // the second of the view; the only reading is at 0
+		at       int // the second of the view; the only reading is at second 0
 		want     []Reported
 	}{
 		"no reading": {want: []Reported{nothing, nothing, nothing}},

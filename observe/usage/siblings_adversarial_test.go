@@ -97,8 +97,8 @@ func TestForgedSiblingsCountForNothing(t *testing.T) {
 	}
 }
 
-// Deployments that come and go do not fill the store: if too many are gone,
-// none of them is remembered; present ones always are.
+// Deployments that come and go do not fill the store: if too many no longer exist, none of these is remembered.
+// Existing ones always are.
 func TestTheRememberedAreBounded(t *testing.T) {
 	const deployments = mostRemembered + 1
 	store, node, read := newStore(t), nodeWith("n1"), readAt(0).node("n1", amounts(16000, 900))
@@ -117,7 +117,7 @@ func TestTheRememberedAreBounded(t *testing.T) {
 	if got := len(store.View(full, at(0), nil).Siblings.families); got != deployments {
 		t.Fatalf("%d Deployments with measured pods are known, want %d", got, deployments)
 	}
-	for _, tc := range []struct{ stay, want int }{{1, deployments}, {0, 0}} { // one of them is present, and as many are gone as may be remembered; then one more
+	for _, tc := range []struct{ stay, want int }{{1, deployments}, {0, 0}} { // one Deployment exists, and as many deleted ones are known as may be remembered; then one more
 		left := snapshotOf(nodeWith("n1", node.Pods[:tc.stay]...))
 		store.Ingest(left, readAt(15).node("n1", amounts(16000, 900)).Batch)
 		if got := len(store.View(left, at(15), nil).Siblings.families); got != tc.want {

@@ -15,7 +15,7 @@ import (
 func TestPodsOutliveTheirSource(t *testing.T) {
 	mean, last := amounts(3000, 300), amounts(1000, 100)
 	cases := map[string]struct {
-		means, lasts []int // the seconds of the readings of each source
+		means, lasts []int // seconds of the readings of each source
 		started      int
 		at           int
 		want         PodUsage

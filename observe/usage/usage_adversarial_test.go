@@ -56,8 +56,7 @@ func TestPodGlitch(t *testing.T) {
 	}
 }
 
-// Pods that seem to use more than their node leave nothing for the system, but
-// never less than nothing.
+// Pods that seem to use more than their node leave nothing for the system, and never a negative amount.
 func TestPodsAboveTheirNode(t *testing.T) {
 	store, snapshot := newStore(t), snapshotOf(nodeWith("n1", aPod("a"), aPod("b")))
 	feed(store, snapshot, 0, 300, amounts(1000, 100), map[string]cluster.Amounts{"a": amounts(800, 90), "b": amounts(900, 90)})

@@ -10,14 +10,13 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// admits reports whether a node, as the watch shows it now, is one for the pod,
-// whatever else is there: the pod tolerates its taints and selects it. Land
-// itself knows which nodes are closed to all. kube-scheduler does not go by a
-// nomination for any other, but by requests.
+// admits reports whether the pod tolerates a node's taints and selects the node, as the watch shows it now. Land itself
+// knows which nodes are closed to all pods. kube-scheduler does not honour a nomination for any other node, and would
+// place the pod by requests.
 func admits(ctx context.Context, nodes corelisters.NodeLister, name string, pod *v1.Pod) bool {
 	node, err := nodes.Get(name)
 	if err != nil {
-		return false // it is gone
+		return false // the node no longer exists
 	}
 	hard := func(taint *v1.Taint) bool { return taint.Effect != v1.TaintEffectPreferNoSchedule }
 	if _, refused := corev1helpers.FindMatchingUntoleratedTaint(klog.FromContext(ctx), node.Spec.Taints, pod.Spec.Tolerations, hard, true); refused {

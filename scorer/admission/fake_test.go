@@ -37,7 +37,7 @@ func (w *world) Leads() error {
 	return w.deposed
 }
 
-// depose has this process lead no more, or again.
+// depose makes this process stop leading, or lead again.
 func (w *world) depose(why error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -15,12 +15,11 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Followed are the keys of all namespaces as the API server has them, for what
-// steers in its place: one object per namespace, of maxKeys keys at most. It is
-// safe for concurrent use.
+// Followed holds the keys of all namespaces as the API server has them, for the webhook that steers in its place: one
+// object per namespace, with at most maxKeys keys. It is safe for concurrent use.
 type Followed struct{ steerings informers.GenericInformer }
 
-// NewFollowed returns Followed that know no key before Run.
+// NewFollowed returns a Followed that knows no keys before Run.
 func NewFollowed(client dynamic.Interface) *Followed {
 	ours := func(options *metav1.ListOptions) { options.FieldSelector = "metadata.name=" + objectName }
 	indexers := cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}
@@ -30,15 +29,13 @@ func NewFollowed(client dynamic.Interface) *Followed {
 // Run follows the keys until the context ends.
 func (f *Followed) Run(ctx context.Context) { f.steerings.Informer().RunWithContext(ctx) }
 
-// Wait waits for the first list of keys, and reports whether it came before the
-// context ended.
+// Wait waits for the first list of keys. It reports whether the list came before the context ended.
 func (f *Followed) Wait(ctx context.Context) bool {
 	return cache.WaitForCacheSync(ctx.Done(), f.steerings.Informer().HasSynced)
 }
 
-// Of returns where a new pod is to go, the planned node first, and whether it is
-// to be held; no node if there is no key for it, or one that has ended or that the
-// API server does not take.
+// Of returns the nodes for a new pod, the planned one first, and whether to hold the pod. It returns no node if there
+// is no key for the pod, or if the key has ended or is one that the API server would not accept.
 func (f *Followed) Of(namespace string, pod *v1.Pod, now time.Time) (nodes []string, hold bool) {
 	of, owned := idOfPod(pod)
 	if !owned {
@@ -56,7 +53,7 @@ func (f *Followed) Of(namespace string, pod *v1.Pod, now time.Time) (nodes []str
 		return nil, false
 	}
 	nodes, _, _ = unstructured.NestedStringSlice(keys, of.name, "nodes")
-	for _, node := range nodes { // what is none would have the pod refused
+	for _, node := range nodes { // an invalid name would make the API server reject the pod
 		if len(nodes) > maxNodes || len(validation.IsDNS1123Subdomain(node)) > 0 {
 			return nil, false
 		}
@@ -65,7 +62,7 @@ func (f *Followed) Of(namespace string, pod *v1.Pod, now time.Time) (nodes []str
 	return nodes, by == byGate
 }
 
-// revised reports whether a pod was made from the template with this hash.
+// revised reports whether a pod was created from the template with this hash.
 func revised(pod *v1.Pod, template string) bool {
 	return pod.Labels[appsv1.DefaultDeploymentUniqueLabelKey] == template || pod.Labels[appsv1.ControllerRevisionHashLabelKey] == template
 }

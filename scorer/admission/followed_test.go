@@ -20,14 +20,14 @@ func follow(t *testing.T, w *world) *Followed {
 	f, ctx := NewFollowed(w.server), t.Context()
 	var running sync.WaitGroup
 	running.Go(func() { f.Run(ctx) })
-	t.Cleanup(running.Wait) // the context ends before
+	t.Cleanup(running.Wait) // runs after the context has ended
 	if !f.Wait(ctx) {
 		t.Fatal("no list came")
 	}
 	return f
 }
 
-// keyed is a Steering with this content of targets.
+// keyed returns a Steering with the given targets.
 func keyed(namespace, name string, targets any) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": resource.GroupVersion().String(), "kind": "Steering",
@@ -35,12 +35,12 @@ func keyed(namespace, name string, targets any) *unstructured.Unstructured {
 	}}
 }
 
-// pod is one of the owner with this key, whose pods have any name.
+// pod returns a pod of the owner with this key. Its name does not matter.
 func (k keyID) pod() *v1.Pod {
 	return &v1.Pod{ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{Kind: "ReplicaSet", UID: types.UID(k.name), Controller: new(true)}}}}
 }
 
-// A key that is open and whole has its nodes; any other steers nothing.
+// A key that is open and complete has its nodes. Any other key steers nothing.
 func TestFollowedOf(t *testing.T) {
 	const later, now = "2026-11-04T02:00:10Z", "2026-11-04T02:00:00Z"
 	crowd := make([]any, maxNodes+1)

@@ -25,23 +25,20 @@ import (
 )
 
 const (
-	// gateWorkers is how many pods are let go at a time, of those that may
-	// replace one and of all others.
+	// gateWorkers is how many pods are released concurrently, both of the pods that may be replacements and of all
+	// others.
 	gateWorkers = 4
-	// The pauses between two attempts to let a pod go.
+	// The pauses between two attempts to release a pod.
 	minRetry, maxRetry = 20 * time.Millisecond, time.Second
-	// leaderFirst is how long after a pod's creation, which is known in whole
-	// seconds, a process that does not lead leaves it to the one that does if it
-	// knows no plan for it.
+	// leaderFirst is how long after a pod's creation, which is known in whole seconds, a process that does not lead
+	// leaves the pod to the leader if it knows no plan for it.
 	leaderFirst = 1200 * time.Millisecond
-	// forbiddenRetry is the one where the right is missing: whoever may create
-	// pods can give them our gate.
+	// forbiddenRetry is the pause if the permission is missing: anyone who can create pods can give them our gate.
 	forbiddenRetry = 30 * time.Second
 )
 
-// Gates lets held pods go: it nominates the planned node, which kube-scheduler
-// tries first, and takes the gate off. Each replica does it, whoever leads. A pod
-// for which there is no plan goes free as well, by who leads at once.
+// Gates releases held pods: it nominates the planned node, which kube-scheduler tries first, and removes the gate. Each
+// replica does this, whoever leads. A pod without a plan is released, too, by the leader at once.
 type Gates struct {
 	client   kubernetes.Interface
 	keys     *Keys
@@ -50,20 +47,19 @@ type Gates struct {
 	nodes    corelisters.NodeLister
 }
 
-// Land returns the node that a pod is planned for and holds room for it there;
-// empty for a pod that replaces nothing, or that no node is cool enough for. It
-// is none that does not take the pod.
+// Land returns the node that a pod is planned for and reserves space for it there. It returns an empty name for a pod
+// that replaces nothing, or if no node is cool enough. It never returns a node that does not accept the pod.
 type Land func(pod *v1.Pod, takes func(node string) bool) string
 
-// queue holds the pods to look at.
+// queue holds the pods to check.
 type queue = workqueue.TypedRateLimitingInterface[types.NamespacedName]
 
 func newQueue() queue {
 	return workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](minRetry, maxRetry))
 }
 
-// NewGates returns Gates over informers that the caller starts. They clear the
-// keys that pods answer, and release pods that names have stranded.
+// NewGates returns Gates over informers that the caller starts. Gates clears the keys of replacements that have come,
+// and releases pods that node names have stranded.
 func NewGates(client kubernetes.Interface, keys *Keys, watched informers.SharedInformerFactory) *Gates {
 	core := watched.Core().V1()
 	return &Gates{client: client, keys: keys, informer: core.Pods().Informer(), pods: core.Pods().Lister(), nodes: core.Nodes().Lister()}
@@ -76,26 +72,24 @@ func gateOf(pod *v1.Pod) int {
 	return slices.IndexFunc(pod.Spec.SchedulingGates, func(g v1.PodSchedulingGate) bool { return g.Name == gate })
 }
 
-// keyed reports whether the key is open that a pod is steered by, so that the pod
-// may be the one that it is for.
+// keyed reports whether the key that steers a pod is open, so that the pod may be the one that the key is for.
 func (g *Gates) keyed(pod *v1.Pod) bool {
 	of, owned := idOfPod(pod)
 	return owned && g.keys.isOpen(of)
 }
 
-// errOpen says that the key of a pod's owner is open still: the ledger may hear
-// of a pod later than Gates.
+// errOpen means that the key of a pod's owner is still open, because the ledger may learn of a pod after Gates does.
 var errOpen = errors.New("the key is open")
 
-// awaited reports whether a move of a pod's owner is in flight. Such pods wait
-// for no others: whoever may create pods can have any number of them held.
+// awaited reports whether a move of a pod's owner is in flight. Such pods do not wait for others, because anyone who
+// can create pods can have any number of them held.
 func (g *Gates) awaited(pod *v1.Pod) bool {
 	by := metav1.GetControllerOfNoCopy(pod)
 	return by != nil && slices.ContainsFunc(g.keys.moves.MovesOf(pod.Namespace, string(by.UID)), func(move ledger.Move) bool { return move.InFlight() })
 }
 
-// Run lets pods go until the context ends. The pods that it has seen by then still go,
-// within callTimeout: after a run of one cycle nobody else takes their gates off.
+// Run releases pods until the context ends. Pods that it has seen by then are still released, within callTimeout,
+// because after a run of one cycle no other process removes their gates.
 func (g *Gates) Run(ctx context.Context, land Land) error {
 	awaited, others := newQueue(), newQueue()
 	defer awaited.ShutDown()
@@ -159,9 +153,8 @@ func (g *Gates) next(ctx context.Context, waiting queue, land Land) bool {
 	return true
 }
 
-// handle releases a pod that is stranded; nothing else may keep it from that. Any
-// other it lets go, and clears the key that it was steered by. It returns after
-// how long to look again, zero for never.
+// handle releases a pod that is stranded, which nothing else may prevent. It lets any other held pod go, and clears the
+// key that steered it. It returns after how long to check the pod again; zero for never.
 func (g *Gates) handle(ctx context.Context, name types.NamespacedName, land Land) (after time.Duration, err error) {
 	pod, err := g.pods.Pods(name.Namespace).Get(name.Name)
 	if err != nil {
@@ -172,7 +165,7 @@ func (g *Gates) handle(ctx context.Context, name types.NamespacedName, land Land
 	}
 	node := ""
 	if held(pod) {
-		node = g.plan(ctx, pod, land) // first, so that the ledger knows of the pod
+		node = g.plan(ctx, pod, land) // done first, so that the ledger knows the pod
 		if left := g.yields(pod, node); left > 0 {
 			return left, nil
 		}
@@ -193,7 +186,7 @@ func (g *Gates) handle(ctx context.Context, name types.NamespacedName, land Land
 	return 0, nil
 }
 
-// answer clears the key that a pod was steered by.
+// answer clears the key that steered a pod.
 func (g *Gates) answer(ctx context.Context, pod *v1.Pod) error {
 	of, _ := idOfPod(pod)
 	open, err := g.keys.settle(ctx, of)
@@ -203,9 +196,8 @@ func (g *Gates) answer(ctx context.Context, pod *v1.Pod) error {
 	return err
 }
 
-// yields returns for how long a pod is left to the process that leads. A replica
-// that has just started knows neither usage nor moves, and would let the
-// replacement of a move go anywhere.
+// yields returns for how long a pod is left to the leader. A replica that has just started knows neither usage nor
+// moves, and would release the replacement of a move without a node.
 func (g *Gates) yields(pod *v1.Pod, node string) time.Duration {
 	if node != "" || g.keys.leader.Leads() == nil {
 		return 0
@@ -213,8 +205,8 @@ func (g *Gates) yields(pod *v1.Pod, node string) time.Duration {
 	return pod.CreationTimestamp.Add(leaderFirst).Sub(g.keys.now())
 }
 
-// plan returns the node that a held pod is planned for. One that has another gate
-// as well goes where it may when that is off: by then the plan is old.
+// plan returns the node that a held pod is planned for. A pod with another gate as well gets no node: by the time that
+// gate is removed, the plan is old.
 func (g *Gates) plan(ctx context.Context, pod *v1.Pod, land Land) string {
 	if len(pod.Spec.SchedulingGates) > 1 {
 		return ""
@@ -222,11 +214,11 @@ func (g *Gates) plan(ctx context.Context, pod *v1.Pod, land Land) string {
 	return land(pod, func(node string) bool { return admits(ctx, g.nodes, node, pod) })
 }
 
-// letGo nominates the planned node and takes the gate off. A nomination that
-// fails costs the pod its preference, never its scheduling.
+// letGo nominates the planned node and removes the gate. A failed nomination costs the pod its preference, never its
+// scheduling.
 func (g *Gates) letGo(ctx context.Context, pod *v1.Pod, node string) error {
 	klog.FromContext(ctx).V(3).Info("Pod is let go", "pod", klog.KObj(pod), "nominated", node)
-	if node != pod.Status.NominatedNodeName { // one who has died since may have nominated what does not hold any more
+	if node != pod.Status.NominatedNodeName { // a process that has ended since may have nominated a node that no longer holds
 		if err := g.nominate(ctx, pod, node); err != nil && !apierrors.IsInvalid(err) {
 			klog.FromContext(ctx).Error(err, "A node was not nominated", "pod", klog.KObj(pod), "node", node)
 		}
@@ -234,15 +226,15 @@ func (g *Gates) letGo(ctx context.Context, pod *v1.Pod, node string) error {
 	return g.ungate(ctx, pod)
 }
 
-// nominate sets the nominated node, and nothing if another replica has let the
-// pod go: kube-scheduler may be at it.
+// nominate sets the nominated node. It does nothing if another replica has released the pod, because kube-scheduler may
+// be processing it.
 func (g *Gates) nominate(ctx context.Context, pod *v1.Pod, node string) error {
 	return g.patch(ctx, pod, Step{"add", "/status/nominatedNodeName", &node}, "status")
 }
 
-// withdraw removes a nomination that was in vain.
+// withdraw removes a nomination that did not help.
 func (g *Gates) withdraw(ctx context.Context, pod *v1.Pod) error {
-	klog.FromContext(ctx).V(2).Info("A nomination is taken back: no node takes the pod", "pod", klog.KObj(pod), "nominated", pod.Status.NominatedNodeName)
+	klog.FromContext(ctx).V(2).Info("Withdrawing a nomination, because no node accepts the pod", "pod", klog.KObj(pod), "nominated", pod.Status.NominatedNodeName)
 	const path = "/status/nominatedNodeName"
 	patch, err := Encode(Step{"test", "/metadata/uid", pod.UID}, Step{"test", path, pod.Status.NominatedNodeName}, Step{Op: "remove", Path: path})
 	if err != nil {
@@ -261,8 +253,8 @@ func ungating(pod *v1.Pod) Step { return Step{Op: "remove", Path: gatePath(pod)}
 
 func gatePath(pod *v1.Pod) string { return fmt.Sprintf("/spec/schedulingGates/%d", gateOf(pod)) }
 
-// patchOf is the JSON patch that changes a held pod as it was seen. If its gates
-// have changed since, the error of the patch is an Invalid.
+// patchOf returns the JSON patch that changes a held pod in the state in which it was seen. If its gates have changed
+// since, the patch fails with an Invalid.
 func patchOf(pod *v1.Pod, change Step) ([]byte, error) {
 	return Encode(Step{"test", "/metadata/uid", pod.UID}, Step{"test", gatePath(pod) + "/name", gate}, change)
 }
@@ -288,8 +280,8 @@ func (g *Gates) send(ctx context.Context, pod *v1.Pod, patch []byte, subresource
 	return nil
 }
 
-// free releases a pod that is stranded for long enough, and returns after how long
-// to look again. The process that leads does; any may lead tomorrow.
+// free releases a pod that has been stranded for long enough, and returns after how long to check it again. Only the
+// leader releases pods, but any process may lead later.
 func (g *Gates) free(ctx context.Context, pod *v1.Pod) (after time.Duration) {
 	if left := pod.CreationTimestamp.Add(strandedAfter).Sub(g.keys.now()); left > 0 {
 		return left
@@ -300,8 +292,8 @@ func (g *Gates) free(ctx context.Context, pod *v1.Pod) (after time.Duration) {
 	return releaseRetry
 }
 
-// release is for the process that leads, also while evicting is paused: a pod
-// that never ran loses nothing, and waits for what nobody else takes back.
+// release is done by the leader, even while evicting is paused: a pod that never ran loses nothing, and nothing else
+// would end its wait.
 func (g *Gates) release(ctx context.Context, pod *v1.Pod) error {
 	if err := g.keys.leader.Leads(); err != nil {
 		return err //nolint:wrapcheck // it says all
@@ -309,9 +301,8 @@ func (g *Gates) release(ctx context.Context, pod *v1.Pod) error {
 	return release(ctx, g.client, pod)
 }
 
-// ours reports whether a stranded pod may have been restricted for one of the
-// moves that are remembered. A template that a steered pod was copied into makes
-// such pods for ever, and each would be released.
+// ours reports whether a stranded pod may have been restricted for one of the remembered moves. If someone copies a
+// steered pod into a template, the template keeps producing pods that look stranded, and all of them would be released.
 func (g *Gates) ours(pod *v1.Pod) bool {
 	by := metav1.GetControllerOfNoCopy(pod)
 	return by != nil && slices.ContainsFunc(g.keys.moves.MovesOf(pod.Namespace, string(by.UID)), func(move ledger.Move) bool { return restricts(&move, pod) })

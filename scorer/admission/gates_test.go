@@ -118,7 +118,7 @@ func play(t *testing.T, p *patches, planner plans, keys *Keys, lasts time.Durati
 		factory := informers.NewSharedInformerFactory(client, 0)
 		gates := NewGates(client, keys, factory)
 		factory.Start(ctx.Done())
-		synctest.Wait() // the client answers one call at a time, and some answers to Gates take time
+		synctest.Wait() // the client answers one call at a time, and some answers take a while to reach Gates
 		done := make(chan error)
 		go func() { done <- gates.Run(ctx, planner.land) }()
 		time.Sleep(lasts)
@@ -207,8 +207,7 @@ func (s *slowServer) RoundTrip(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// A process that ends first lets the pods go that it has seen: after a run of one
-// cycle nobody else does.
+// A process that ends first releases the pods that it has seen: after a run of one cycle, nothing else would.
 func TestAProcessThatEndsLetsPodsGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
@@ -299,8 +298,8 @@ func TestGatesAreTakenOffInTheEnd(t *testing.T) {
 	}
 }
 
-// If the right is missing, it is seldom retried: whoever may create pods can
-// have any number of them held.
+// If the permission is missing, a removal is rarely retried, because anyone who can create pods can have any number of
+// them held.
 func TestGatesThatMayNotBeTakenOff(t *testing.T) {
 	p := &patches{fail: func(string, string) error { return apierrors.NewForbidden(v1.Resource("pods"), "a", nil) }}
 	if got := play(t, p, plans{}, newWorld().keys, 61*time.Second, podOf("a", gate)); len(got) != 3 {
@@ -500,9 +499,8 @@ func TestNominationsInVainAreTakenBack(t *testing.T) {
 	}
 }
 
-// A pod with a gate of somebody else's goes nowhere yet, and when it does, what
-// is measured now says nothing. A nomination that holds no more is taken back:
-// whoever made it has died before it let the pod go.
+// A pod with someone else's gate cannot be scheduled yet, and current measurements will be outdated when it can. A
+// nomination that no longer holds is withdrawn: its author ended before it released the pod.
 func TestStaleNominations(t *testing.T) {
 	left := func(name, node string, gates ...string) *v1.Pod {
 		pod := podOf(name, gates...)
@@ -559,8 +557,8 @@ func TestTheSlowerReplicaNominatesNothing(t *testing.T) {
 	})
 }
 
-// Pods of an owner with an open key that are not its replacement are seldom
-// checked: a StatefulSet's key is open for hours.
+// Pods of an owner with an open key that are not its replacement are rarely checked, because a StatefulSet's key is
+// open for hours.
 func TestBystandersAreLookedAtSeldom(t *testing.T) {
 	w := newWorld()
 	w.moves(web, "web-1")
@@ -575,8 +573,7 @@ func TestBystandersAreLookedAtSeldom(t *testing.T) {
 	}
 }
 
-// Whoever may create pods can have any number of them held. The replacement of
-// a move does not wait for them.
+// Anyone who can create pods can have any number of them held. The replacement of a move does not wait for them.
 func TestReplacementsDoNotWaitForOtherPods(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -618,8 +615,7 @@ func TestReplacementsDoNotWaitForOtherPods(t *testing.T) {
 	})
 }
 
-// Whatever happens between a look at a pod and its patch, none of our gates
-// stays.
+// Whatever happens between a check of a pod and its patch, none of our gates stays.
 func TestNoGateStays(t *testing.T) {
 	kind := v1.SchemeGroupVersion.WithResource("pods")
 	type server = clienttesting.ObjectTracker

@@ -23,14 +23,13 @@ import (
 
 // Leader knows whether this process leads.
 type Leader interface {
-	// Leads returns why this process must change nothing any more.
+	// Leads returns why this process must not change anything any longer.
 	Leads() error
 }
 
-// Keys writes the keys of pods that are steered when they come. A key is a
-// lease: it ends after keyLasts unless the process that leads renews it, which
-// it does for as long as a move of the ledger waits for the pod. Only the process
-// that evicts writes any. It is safe for concurrent use.
+// Keys writes the keys of pods that are to be steered when they are created. A key is a lease: it ends after keyLasts
+// unless the leader renews it, which it does for as long as a move in the ledger waits for the pod. Only the process
+// that evicts writes keys. It is safe for concurrent use.
 type Keys struct {
 	client dynamic.NamespaceableResourceInterface
 	moves  *ledger.Ledger
@@ -38,30 +37,27 @@ type Keys struct {
 	now    func() time.Time
 
 	mu sync.Mutex
-	// open are the keys that this process has set or taken over and not cleared;
-	// used reports whether there has been any.
+	// open are the keys that this process has set or taken over and has not cleared. used reports whether there have
+	// been any.
 	open map[keyID]key
 	used bool
-	// differs: the API server does not have a key as this process knows it.
+	// differs: the API server's version of a key differs from what this process knows.
 	differs bool
 }
 
 const (
-	// keyLasts is how long a key steers that nobody renews. A pod that is held
-	// while all of our replicas are away waits for one, and one that is restricted
-	// to names has nobody to release it, so keys must not outlive the process that
-	// leads by much.
+	// keyLasts is how long a key steers without being renewed. If all our replicas are down, a pod that is held waits
+	// for one, and nothing releases a pod that is restricted to names, so keys must not outlive the leader by much.
 	keyLasts = 10 * time.Second
-	// renewBelow is how much time a key has left when it is renewed.
+	// renewBelow is the remaining time of a key below which it is renewed.
 	renewBelow = 6 * time.Second
 )
 
-// keyID is where a key is: in the Steering of a namespace, by this name.
+// keyID identifies a key by the namespace of its Steering and its name there.
 type keyID struct{ namespace, name string }
 
-// idOf returns the key of a controller's next pod. A StatefulSet gives the next
-// pod the name of the last, so its key is for a pod of that name alone. Pods of
-// any other controller have names that nobody knows before they come.
+// idOf returns the key of a controller's next pod. A StatefulSet gives the next pod the name of the last, so its key is
+// only for a pod of that name. The names of other controllers' pods are not known in advance.
 func idOf(namespace, ownerKind, ownerUID, pod string) keyID {
 	if ownerKind == "StatefulSet" {
 		return keyID{namespace, ownerUID + "/" + pod}
@@ -74,8 +70,7 @@ func idOfMove(move *ledger.Intent) keyID {
 	return idOf(move.Namespace, move.Owner.Kind, move.Owner.UID, move.Pod)
 }
 
-// idOfPod returns the key that a pod is steered by, and false for one without a
-// controller.
+// idOfPod returns the key that steers a pod. It returns false for a pod without a controller.
 func idOfPod(pod *v1.Pod) (keyID, bool) {
 	by := metav1.GetControllerOfNoCopy(pod)
 	if by == nil {
@@ -86,31 +81,29 @@ func idOfPod(pod *v1.Pod) (keyID, bool) {
 
 // key is an open key.
 type key struct {
-	podUID string // of the pod that is moved
+	podUID string // UID of the pod that is moved
 	until  time.Time
-	// changing: it is being renewed or cleared. What clears it would clear any
-	// other key of this name.
+	// changing: it is being renewed or cleared. Clearing it would also clear any other key of this name.
 	changing bool
-	// inherited: a process that led before has set it.
+	// inherited: an earlier leader has set it.
 	inherited bool
 }
 
 var (
-	// errTaken says that a key is another move's: pods of one controller that
-	// come under any name cannot be told apart at admission.
+	// errTaken means that the key belongs to another move: at admission, pods of a controller that does not name its
+	// pods cannot be told apart.
 	errTaken = errors.New("another move of the owner has its key")
-	// errFull says that a namespace has as many keys as its Steering takes.
+	// errFull means that a namespace has as many keys as its Steering can hold.
 	errFull = errors.New("the namespace has as many open moves as can be steered at once")
 )
 
-// NewKeys returns Keys for the moves of a ledger. They are written only while
-// this process leads: a key that it has set then is not its own to clear.
+// NewKeys returns Keys for the moves of a ledger. Keys are written only while this process leads; otherwise they are
+// not this process's to clear.
 func NewKeys(client dynamic.Interface, moves *ledger.Ledger, leader Leader, now func() time.Time) *Keys {
 	return &Keys{client: client.Resource(resource), moves: moves, leader: leader, now: now, open: map[keyID]key{}}
 }
 
-// set opens a key for the move of a pod, unless another move has it or the
-// namespace is full.
+// set opens a key for the move of a pod, unless another move has the key or the namespace is full.
 func (k *Keys) set(ctx context.Context, of keyID, podUID string, to target) error {
 	err := k.take(of, podUID, to.Until)
 	if errors.Is(err, errFull) { // some may have ended
@@ -121,14 +114,13 @@ func (k *Keys) set(ctx context.Context, of keyID, podUID string, to target) erro
 		return err
 	}
 	if err := k.write(ctx, of, to); err != nil {
-		k.clear(ctx, of, podUID) // the API server may have written it all the same
+		k.clear(ctx, of, podUID) // the API server may have written it nevertheless
 		return err
 	}
 	return nil
 }
 
-// take notes an open key. Those that have ended count until they are cleared:
-// the Steering holds them.
+// take records an open key. Keys that have ended count until they are cleared, because the Steering still holds them.
 func (k *Keys) take(of keyID, podUID string, until time.Time) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -163,8 +155,7 @@ func (k *Keys) isOpen(of keyID) bool {
 	return open
 }
 
-// another reports whether a key is open for the move of another pod, or is being
-// changed.
+// another reports whether a key is open for the move of another pod, or is being changed.
 func (k *Keys) another(of keyID, podUID string) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -172,8 +163,8 @@ func (k *Keys) another(of keyID, podUID string) bool {
 	return open && (key.changing || key.podUID != podUID)
 }
 
-// settle clears a key if its move waits for no pod any more: the replacement has
-// come, or never will. It reports whether the key is still open.
+// settle clears a key if its move no longer waits for a pod, because the replacement has come or never will. It reports
+// whether the key is still open.
 func (k *Keys) settle(ctx context.Context, of keyID) (open bool, err error) {
 	k.mu.Lock()
 	held, open := k.open[of]
@@ -187,11 +178,11 @@ func (k *Keys) settle(ctx context.Context, of keyID) (open bool, err error) {
 	return false, k.end(ctx, of, held.podUID)
 }
 
-// waits reports whether a key is still needed, and until when it may be renewed;
-// zero if it may not. The move in the ledger decides about both.
+// waits reports whether a key is still needed, and until when it may be renewed; zero if it may not be. The move in the
+// ledger decides both.
 func (k *Keys) waits(of keyID, held key) (renewable time.Time, waits bool) {
 	now := k.now()
-	if of.namespace == probeNamespace { // it is for no move, and the Probe clears it
+	if of.namespace == probeNamespace { // it belongs to no move, and the Probe clears it
 		return time.Time{}, now.Before(held.until)
 	}
 	move, known := k.moves.Get(held.podUID)
@@ -201,11 +192,11 @@ func (k *Keys) waits(of keyID, held key) (renewable time.Time, waits bool) {
 	case move.Due(now):
 		return move.Expires(), true
 	}
-	return time.Time{}, now.Before(held.until) // it is about to be evicted, or will not be
+	return time.Time{}, now.Before(held.until) // its pod is about to be evicted, or will not be
 }
 
-// end clears a key if this process has opened it for the move of a pod. While the
-// API server is away the key expires instead.
+// end clears a key if this process has opened it for the move of a pod. If the API server is unreachable, the key
+// expires instead.
 func (k *Keys) end(ctx context.Context, of keyID, podUID string) error {
 	held, open := k.change(of, podUID)
 	if !open {
@@ -215,8 +206,7 @@ func (k *Keys) end(ctx context.Context, of keyID, podUID string) error {
 	return k.erase(ctx, of, held.until)
 }
 
-// change marks a key as changing. It returns the key, and whether it was open for
-// the move of that pod.
+// change marks a key as changing. It returns the key, and whether it was open for the move of that pod.
 func (k *Keys) change(of keyID, podUID string) (held key, open bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -236,8 +226,7 @@ func (k *Keys) closed(of keyID) {
 	delete(k.open, of)
 }
 
-// renew has a key last for another keyLasts, but not beyond the end of its move,
-// if it has little time left.
+// renew extends a key with little time left by another keyLasts, but not beyond the end of its move.
 func (k *Keys) renew(ctx context.Context, of keyID) error {
 	k.mu.Lock()
 	held := k.open[of]
@@ -255,8 +244,8 @@ func (k *Keys) renew(ctx context.Context, of keyID) error {
 	return k.extend(ctx, of, held.podUID, until)
 }
 
-// extend changes until when a key lasts. A key that the API server does not have
-// as this process knows it is not its own any more.
+// extend changes the time at which a key ends. If the API server's version of a key differs from this process's, the
+// key no longer belongs to this process.
 func (k *Keys) extend(ctx context.Context, of keyID, podUID string, until time.Time) error {
 	held, open := k.change(of, podUID)
 	if !open {
@@ -278,11 +267,11 @@ func (k *Keys) extend(ctx context.Context, of keyID, podUID string, until time.T
 	return err
 }
 
-// suspend has no key steer any more that this process has opened. The keys stay
-// where they are, for the process that takes over their moves.
+// suspend stops all keys that this process has opened from steering. The keys stay in place for the process that takes
+// over their moves.
 func (k *Keys) suspend(ctx context.Context) {
 	k.settleAll(ctx)
-	past := k.now().Add(-keyLasts).Truncate(time.Second) // by whatever clock
+	past := k.now().Add(-keyLasts).Truncate(time.Second) // past by any clock
 	for of, held := range k.all() {
 		if err := k.extend(ctx, of, held.podUID, past); err != nil {
 			klog.FromContext(ctx).V(2).Info("A key was not ended, so it expires", "namespace", of.namespace, "reason", err.Error())
@@ -291,16 +280,15 @@ func (k *Keys) suspend(ctx context.Context) {
 	k.forget()
 }
 
-// forget is for a process that does not lead: its keys are another's to renew or
-// clear.
+// forget is called when this process does not lead: another process now renews or clears its keys.
 func (k *Keys) forget() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	maps.DeleteFunc(k.open, func(_ keyID, held key) bool { return !held.changing })
 }
 
-// differ reports whether the API server was seen to have a key other than this
-// process, since it last read them.
+// differ reports whether the API server was seen to have a key that differs from this process's, since it last read
+// them.
 func (k *Keys) differ() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -314,15 +302,14 @@ func (k *Keys) all() map[keyID]key {
 	return maps.Clone(k.open)
 }
 
-// clear is end for a context that may be over, whose failure needs no mention:
-// the key expires.
+// clear is end for a context that may have ended. A failure need not be reported, because the key expires.
 func (k *Keys) clear(ctx context.Context, of keyID, podUID string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
 	defer cancel()
 	_ = k.end(ctx, of, podUID)
 }
 
-// callTimeout bounds a call about a key.
+// callTimeout is how long a call about a key may take.
 const callTimeout = 5 * time.Second
 
 // write sets a key.
@@ -338,7 +325,7 @@ func (k *Keys) write(ctx context.Context, of keyID, to target) error {
 		return fmt.Errorf("encoding a key: %w", err)
 	}
 	object := k.client.Namespace(of.namespace)
-	for range 2 { // somebody may delete it between the two calls
+	for range 2 { // the Steering may be deleted between the two calls
 		_, err = object.Patch(ctx, objectName, types.MergePatchType, patch, metav1.PatchOptions{})
 		if !apierrors.IsNotFound(err) {
 			break
@@ -353,7 +340,7 @@ func (k *Keys) write(ctx context.Context, of keyID, to target) error {
 	return nil
 }
 
-// create makes a Steering that has these fields.
+// create makes a Steering with these fields.
 func create(ctx context.Context, object dynamic.ResourceInterface, steering map[string]any) error {
 	steering["apiVersion"], steering["kind"] = resource.GroupVersion().String(), "Steering"
 	steering["metadata"] = map[string]any{"name": objectName}
@@ -369,18 +356,17 @@ func create(ctx context.Context, object dynamic.ResourceInterface, steering map[
 	return err //nolint:wrapcheck // write says what for
 }
 
-// erase removes a key that lasts until then. Any other is of the process that
-// leads by now, and stays.
+// erase removes a key that ends at the given time. A key with another end belongs to the current leader, and stays.
 func (k *Keys) erase(ctx context.Context, of keyID, until time.Time) error {
 	path := "/targets/" + Pointed(of.name)
 	err := k.patch(ctx, of, Step{"test", path + "/until", until}, Step{Op: "remove", Path: path})
-	if apierrors.IsNotFound(err) || apierrors.IsInvalid(err) { // it is none of ours
+	if apierrors.IsNotFound(err) || apierrors.IsInvalid(err) { // it is not ours
 		return nil
 	}
 	return err
 }
 
-// patch changes the Steering that a key is in.
+// patch changes the Steering that contains a key.
 func (k *Keys) patch(ctx context.Context, of keyID, steps ...Step) error {
 	if err := k.leader.Leads(); err != nil {
 		return fmt.Errorf("changing no key: %w", err)
@@ -397,8 +383,8 @@ func (k *Keys) patch(ctx context.Context, of keyID, steps ...Step) error {
 	return nil
 }
 
-// sweep takes over the keys of moves in flight, whichever process has set them,
-// and clears all others: whatever left them there, no move backs them.
+// sweep takes over the keys of moves in flight, whichever process has set them, and clears all others, because no move
+// needs them.
 func (k *Keys) sweep(ctx context.Context) error {
 	if err := k.leader.Leads(); err != nil {
 		return fmt.Errorf("clearing no keys: %w", err)
@@ -434,7 +420,7 @@ func (k *Keys) tidy(ctx context.Context, steering *unstructured.Unstructured, du
 	for name := range targets {
 		of := keyID{steering.GetNamespace(), name}
 		if !k.isOpen(of) && !k.takeOver(of, due[of], targets) {
-			left[name] = nil // as a merge patch removes it
+			left[name] = nil // null removes it in a merge patch
 		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
@@ -454,9 +440,8 @@ func (k *Keys) tidy(ctx context.Context, steering *unstructured.Unstructured, du
 	return nil
 }
 
-// takeOver opens a key that the process which led before has set for one of these
-// moves. It reports false if none of them leads to the key's node: the key was for
-// an earlier one.
+// takeOver opens a key that an earlier leader has set for one of these moves. It returns false if none of them goes to
+// the key's node, because the key was then for an earlier move.
 func (k *Keys) takeOver(of keyID, due []ledger.Move, targets map[string]any) bool {
 	nodes, _, _ := unstructured.NestedStringSlice(targets, of.name, "nodes")
 	until := endOf(targets, of.name)
@@ -475,8 +460,7 @@ func (k *Keys) takeOver(of keyID, due []ledger.Move, targets map[string]any) boo
 	return true
 }
 
-// ends returns when the keys of a Steering end, zero for one that cannot be
-// read: it never has steered.
+// ends returns when the keys of a Steering end; zero for an unreadable one, which has never steered.
 func ends(steering *unstructured.Unstructured) []time.Time {
 	targets, _, _ := unstructured.NestedMap(steering.Object, "targets")
 	all := make([]time.Time, 0, len(targets))
@@ -496,8 +480,8 @@ func endOf(targets map[string]any, name string) time.Time {
 	return until
 }
 
-// settleAll settles all keys and renews those that are still needed. It reports
-// whether any is open that this process has set itself.
+// settleAll settles all keys and renews those that are still needed. It reports whether any key that this process
+// itself has set is open.
 func (k *Keys) settleAll(ctx context.Context) (open bool) {
 	for of, held := range k.all() {
 		waits, err := k.settle(ctx, of)
@@ -512,9 +496,8 @@ func (k *Keys) settleAll(ctx context.Context) (open bool) {
 	return open
 }
 
-// returned reports whether the newest replacement that has landed went back to
-// where its pod was moved from. One that came with a node says nothing: nobody
-// could have steered it.
+// returned reports whether the newest replacement that has landed went back to the node from which its pod was moved. A
+// replacement that was created with a node proves nothing, because it could not be steered.
 func (k *Keys) returned() bool {
 	inFlight, ended := k.moves.Moves()
 	var newest *ledger.Move

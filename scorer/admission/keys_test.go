@@ -162,7 +162,7 @@ func TestAKeyOfAnotherProcessStays(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			for range 2 { // the second time it has none to clear
+			for range 2 { // the second time, there is none to clear
 				if err := w.keys.end(t.Context(), of, "uid-web-1"); err != nil || w.keys.isOpen(of) {
 					t.Errorf("error %v, open %v", err, w.keys.isOpen(of))
 				}
@@ -215,7 +215,7 @@ func TestUnwrittenKeys(t *testing.T) {
 	}
 }
 
-// midway is a leader that does something else once, while a key is written.
+// midway is a leader that calls a function once while a key is written.
 type midway struct {
 	*world
 	then func()
@@ -273,7 +273,7 @@ func TestEndedKeysMakeRoom(t *testing.T) {
 	if err := w.keys.set(t.Context(), web, "uid-web-1", to("n1", w.now.Add(10*time.Second))); err != nil {
 		t.Fatal(err)
 	}
-	if got := len(w.targets(t)) - 1; got > maxKeys { // less the namespace itself
+	if got := len(w.targets(t)) - 1; got > maxKeys { // without the namespace itself
 		t.Errorf("%d keys in a Steering that takes %d", got, maxKeys)
 	}
 }

@@ -18,15 +18,14 @@ import (
 	"github.com/evenkeel/evenkeel/cluster/names"
 )
 
-// Gate is the scheduling gate of a pod that is held.
+// Gate is the scheduling gate of held pods.
 const Gate = gate
 
-// letGoAttempts is how often taking a gate off is tried while others change the
-// pod's gates.
+// letGoAttempts is how often removing a gate is tried while others change the pod's gates.
 const letGoAttempts = 3
 
-// Leftovers finds what steering has left in a cluster, and takes it away. It
-// does not ask who leads: it is for persons, when no process is there to do it.
+// Leftovers finds and removes what steering has left in a cluster. It does not check who leads, because people use it
+// when no process is left to do this.
 type Leftovers struct {
 	client    kubernetes.Interface
 	steerings dynamic.NamespaceableResourceInterface
@@ -40,16 +39,14 @@ func NewLeftovers(client kubernetes.Interface, steerings dynamic.Interface) *Lef
 // Stored is the Steering of a namespace.
 type Stored struct {
 	Namespace string
-	// Ends are when its keys end, the first first; zero for a key that cannot
-	// be read.
+	// Ends are when its keys end, the earliest first; zero for an unreadable key.
 	Ends []time.Time
 }
 
-// Name is the name of every Steering of ours.
+// Name is the name of all our Steerings.
 func (s *Stored) Name() string { return objectName }
 
-// Steerings lists the Steerings of all namespaces that are ours. There is none
-// where their kind is not installed.
+// Steerings lists our Steerings in all namespaces; none if their kind is not installed.
 func (l *Leftovers) Steerings(ctx context.Context) ([]Stored, error) {
 	var all []Stored
 	list := func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
@@ -67,7 +64,7 @@ func (l *Leftovers) Steerings(ctx context.Context) ([]Stored, error) {
 	return all, nil
 }
 
-// each lists in pages, each in callTimeout at most.
+// each lists in pages. Each page may take callTimeout.
 func each(ctx context.Context, fields string, list pager.ListPageFunc, use func(runtime.Object) error) error {
 	pages := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 		return bounded(ctx, func(ctx context.Context) (runtime.Object, error) { return list(ctx, options) })
@@ -75,7 +72,7 @@ func each(ctx context.Context, fields string, list pager.ListPageFunc, use func(
 	return pages.EachListItem(ctx, metav1.ListOptions{FieldSelector: fields}, use) //nolint:wrapcheck // the caller says of what
 }
 
-// bounded makes a call that takes callTimeout at most.
+// bounded makes a call that may take callTimeout.
 func bounded[T any](ctx context.Context, call func(context.Context) (T, error)) (T, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -98,15 +95,15 @@ func (l *Leftovers) Held(ctx context.Context) ([]v1.Pod, error) {
 	return l.waiting(ctx, held)
 }
 
-// Stranded lists the pods that wait for nodes which the API server restricted them
-// to and which do not take them. A controller makes others in their place.
+// Stranded lists the pods that wait for nodes to which the API server restricted them but that do not accept them. A
+// controller replaces them if they are evicted.
 func (l *Leftovers) Stranded(ctx context.Context) ([]v1.Pod, error) {
 	return l.waiting(ctx, func(pod *v1.Pod) bool {
 		return stranded(pod) && names.Restricted(pod) && metav1.GetControllerOfNoCopy(pod) != nil
 	})
 }
 
-// waiting lists pods without a node.
+// waiting lists the pods without a node that satisfy of.
 func (l *Leftovers) waiting(ctx context.Context, of func(pod *v1.Pod) bool) ([]v1.Pod, error) {
 	var all []v1.Pod
 	list := func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
@@ -124,8 +121,8 @@ func (l *Leftovers) waiting(ctx context.Context, of func(pod *v1.Pod) bool) ([]v
 	return all, nil
 }
 
-// Release evicts a stranded pod, so that its controller makes another. One that is
-// gone or has changed by now is left to the next look.
+// Release evicts a stranded pod, so that its controller creates another. A pod that is gone or has changed meanwhile is
+// left to the next check.
 func (l *Leftovers) Release(ctx context.Context, pod *v1.Pod) error {
 	err := release(ctx, l.client, pod)
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
@@ -134,8 +131,8 @@ func (l *Leftovers) Release(ctx context.Context, pod *v1.Pod) error {
 	return err
 }
 
-// LetGo takes the gate off a pod, without a nomination. One that is gone by now,
-// or has the gate no more, is done with.
+// LetGo removes the gate from a pod, without a nomination. A pod that no longer exists, or no longer has the gate,
+// needs nothing more.
 func (l *Leftovers) LetGo(ctx context.Context, pod *v1.Pod) error {
 	pods := l.client.CoreV1().Pods(pod.Namespace)
 	for attempt := 1; ; attempt++ {
@@ -150,7 +147,7 @@ func (l *Leftovers) LetGo(ctx context.Context, pod *v1.Pod) error {
 			return nil
 		}
 		if !apierrors.IsInvalid(err) || attempt == letGoAttempts {
-			return fmt.Errorf("taking the gate off pod %q: %w", pod.Namespace+"/"+pod.Name, err)
+			return fmt.Errorf("removing the gate from pod %q: %w", pod.Namespace+"/"+pod.Name, err)
 		}
 		read, err := bounded(ctx, func(ctx context.Context) (*v1.Pod, error) { return pods.Get(ctx, pod.Name, metav1.GetOptions{}) })
 		switch {

@@ -16,7 +16,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// stored is a Steering with keys that end then.
+// stored returns a Steering with keys that end at the given times.
 func stored(namespace, name string, until ...any) *unstructured.Unstructured {
 	targets := map[string]any{}
 	for i, u := range until {
@@ -37,7 +37,7 @@ func TestLeftoverSteerings(t *testing.T) {
 	if diff := cmp.Diff(want, found); diff != "" || err != nil {
 		t.Errorf("(-want +got):\n%s, %v", diff, err)
 	}
-	for range 2 { // the second time there is none
+	for range 2 { // the second time, there is none
 		if err := l.Delete(t.Context(), "shop"); err != nil {
 			t.Error(err)
 		}
@@ -88,19 +88,19 @@ func TestLetGo(t *testing.T) {
 	another := podOf("a", gate)
 	another.UID = "another"
 	for name, tc := range map[string]struct {
-		now     *v1.Pod // nil if it is gone
-		refused int     // patches
+		now     *v1.Pod // nil if the pod is gone
+		refused int     // number of rejected patches
 		with    error
 		want    string // the last patch
 		err     string
 	}{
-		"as it was seen":            {now: podOf("a", gate), want: "a: remove /spec/schedulingGates/0"},
-		"another gate was taken":    {now: podOf("a", gate), refused: 1, with: invalid, want: "a: remove /spec/schedulingGates/0"},
-		"it has the gate no more":   {now: podOf("a"), refused: 1, with: invalid, want: "a:  failed"},
-		"another pod has its name":  {now: another, refused: 1, with: invalid, want: "a:  failed"},
-		"it is gone":                {refused: 1, with: apierrors.NewNotFound(v1.Resource("pods"), "a"), want: "a:  failed"},
-		"somebody refuses for ever": {now: podOf("a", gate), refused: 9, with: invalid, want: "a:  failed", err: "taking the gate off"},
-		"no right":                  {now: podOf("a", gate), refused: 1, with: apierrors.NewForbidden(v1.Resource("pods"), "a", errors.New("fenced")), want: "a:  failed", err: "fenced"},
+		"as it was seen":               {now: podOf("a", gate), want: "a: remove /spec/schedulingGates/0"},
+		"another gate was taken":       {now: podOf("a", gate), refused: 1, with: invalid, want: "a: remove /spec/schedulingGates/0"},
+		"it has the gate no more":      {now: podOf("a"), refused: 1, with: invalid, want: "a:  failed"},
+		"another pod has its name":     {now: another, refused: 1, with: invalid, want: "a:  failed"},
+		"it is gone":                   {refused: 1, with: apierrors.NewNotFound(v1.Resource("pods"), "a"), want: "a:  failed"},
+		"the patch is always rejected": {now: podOf("a", gate), refused: 9, with: invalid, want: "a:  failed", err: "removing the gate from"},
+		"no right":                     {now: podOf("a", gate), refused: 1, with: apierrors.NewForbidden(v1.Resource("pods"), "a", errors.New("fenced")), want: "a:  failed", err: "fenced"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var objects []runtime.Object

@@ -46,7 +46,7 @@ func (w *world) comes(kind, owner, pod, uid string) {
 	w.ledger.Created(ledger.Pod{UID: uid, Namespace: "shop", Name: pod, OwnerUID: owner, OwnerKind: kind, Created: w.now})
 }
 
-// passes lets time pass, in which this process checks its keys now and then.
+// passes lets time pass, during which this process checks its keys from time to time.
 func (w *world) passes(t *testing.T, d time.Duration) {
 	t.Helper()
 	for end := w.now.Add(d); w.now.Before(end); {
@@ -55,7 +55,7 @@ func (w *world) passes(t *testing.T, d time.Duration) {
 	}
 }
 
-// succeeded makes another process lead, which has read the ledger.
+// succeeded makes another process lead that has read the ledger.
 func (w *world) succeeded() *world {
 	next := &world{server: w.server, ledger: ledger.New(ledger.Config{}), now: w.now}
 	next.ledger.Adopt(w.ledger.Export(), w.now)
@@ -63,7 +63,7 @@ func (w *world) succeeded() *world {
 	return next
 }
 
-// steering is a Steering of shop with these keys.
+// steering returns a Steering of shop with these keys.
 func steering(targets map[string]any) *unstructured.Unstructured {
 	return keyed("shop", objectName, targets)
 }
@@ -104,7 +104,7 @@ func TestAKeyLastsAsLongAsItsMove(t *testing.T) {
 		want []string
 	}{
 		"StatefulSet": {"StatefulSet", []string{"db-0", "db-1", "db-9"}, []string{"n1", "", ""}},
-		"Job":         {"Job", []string{"db-0", "db-1"}, []string{"n1", "n1"}}, // names tell nothing
+		"Job":         {"Job", []string{"db-0", "db-1"}, []string{"n1", "n1"}}, // names do not distinguish pods
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld()
@@ -179,8 +179,8 @@ func TestEachPodOfAStatefulSetHasItsKey(t *testing.T) {
 	}
 }
 
-// A process that stops leaves no key that steers, by any clock, and the next
-// leader makes the keys of moves in flight steer again, to the same nodes.
+// A process that stops leaves no key that still steers, by any clock. The next leader makes the keys of moves in flight
+// steer again, to the same nodes.
 func TestTheNextLeaderTakesKeysOver(t *testing.T) {
 	for name, stops := range map[string]func(*world){
 		"stopped":                      func(w *world) { w.keys.suspend(t.Context()) },
@@ -307,8 +307,8 @@ func TestRenewalsAreTriedAgain(t *testing.T) {
 	}
 }
 
-// Keep clears and takes over from its beginning on, renews while it runs, leaves
-// the key of a probe alone, and does none of it while another leads.
+// Keep clears keys and takes them over when it starts, renews them while it runs, and leaves the key of a probe alone.
+// It does none of this while another process leads.
 func TestKeep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()
@@ -329,7 +329,7 @@ func TestKeep(t *testing.T) {
 			s.Keep(keeping)
 		}()
 		t.Cleanup(func() { <-done })
-		time.Sleep(time.Minute + time.Second) // between two looks
+		time.Sleep(time.Minute + time.Second) // between two checks
 		if _, left := w.targets(t)["shop/set/db-1"]; !left {
 			t.Error("a process that does not lead has cleared a key")
 		}

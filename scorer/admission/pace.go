@@ -7,34 +7,32 @@ import (
 )
 
 const (
-	// keptLooks is how many looks say what is usual. An API server that is slow
-	// for longer, some 10 s, is steered all the same.
+	// keptLooks is how many looks determine what is usual. An API server that is slow for longer, about 10 s, is used
+	// for steering nevertheless.
 	keptLooks = 50
-	// busyAtMost is how long moves wait for a busy API server. Where one of three
-	// servers is always slow and they answer in turn, it never looks usual.
+	// busyAtMost is how long moves wait for a busy API server. If one of three servers is always slow and they answer
+	// in turn, the duration never looks usual.
 	busyAtMost = 15 * time.Second
-	// A look may take so many times as long as the median of the last ones, or
-	// aLook, without showing that the API server is busy. On two processors one
-	// took 9 ms at rest and 30 to 160 ms during a rollout; among a thousand nodes,
-	// 52 ms all along.
+	// A look may take timesUsual times the median of the last looks, or aLook, without counting as a sign that the API
+	// server is busy. On two processors, one took 9 ms at rest and 30 to 160 ms during a rollout; with a thousand
+	// nodes, 52 ms all the time.
 	timesUsual, aLook = 2, 20 * time.Millisecond
-	// quickLooks is how many looks in a row show that it is busy no more.
+	// quickLooks is how many quick looks in a row show that the API server is no longer busy.
 	quickLooks = 3
 	// busyPause is the time between two looks at a busy API server.
 	busyPause = 200 * time.Millisecond
 )
 
-// pace has moves wait while the API server is busy, with a rollout for example:
-// a key steers each pod that its owner creates until some eight calls are
-// answered.
+// pace makes moves wait while the API server is busy, for example with a rollout: until about eight calls are answered,
+// a key steers every pod that its owner creates.
 type pace struct {
-	took  []time.Duration // of the last looks
-	left  int             // looks that must be quick
+	took  []time.Duration // durations of the last looks
+	left  int             // number of looks that must still be quick
 	again time.Time       // when to look next
-	since time.Time       // since when moves wait; zero while they do not
+	since time.Time       // since when moves have been waiting; zero while they are not
 }
 
-// busy reports whether to wait. A look that fails says nothing.
+// busy reports whether to wait. A look that fails proves nothing.
 func (p *pace) busy(ctx context.Context, look func(context.Context) error) bool {
 	began := time.Now()
 	if began.Before(p.again) {
@@ -43,7 +41,7 @@ func (p *pace) busy(ctx context.Context, look func(context.Context) error) bool 
 	if err := look(ctx); err != nil {
 		return false
 	}
-	if began.Sub(p.again) > busyAtMost { // it was an earlier cycle that waited
+	if began.Sub(p.again) > busyAtMost { // an earlier cycle waited
 		p.since = time.Time{}
 	}
 	ended := time.Now()
@@ -53,7 +51,7 @@ func (p *pace) busy(ctx context.Context, look func(context.Context) error) bool 
 		p.since = time.Time{}
 	case p.since.IsZero():
 		p.since = began
-	case ended.Sub(p.since) >= busyAtMost: // from now on this is usual
+	case ended.Sub(p.since) >= busyAtMost: // from now on, this is usual
 		*p = pace{took: p.took[len(p.took)-1:]}
 	}
 	if p.left > 0 {

@@ -19,7 +19,7 @@ func TestPace(t *testing.T) {
 	atRest := repeat(8*time.Millisecond, 5)
 	for name, tc := range map[string]struct {
 		looks []time.Duration
-		want  bool // after the last
+		want  bool // after the last call
 	}{
 		"at rest":                                 {looks: atRest},
 		"the first look of all":                   {looks: repeat(time.Second, 1)},
@@ -53,9 +53,8 @@ func TestPace(t *testing.T) {
 	}
 }
 
-// Where one of several API servers is slow and they answer in turn, for as long as
-// it runs, moves wait for some seconds, not for ever. Those of a later cycle wait
-// anew.
+// If one of several API servers is slow and they answer in turn, moves wait for some seconds, not indefinitely. Moves
+// of a later cycle wait again.
 func TestPaceGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var p pace
@@ -90,8 +89,7 @@ func TestPaceGoesOn(t *testing.T) {
 	})
 }
 
-// All moves of a cycle ask in turn: a busy API server is looked at once per
-// pause, not once per move.
+// All moves of a cycle ask in turn, so a busy API server is queried once per pause, not once per move.
 func TestPaceAddsNoLoad(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, looks := pace{took: slices.Repeat([]time.Duration{time.Millisecond}, keptLooks)}, 0
@@ -104,7 +102,7 @@ func TestPaceAddsNoLoad(t *testing.T) {
 	})
 }
 
-// What cannot be asked is found out, and said, by what comes next.
+// If a question fails, the next one finds out and reports it.
 func TestPaceOfFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := pace{took: []time.Duration{time.Millisecond}}

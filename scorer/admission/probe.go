@@ -25,31 +25,29 @@ import (
 )
 
 const (
-	// visibleWithin is how long the API server may take to see a key; 75 ms
-	// were the most that was measured.
+	// visibleWithin is how long the API server may take to see a key. The longest time measured was 75 ms.
 	visibleWithin = 2 * time.Second
 	// visiblePause is the time between two looks.
 	visiblePause = 5 * time.Millisecond
-	// looksOfACycle is over how many connections in a row the API server must
-	// steer before a cycle: where there are several, one may not.
+	// looksOfACycle is the number of connections in a row over which the API server must steer before a cycle: if there
+	// are several API servers, one of them may not.
 	looksOfACycle = 4
 )
 
-// errUnsteered says that the API server lets a pod with a key pass as it is.
-var errUnsteered = errors.New("the API server does not steer: a pod with a key passes as it is")
+// errUnsteered means that the API server does not change a pod with a key.
+var errUnsteered = errors.New("the API server does not steer: it does not change a pod with a key")
 
-// errNotInstalled says that there are no rights to have it steer, or no kind.
+// errNotInstalled means that there is no permission to make the API server steer, or no kind.
 var errNotInstalled = fmt.Errorf("%w: no right to write Steerings or no such kind, because the overlay does not list deploy/components/admission-steering", ledger.ErrNotInstalled)
 
-// Probe finds out whether the API server steers, by pods that it creates by dry
-// run.
+// Probe finds out whether the API server steers, using pods that it creates by dry run.
 type Probe struct {
 	keys   *Keys
 	client kubernetes.Interface
 }
 
-// NewProbe returns a Probe that asks over a new connection each time: where there
-// are several API servers, each follows keys by itself.
+// NewProbe returns a Probe that uses a new connection for each question, because several API servers may learn of keys
+// at different times.
 func NewProbe(keys *Keys, config *rest.Config) (*Probe, error) {
 	config = rest.CopyConfig(config)
 	secured, err := rest.TLSConfigFor(config)
@@ -62,7 +60,7 @@ func NewProbe(keys *Keys, config *rest.Config) (*Probe, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making the client of the probe: %w", err)
 	}
-	config.QPS = -1 // it has its own pace
+	config.QPS = -1 // it limits its own rate
 	client, err := kubernetes.NewForConfigAndClient(config, &http.Client{Transport: wrapped, Timeout: callTimeout})
 	if err != nil {
 		return nil, fmt.Errorf("making the client of the probe: %w", err)
@@ -70,7 +68,7 @@ func NewProbe(keys *Keys, config *rest.Config) (*Probe, error) {
 	return &Probe{keys: keys, client: client}, nil
 }
 
-// permits reports whether this process may let held pods go.
+// permits reports whether this process has permission to release held pods.
 func (p *Probe) permits(ctx context.Context) (bool, error) {
 	for _, subresource := range []string{"", "status"} {
 		allowed, err := p.allowed(ctx, authorizationv1.ResourceAttributes{Verb: "patch", Resource: "pods", Subresource: subresource})
@@ -81,9 +79,9 @@ func (p *Probe) permits(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// installed reports whether this process was given the right to write keys. To
-// try would be told to whoever watches for refused requests, in every cycle. Who
-// may do everything was not given it for this: then it is there if its kind is.
+// installed reports whether this process has permission to write keys. Trying to write them instead would cause a
+// rejected request in every cycle, which audits would report. A client that may do everything did not get the
+// permission for this purpose, so for such a client the kind must exist.
 func (p *Probe) installed(ctx context.Context) (bool, error) {
 	given, err := p.allowed(ctx, authorizationv1.ResourceAttributes{Verb: "patch", Group: resource.Group, Resource: resource.Resource})
 	if err != nil || !given {
@@ -101,8 +99,8 @@ func (p *Probe) installed(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// Served reports whether the API server has the kind of keys, without which it
-// does not steer. It changes nothing, and so proves nothing.
+// Served reports whether the API server has the kind of keys, without which it cannot steer. It changes nothing, and
+// therefore proves nothing.
 func Served(ctx context.Context, client discovery.DiscoveryInterface) bool {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -114,7 +112,7 @@ func Served(ctx context.Context, client discovery.DiscoveryInterface) bool {
 	return slices.ContainsFunc(served.APIResources, func(r metav1.APIResource) bool { return r.Name == resource.Resource })
 }
 
-// allowed asks for a right in all namespaces.
+// allowed asks whether this process has a permission in all namespaces.
 func (p *Probe) allowed(ctx context.Context, right authorizationv1.ResourceAttributes) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -126,17 +124,16 @@ func (p *Probe) allowed(ctx context.Context, right authorizationv1.ResourceAttri
 	return answered.Status.Allowed, nil
 }
 
-// visible waits until the API server steers by all keys that were set before: it
-// learns of them in order. It must do so over so many connections in a row.
-// visible returns errUnsteered if it does not in time, and any other error if it
-// cannot be asked.
+// visible waits until the API server steers by all keys that were set before, because it learns of them in order. It
+// must do so over inARow connections. visible returns errUnsteered if it does not do so in time, and any other error if
+// it cannot be asked.
 func (p *Probe) visible(ctx context.Context, inARow int) error {
 	ctx, cancel := context.WithTimeout(ctx, visibleWithin)
 	defer cancel()
 	uid := string(uuid.NewUUID())
-	node := "probe-" + uid // none has such a name
+	node := "probe-" + uid // no node has such a name
 	of := keyID{probeNamespace, uid}
-	until := p.keys.now().Add(keyLasts).Truncate(time.Second) // where clocks are so far apart that no key steers, neither does this
+	until := p.keys.now().Add(keyLasts).Truncate(time.Second) // if clocks differ so much that no key steers, this one does not either
 	if err := p.keys.set(ctx, of, uid, target{Nodes: []string{node}, Until: until, By: byNames}); err != nil {
 		return err
 	}

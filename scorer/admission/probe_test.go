@@ -24,17 +24,17 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// apiServer answers a Probe: it steers by the keys of a world from some look on.
+// apiServer answers a Probe: it steers by the keys of a world from the given look on.
 type apiServer struct {
-	steersFrom int // negative for never
+	steersFrom int // negative: never
 	forbidden  string
 	broken     error
 	looks      int
 	// ahead is how far its clock is ahead of ours.
 	ahead time.Duration
-	// beside: another one answers every second look, and does not steer.
+	// beside: another API server answers every second look, and does not steer.
 	beside bool
-	// all: it allows everything. kind: it has the kind of keys.
+	// all: everything is allowed. kind: the kind of keys exists.
 	all, kind bool
 }
 
@@ -79,8 +79,8 @@ func (a *apiServer) probe(w *world) *Probe {
 	return &Probe{keys: w.keys, client: client}
 }
 
-// The API server steers if a pod with a new key is steered, at once or soon; who
-// may not let pods go holds none.
+// The API server steers if a pod with a new key is steered, at once or soon. A process that is not allowed to release
+// pods holds none.
 func TestProven(t *testing.T) {
 	cases := map[string]struct {
 		server apiServer
@@ -116,8 +116,8 @@ func TestProven(t *testing.T) {
 	}
 }
 
-// Where the newest replacement went back to its node, somebody else may undo what
-// the API server does: the next cycle probes.
+// If the newest replacement went back to its node, something may undo what the API server does, so the next cycle
+// probes.
 func TestProvenUntilAReplacementReturns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()
@@ -135,7 +135,7 @@ func TestProvenUntilAReplacementReturns(t *testing.T) {
 		}
 		for i, step := range []struct {
 			pod, by, node string
-			bound         bool // by its template
+			bound         bool // from its template
 			want          bool
 		}{
 			{"web-1", "web-7", "n1", false, true},
@@ -152,8 +152,8 @@ func TestProvenUntilAReplacementReturns(t *testing.T) {
 	})
 }
 
-// An API server that has not steered is not believed at once when it does:
-// another one may not know it yet.
+// An API server that did not steer is not trusted as soon as it does, because another API server may not know of it
+// yet.
 func TestProvenAgainOnlyAfterAWhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, server := newWorld(), &apiServer{forbidden: "none"}
@@ -190,8 +190,8 @@ func TestProvenAgainOnlyAfterAWhile(t *testing.T) {
 	})
 }
 
-// A move is ready when the API server has seen its key. Another one of the same
-// owner waits for it, and nothing is left of one that is not made.
+// A move is ready when the API server has seen its key. Another move of the same owner waits for it. A move that is not
+// made leaves nothing behind.
 func TestReady(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, server := newWorld(), &apiServer{steersFrom: 3, forbidden: "none"}
@@ -216,7 +216,7 @@ func TestReady(t *testing.T) {
 		if reason, wait := s.Ready(t.Context(), second); reason != "" || !wait {
 			t.Errorf("the second: %q, wait %v", reason, wait)
 		}
-		if server.looks != looks { // each move that waits is asked about five times a second
+		if server.looks != looks { // each waiting move asks about five times a second
 			t.Errorf("%d requests for a move that has to wait", server.looks-looks)
 		}
 		if reason, wait := s.Ready(t.Context(), first); reason != "" || wait {
@@ -245,8 +245,8 @@ func TestReady(t *testing.T) {
 	})
 }
 
-// Where held pods could not be let go, or nobody would be there to do it, pods
-// are restricted to names, if that suits them.
+// If held pods could not be released, or no process would be there to do it, pods are restricted to node names, if that
+// suits them.
 func TestReadyByNames(t *testing.T) {
 	own := &v1.Pod{Spec: v1.PodSpec{
 		NodeSelector: map[string]string{"disk": "ssd"}, TopologySpreadConstraints: []v1.TopologySpreadConstraint{{MaxSkew: 1}},
@@ -302,8 +302,8 @@ func TestReadyByNames(t *testing.T) {
 	}
 }
 
-// Nodes for a replacement are looked for when its owner has no other key. A move
-// without them waits, also if that key was cleared meanwhile.
+// Nodes for a replacement are looked for once its owner has no other key. A move without nodes waits, even if that key
+// was cleared meanwhile.
 func TestNodesAreLookedForWhenTheyAreNeeded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()
@@ -340,8 +340,8 @@ func TestNodesAreLookedForWhenTheyAreNeeded(t *testing.T) {
 	})
 }
 
-// Drain returns once the replacements have come, or when their keys expire, and
-// leaves nothing; a process without keys asks nothing.
+// Drain returns once the replacements have come or their keys expire, and leaves nothing. A process without keys asks
+// nothing.
 func TestDrain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()
@@ -377,8 +377,7 @@ func TestDrain(t *testing.T) {
 	})
 }
 
-// A namespace that takes no keys stops nobody else's moves; an API server that
-// cannot be reached stops all.
+// A namespace that rejects keys does not stop moves in others. An unreachable API server stops all.
 func TestReadyWhereKeysAreRefused(t *testing.T) {
 	for name, tc := range map[string]struct {
 		err  error

@@ -9,7 +9,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Whether the API server has the kind of keys is read, and nothing is tried.
+// Whether the API server has the kind of keys is only read. Nothing is tried.
 func TestServed(t *testing.T) {
 	for name, tc := range map[string]struct {
 		code int

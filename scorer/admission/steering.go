@@ -15,18 +15,17 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// Steering is steering by the API server. Its proof comes before the eviction.
+// Steering is steering by the API server. It is proven before the eviction.
 type Steering struct {
 	keys  *Keys
 	probe *Probe
 	now   func() time.Time
-	// stays: this process goes on after its cycle, to let held pods go.
+	// stays: this process keeps running after its cycle, to release held pods.
 	stays bool
-	// holds: this cycle steers by gates, else by names.
+	// holds: this cycle steers with gates, otherwise with names.
 	holds atomic.Bool
-	// absent is when the API server last did not steer, and waits reports whether
-	// the move that is about to be made has no nodes because it has to wait. Only
-	// cycles, of which one runs at a time, ask for these.
+	// absent is when the API server last did not steer. waits reports whether the move that is about to be made has no
+	// nodes because it must wait. Only cycles use these fields, and only one cycle runs at a time.
 	absent time.Time
 	waits  bool
 	pace   pace
@@ -34,22 +33,21 @@ type Steering struct {
 
 var _ ledger.Steering = (*Steering)(nil)
 
-// NewSteering returns the Steering of the process that evicts. One that ends
-// after its cycle, or may not let pods go, steers by names.
+// NewSteering returns the Steering of the process that evicts. A process that ends after its cycle, or is not allowed
+// to release pods, steers with names.
 func NewSteering(keys *Keys, probe *Probe, stays bool, now func() time.Time) *Steering {
 	return &Steering{keys: keys, probe: probe, stays: stays, now: now}
 }
 
-// settles is how long the API server must have steered since it last did not.
-// There may be several: each learns at its own time that the keys' kind is back,
-// which took one 2.5 s, and a proof may ask another.
+// settles is how long the API server must have steered since it last did not. If there are several API servers, each
+// learns at its own time that the keys' kind is back, which took one of them 2.5 s, and a proof may ask a different
+// one.
 const settles = 10 * time.Second
 
-// errSettling says that it steers, and for too short a time.
+// errSettling means that the API server steers, but has not done so for long enough.
 var errSettling = errors.New("the API server steers again, for less than " + settles.String())
 
-// Proven implements ledger.Steering: the API server steers a pod with a key,
-// and nobody has undone it when it did so last.
+// Proven implements ledger.Steering: the API server steers a pod with a key, and when it last did so, nothing undid it.
 func (s *Steering) Proven(ctx context.Context) (bool, error) {
 	permitted, err := s.steers(ctx)
 	now := s.now()
@@ -57,15 +55,14 @@ func (s *Steering) Proven(ctx context.Context) (bool, error) {
 	case err != nil:
 		s.absent = now
 		return false, err
-	case now.Before(s.absent.Add(settles)) && !now.Before(s.absent): // else the clock has stepped back
+	case now.Before(s.absent.Add(settles)) && !now.Before(s.absent): // otherwise the clock has stepped back
 		return false, errSettling
 	}
 	s.holds.Store(permitted && s.stays)
 	return !s.keys.returned(), nil
 }
 
-// steers returns why the API server does not steer, and whether this process may
-// let held pods go.
+// steers returns why the API server does not steer, and whether this process is allowed to release held pods.
 func (s *Steering) steers(ctx context.Context) (permitted bool, err error) {
 	installed, err := s.probe.installed(ctx)
 	if err != nil {
@@ -80,9 +77,8 @@ func (s *Steering) steers(ctx context.Context) (permitted bool, err error) {
 	return permitted, s.probe.visible(ctx, looksOfACycle)
 }
 
-// Restricts implements ledger.Steering. To find nodes takes kube-scheduler's
-// filters for each move in flight, so they are not looked for while the key is
-// another move's.
+// Restricts implements ledger.Steering. Finding nodes needs kube-scheduler's filters for each move in flight, so it is
+// not done while the key belongs to another move.
 func (s *Steering) Restricts(leaving *ledger.Leaving) bool {
 	s.waits = !s.holds.Load() && s.keys.another(idOfMove(leaving.Intent), leaving.PodUID)
 	return !s.holds.Load() && !s.waits
@@ -92,7 +88,7 @@ func (s *Steering) Restricts(leaving *ledger.Leaving) bool {
 func (s *Steering) Ready(ctx context.Context, leaving *ledger.Leaving) (reason reasons.Reason, wait bool) {
 	of := idOfMove(leaving.Intent)
 	if _, err := s.keys.settle(ctx, of); err != nil || s.waits || s.keys.another(of, leaving.PodUID) {
-		return "", true // an earlier move's key; nothing is asked while that is open
+		return "", true // an earlier move's key is open, and until it is cleared nothing is asked
 	}
 	to, suits := s.target(leaving)
 	if !suits {
@@ -105,7 +101,7 @@ func (s *Steering) Ready(ctx context.Context, leaving *ledger.Leaving) (reason r
 	switch {
 	case errors.Is(err, errTaken), errors.Is(err, errFull):
 		return "", true
-	case apierrors.IsForbidden(err), apierrors.IsInvalid(err), apierrors.IsBadRequest(err): // of this namespace: the probe's took one
+	case apierrors.IsForbidden(err), apierrors.IsInvalid(err), apierrors.IsBadRequest(err): // the error is about this namespace: the probe's key was accepted
 		klog.FromContext(ctx).V(2).Info("A key was refused, so its pod is not evicted", "namespace", leaving.Namespace, "reason", err.Error())
 		return reasons.SteeringRefused, false
 	case err == nil:
@@ -120,11 +116,11 @@ func (s *Steering) Ready(ctx context.Context, leaving *ledger.Leaving) (reason r
 	return "", false
 }
 
-// target returns the key of a move; false if its replacement can be steered by
-// names only, and they do not suit it.
+// target returns the key of a move. It returns false if its replacement can be steered only by names and they do not
+// suit it.
 func (s *Steering) target(leaving *ledger.Leaving) (to target, suits bool) {
 	to = target{Nodes: []string{leaving.To}, Until: s.now().Add(keyLasts).Truncate(time.Second), By: byGate}
-	if leaving.Owner.Kind != "ReplicaSet" { // which makes pods from one template only
+	if leaving.Owner.Kind != "ReplicaSet" { // creates pods from only one template
 		to.Template = leaving.TemplateHash
 	}
 	if s.holds.Load() {
@@ -142,11 +138,11 @@ func (s *Steering) Undo(ctx context.Context, move *ledger.Intent) {
 	s.keys.clear(ctx, idOfMove(move), move.PodUID)
 }
 
-// Settle implements ledger.Steering: it clears the keys that have done their
-// work, and whatever else is in a Steering that no move in flight backs.
+// Settle implements ledger.Steering: it clears the keys that are no longer needed, and everything else in a Steering
+// that belongs to no move in flight.
 func (s *Steering) Settle(ctx context.Context) {
 	if s.keys.leader.Leads() != nil {
-		return // they are another's to clear
+		return // another process clears them
 	}
 	s.keys.settleAll(ctx)
 	installed, err := s.probe.installed(ctx)
@@ -158,15 +154,14 @@ func (s *Steering) Settle(ctx context.Context) {
 	}
 }
 
-// The pauses of Keep: between two looks at which keys to renew, and at which keys
-// there are.
+// The pauses of Keep, between two checks of which keys to renew, and between two checks of which keys exist.
 const (
 	keepPause  = 2 * time.Second
 	sweepPause = 30 * time.Second
 )
 
-// Keep renews the keys of moves in flight until the context ends, first those of
-// the process that led before, and clears all others.
+// Keep renews the keys of moves in flight until the context ends, starting with those of the previous leader, and
+// clears all others.
 func (s *Steering) Keep(ctx context.Context) {
 	for swept := (time.Time{}); ctx.Err() == nil; {
 		switch {
@@ -186,7 +181,7 @@ func (s *Steering) Keep(ctx context.Context) {
 	}
 }
 
-// Begin keeps the keys of moves in flight until end is called. Then none steers.
+// Begin keeps the keys of moves in flight until end is called. After that, none of them steers.
 func (s *Steering) Begin(ctx context.Context) (end func()) {
 	keeping, cancel := context.WithCancel(ctx)
 	kept := make(chan struct{})
@@ -201,18 +196,16 @@ func (s *Steering) Begin(ctx context.Context) (end func()) {
 	}
 }
 
-// Stop has no key steer any more, for a process that is about to end or to follow
-// another: nobody might be there to let a held pod go. Whoever leads next takes
-// the keys of moves in flight over.
+// Stop makes all keys stop steering, when a process is about to end or to follow another one: otherwise no process
+// might be left to release a held pod. The next leader takes over the keys of moves in flight.
 func (s *Steering) Stop(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
 	defer cancel()
 	s.keys.suspend(ctx)
 }
 
-// Drain waits until no key is open that this process has set, before it ends: the
-// pods that come by one need it. A pod that an earlier process has evicted may take
-// hours more.
+// Drain waits, before the process ends, until no key that this process has set is open, because the replacements need
+// the process. It does not wait for pods that an earlier process evicted, which may take hours.
 func (s *Steering) Drain(ctx context.Context) {
 	if s.keys.unused() {
 		return
@@ -223,11 +216,10 @@ func (s *Steering) Drain(ctx context.Context) {
 	s.Settle(ctx)
 }
 
-// settlePause is the time between two looks at whether keys are still open.
+// settlePause is the time between two checks of whether keys are still open.
 const settlePause = 20 * time.Millisecond
 
-// Proves implements ledger.Steering. A replacement that is back on its node
-// was not steered.
+// Proves implements ledger.Steering. A replacement that is back on its node was not steered.
 func (s *Steering) Proves(_ context.Context, move *ledger.Move) ledger.Proof {
 	switch move.Node {
 	case move.From:
@@ -238,5 +230,5 @@ func (s *Steering) Proves(_ context.Context, move *ledger.Move) ledger.Proof {
 	return ledger.Unproven
 }
 
-// Asked implements ledger.Steering: nobody asks.
+// Asked implements ledger.Steering: there are no requests to count.
 func (s *Steering) Asked(context.Context) int64 { return 0 }

@@ -16,22 +16,20 @@ import (
 )
 
 const (
-	// strandedAfter is how long a pod may wait for the nodes that it was
-	// restricted to.
+	// strandedAfter is how long a pod may wait for the nodes to which it was restricted.
 	strandedAfter = 20 * time.Second
-	// releaseRetry is the pause after an attempt to release one.
+	// releaseRetry is the pause after an attempt to release a stranded pod.
 	releaseRetry = 10 * time.Second
 )
 
-// stranded reports whether none of the nodes that the API server restricted a
-// pod to takes it. Whoever creates pods can have it look so, and loses them.
+// stranded reports whether none of the nodes to which the API server restricted a pod accepts it. Anyone who creates
+// pods can make them look stranded, but then loses them.
 func stranded(pod *v1.Pod) bool {
 	return len(names.Of(pod)) > 0 && unschedulable(pod)
 }
 
-// restricts reports whether a pod may have been restricted by the key of a move:
-// its first node is the move's, and it came while that can have had a key, as
-// far as clocks agree.
+// restricts reports whether the key of a move may have restricted a pod: its first node is the move's, and it was
+// created while the move can have had a key, as far as clocks agree.
 func restricts(move *ledger.Move, pod *v1.Pod) bool {
 	nodes, came := names.Of(pod), pod.CreationTimestamp
 	if len(nodes) == 0 || nodes[0] != move.To || came.Time.Before(move.Recorded.Add(-keyLasts)) {
@@ -40,15 +38,14 @@ func restricts(move *ledger.Move, pod *v1.Pod) bool {
 	return move.Ended.IsZero() || !came.After(move.Ended.Add(keyLasts))
 }
 
-// nominatedInVain reports whether no node takes a pod that was let go with a
-// nomination, which kube-scheduler leaves as it is where a pod never preempts.
-// Autoscalers count such a pod as placed, and room stays reserved for it.
+// nominatedInVain reports whether no node accepts a pod that was released with a nomination. If the pod never preempts,
+// kube-scheduler keeps the nomination, autoscalers count the pod as placed, and space stays reserved for it.
 func nominatedInVain(pod *v1.Pod) bool {
 	never := pod.Spec.PreemptionPolicy != nil && *pod.Spec.PreemptionPolicy == v1.PreemptNever
 	return never && pod.Status.NominatedNodeName != "" && pod.Annotations[names.Annotation] == names.Gate && unschedulable(pod)
 }
 
-// unschedulable reports whether kube-scheduler has tried a pod in vain.
+// unschedulable reports whether kube-scheduler has found no node for a pod.
 func unschedulable(pod *v1.Pod) bool {
 	if pod.DeletionTimestamp != nil || pod.Spec.NodeName != "" {
 		return false
@@ -61,12 +58,12 @@ func unschedulable(pod *v1.Pod) bool {
 	return false
 }
 
-// release evicts a stranded pod, so that its controller creates another. One
-// that has changed since stays. It is no move: the pod never ran.
+// release evicts a stranded pod, so that its controller creates another. A pod that has changed since stays. This is
+// not a move, because the pod never ran.
 func release(ctx context.Context, client kubernetes.Interface, pod *v1.Pod) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	klog.FromContext(ctx).Info("A replacement that fits on none of its nodes is evicted, so that another comes", "pod", klog.KObj(pod))
+	klog.FromContext(ctx).Info("Evicting a replacement that fits on none of its nodes, so that its controller creates another", "pod", klog.KObj(pod))
 	err := client.CoreV1().Pods(pod.Namespace).EvictV1(ctx, &policyv1.Eviction{
 		ObjectMeta:    metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name},
 		DeleteOptions: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &pod.UID, ResourceVersion: &pod.ResourceVersion}},

@@ -1,8 +1,6 @@
-// Package admission steers replacements where kube-scheduler asks nobody: the
-// API server itself holds the pod of an owner that has a key, by a
-// MutatingAdmissionPolicy that reads Steering objects. Keys writes them, Probe
-// proves that the API server goes by them, and Gates nominates a node for each
-// pod that is held and lets kube-scheduler have it.
+// Package admission steers replacements if kube-scheduler asks no extender. The API server itself holds the next pod of
+// an owner that has a key, by a MutatingAdmissionPolicy that reads Steering objects. Keys writes them, Probe proves
+// that the API server applies them, and Gates nominates a node for each held pod and releases it to kube-scheduler.
 package admission
 
 import (
@@ -11,21 +9,20 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// What the manifests in deploy/components/admission-steering name.
+// Names that the manifests in deploy/components/admission-steering use.
 const (
-	// gate is the scheduling gate of a pod that is held.
+	// gate is the scheduling gate of held pods.
 	gate = "evenkeel.io/steer"
-	// probeNamespace is where pods are created by dry run only.
+	// probeNamespace is the namespace in which pods are only created by dry run.
 	probeNamespace = "evenkeel-probe"
 	// objectName is the name of each namespace's Steering.
 	objectName = "evenkeel"
-	// maxKeys is how many keys a Steering takes, and maxNodes how many nodes a
-	// key.
+	// maxKeys is the maximum number of keys of a Steering, maxNodes the maximum number of nodes of a key.
 	maxKeys  = 100
 	maxNodes = 32
 )
 
-// resource is where Steering objects are.
+// resource is the resource of Steering objects.
 var resource = schema.GroupVersionResource{Group: "evenkeel.io", Version: "v1alpha1", Resource: "steerings"}
 
 // The ways to steer a pod.
@@ -34,14 +31,14 @@ const (
 	byNames = "Names"
 )
 
-// target is a key's value: where the pod is to go that comes next.
+// target is the value of a key: the destination of the next pod.
 type target struct {
 	// Nodes are the planned node and its alternates.
 	Nodes []string `json:"nodes"`
-	// Until is when the key ends, with whole seconds, as RFC 3339.
+	// Until is when the key ends, in whole seconds, as RFC 3339.
 	Until time.Time `json:"until"`
 	By    string    `json:"by"`
-	// Template is the hash that the pod has in a label, by which pods of another
-	// revision are left alone; empty for any.
+	// Template is the hash that the pod must have in a label, so that pods of other revisions are left alone; empty for
+	// any.
 	Template string `json:"template,omitempty"`
 }

@@ -16,24 +16,23 @@ import (
 )
 
 const (
-	// Overdue is how long a pod may be held: Gates take milliseconds.
+	// Overdue is how long a pod may be held. Gates takes only milliseconds.
 	Overdue = 30 * time.Second
-	// watchPause is the time between two looks at which pods are overdue.
+	// watchPause is the time between two checks for overdue pods.
 	watchPause = Overdue
-	// maxOverdueNamed is how many pods a line of the log names.
+	// maxOverdueNamed is the maximum number of pods that a log line names.
 	maxOverdueNamed = 5
 )
 
-// Watchdog counts the pods that are held and those that Gates, of whatever
-// replica, should have let go long ago, and logs them. It needs no right and no
-// key: the gate alone counts.
+// Watchdog counts the held pods, and those that the Gates of any replica should have released long ago, and logs the
+// latter. It needs no permission and no key, because it looks only at the gate.
 type Watchdog struct {
 	now      func() time.Time
 	informer cache.SharedIndexInformer
 
 	mu sync.Mutex
-	// held are since when pods are held: since their creation, because a gate
-	// cannot be added later. It has no pod that the informer does not have.
+	// held has the time since which each pod has been held. That is its creation, because a gate cannot be added later.
+	// It contains no pod that the informer does not have.
 	held map[types.NamespacedName]time.Time
 }
 
@@ -46,12 +45,12 @@ func NewWatchdog(pods cache.SharedIndexInformer, now func() time.Time, registry 
 		Name: "evenkeel_steering_held_pods", Help: "Pods that the scheduling gate " + gate + " holds now.",
 	}, func() float64 { n, _ := w.count(); return float64(n) })
 	factory.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "evenkeel_steering_overdue_pods", Help: fmt.Sprintf("Those that it has held for longer than %v: nobody can take it off.", Overdue),
+		Name: "evenkeel_steering_overdue_pods", Help: fmt.Sprintf("Pods that it has held for longer than %v, because no process can remove it.", Overdue),
 	}, func() float64 { _, overdue := w.count(); return float64(len(overdue)) })
 	return w
 }
 
-// count counts the pods that are held and lists those that are overdue.
+// count counts the held pods and lists the overdue ones.
 func (w *Watchdog) count() (held int, overdue []types.NamespacedName) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -105,14 +104,13 @@ func (w *Watchdog) Run(ctx context.Context) error {
 	}
 }
 
-var errOverdue = errors.New("nobody takes the gate off")
+var errOverdue = errors.New("no process removes the gate")
 
-// tell logs overdue pods if there are more than when it did so last, and returns
-// how many there are.
+// tell logs overdue pods if there are more than when it last did so, and returns their number.
 func (w *Watchdog) tell(ctx context.Context, told int) int {
 	_, overdue := w.count()
 	if len(overdue) > told {
-		klog.FromContext(ctx).Error(errOverdue, "Pods are held for too long; `evenkeel cleanup` frees them", "gate", gate,
+		klog.FromContext(ctx).Error(errOverdue, "Pods are held for too long; `evenkeel cleanup` releases them", "gate", gate,
 			"pods", len(overdue), "such as", overdue[:min(len(overdue), maxOverdueNamed)])
 	}
 	return len(overdue)

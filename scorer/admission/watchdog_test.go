@@ -22,8 +22,8 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// A held pod goes free whatever became of the key that it was held by, and of
-// whoever set it: at once, also if it has been waiting since long before.
+// A held pod is released, whatever happened to the key that holds it and to the process that set the key. It is
+// released at once, even if it has been waiting for a long time.
 func TestHeldPodsGoFreeWhateverTheKeySays(t *testing.T) {
 	orphan := podOf("orphan", gate)
 	orphan.OwnerReferences = nil
@@ -67,12 +67,12 @@ func opens(t *testing.T, w *world, key target) {
 	}
 }
 
-// breaks has all calls about Steerings fail.
+// breaks makes all calls about Steerings fail.
 func (w *world) breaks(err error) {
 	w.server.PrependReactor("*", "steerings", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, err })
 }
 
-// Held pods are counted while they are held, and after 30 seconds as overdue.
+// Held pods are counted while they are held. After 30 seconds, they also count as overdue.
 func TestWatchdog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -91,7 +91,7 @@ func TestWatchdog(t *testing.T) {
 			t.Helper()
 			synctest.Wait()
 			want := "# HELP evenkeel_steering_held_pods Pods that the scheduling gate evenkeel.io/steer holds now.\n# TYPE evenkeel_steering_held_pods gauge\n" +
-				"evenkeel_steering_held_pods " + held + "\n# HELP evenkeel_steering_overdue_pods Those that it has held for longer than 30s: nobody can take it off.\n" +
+				"evenkeel_steering_held_pods " + held + "\n# HELP evenkeel_steering_overdue_pods Pods that it has held for longer than 30s, because no process can remove it.\n" +
 				"# TYPE evenkeel_steering_overdue_pods gauge\nevenkeel_steering_overdue_pods " + overdue + "\n"
 			if err := testutil.GatherAndCompare(registry, strings.NewReader(want)); err != nil {
 				t.Errorf("%s: %v", what, err)
@@ -118,7 +118,7 @@ func TestWatchdog(t *testing.T) {
 	})
 }
 
-// The log names overdue pods once, a few of them.
+// The log names a few overdue pods, each once.
 func TestWatchdogTells(t *testing.T) {
 	w := NewWatchdog(nil, func() time.Time { return start }, prometheus.NewRegistry())
 	for name := range strings.FieldsSeq("a b c d e f g") {
@@ -135,7 +135,7 @@ func TestWatchdogTells(t *testing.T) {
 	}
 }
 
-// logged returns a context whose log is kept as lines.
+// logged returns a context whose log lines are collected.
 func logged(t *testing.T, lines *[]string) context.Context {
 	t.Helper()
 	logger := funcr.New(func(_, args string) { *lines = append(*lines, args) }, funcr.Options{})

@@ -125,7 +125,7 @@ func (c *client) chunks() error {
 	}
 }
 
-// swallow reads part of a body and keeps as much as there is room for.
+// swallow reads part of a body and keeps as much as fits.
 func (c *client) swallow(length int) error {
 	kept := min(length, cap(c.body)-len(c.body))
 	at := len(c.body)

@@ -94,7 +94,7 @@ func loopbackBridge(t *testing.T) *bridge {
 		bridge.node(name, used)
 	}
 	bridge.observe()
-	bridge.observer.Store().SetPod(testkit.Pod()) // as of kube-scheduler's pods: it is asked about again and again
+	bridge.observer.Store().SetPod(testkit.Pod()) // kube-scheduler asks about the same pod repeatedly
 	for _, reason := range bridge.filter(strange("some-pod", 750), names...) {
 		if reason != extender.RejectNone {
 			hot++

@@ -37,8 +37,7 @@ func TestFilterByMeasuredWindows(t *testing.T) {
 	if diff := cmp.Diff(want, b.filter(strange("p", 1000), all...)); diff != "" {
 		t.Errorf("filter (-want +got):\n%s", diff)
 	}
-	// 100-10, 100-30 and 100-30.05 without the fraction, in steps of ten; what
-	// is not known scores as if it were full
+	// 100-10, 100-30 and 100-30.05 without the fraction, in steps of ten. An unknown node scores as if it were full.
 	scores := map[string]int8{"cool": 9, "limit": 7, "above": 6, "silent": 0, "new-node": 0}
 	if diff := cmp.Diff(scores, b.prioritize(strange("p", 1000), all...)); diff != "" {
 		t.Errorf("prioritize (-want +got):\n%s", diff)
@@ -48,7 +47,7 @@ func TestFilterByMeasuredWindows(t *testing.T) {
 	}
 }
 
-// A pod of a DaemonSet has only one possible node and is let onto it.
+// A pod of a DaemonSet has only one possible node, so limits do not apply to it.
 func TestLimitsDoNotHoldForDaemons(t *testing.T) {
 	daemon := strange("d", 1000)
 	daemon.OwnerKind, daemon.OwnerUID = "DaemonSet", "ds-1"

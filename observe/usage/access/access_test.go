@@ -199,8 +199,7 @@ func TestTokenFileIsTakenUpWhenItChanges(t *testing.T) {
 	}
 }
 
-// A Secret is read once a minute, and at once when its value is refused, but
-// not repeatedly.
+// A Secret is read once a minute. If its value is refused, it is also read at once, but not repeatedly.
 func TestSecretIsReadSeldom(t *testing.T) {
 	want := "Bearer one"
 	server := httptest.NewServer(only(&want))

@@ -3,7 +3,7 @@ package annotations
 import (
 	"testing"
 	"time"
-	_ "time/tzdata" // the machine may have none
+	_ "time/tzdata" // the machine may not have the database
 
 	"github.com/evenkeel/evenkeel/observe/usage"
 )

@@ -8,8 +8,7 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage"
 )
 
-// If only custom queries are used, each is one query, and nodes without a
-// series are reported as well.
+// If only custom queries are used, each is sent as one query, and nodes without a series are reported as well.
 func TestQueriesOfOnesOwn(t *testing.T) {
 	const busy = usage.Metric("disk.busy")
 	server := newFake(t, map[string]string{"max by (instance)": vectorOf(of("97", "instance", "n2"))})

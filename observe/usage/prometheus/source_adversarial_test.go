@@ -76,7 +76,7 @@ func echo(w http.ResponseWriter, r *http.Request) {
 	http.Error(w, "bad "+r.Header.Get("Authorization"), http.StatusForbidden)
 }
 
-// withToken authenticates.
+// withToken adds a token to requests.
 type withToken struct{}
 
 // RoundTrip implements http.RoundTripper.

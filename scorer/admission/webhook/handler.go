@@ -1,7 +1,6 @@
-// Package webhook has the API server steer where it has no
-// MutatingAdmissionPolicy: it answers reviews of new pods by the rules of the
-// policy evenkeel-steer in deploy/components/admission-steering-names. It refuses
-// no pod, and what it cannot answer the webhook's failurePolicy lets pass.
+// Package webhook steers for API servers without MutatingAdmissionPolicy: it answers reviews of new pods by the rules
+// of the policy evenkeel-steer in deploy/components/admission-steering-names. It rejects no pod. If it cannot answer,
+// the webhook's failurePolicy lets the pod pass.
 package webhook
 
 import (
@@ -31,15 +30,13 @@ import (
 const (
 	// Path is where reviews are posted to.
 	Path = "/steer"
-	// within is how long a review may take to come and be answered: the API
-	// server waits for a second.
+	// within is how long a review may take to arrive and be answered. The API server waits for a second.
 	within = 500 * time.Millisecond
-	// maxBody is more than a pod that etcd takes has in its review, and atOnce
-	// bounds how many reviews take memory.
+	// maxBody is larger than the review of any pod that etcd can store. atOnce limits how many reviews use memory at
+	// the same time.
 	maxBody = 2 << 20
 	atOnce  = 16
-	// maxValues is more than the pods of a cluster have, and bounds what the short
-	// values of a long list become in memory.
+	// maxValues is more than real pods have. It limits the memory that the short values of a long list can take.
 	maxValues = 20_000
 )
 
@@ -47,19 +44,19 @@ const (
 type handler struct {
 	keys *admission.Followed
 	now  func() time.Time
-	// turns has those that are answered now.
+	// turns holds a slot for each review that is being answered.
 	turns   chan struct{}
 	reviews *prometheus.CounterVec
 }
 
-// How reviews end.
+// The results of reviews.
 const (
 	resultSteered   = "steered"
 	resultUnsteered = "unsteered"
-	resultRefused   = "refused" // no review came, or too many at once
+	resultRefused   = "refused" // not a review, or too many at once
 )
 
-// New returns a handler of reviews that goes by keys, and registers its metrics.
+// New returns a handler of reviews that uses keys, and registers its metrics.
 func New(keys *admission.Followed, now func() time.Time, registry prometheus.Registerer) http.Handler {
 	h := &handler{keys: keys, now: now, turns: make(chan struct{}, atOnce)}
 	h.reviews = promauto.With(registry).NewCounterVec(prometheus.CounterOpts{
@@ -79,7 +76,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer cancel()
 	deadline, _ := ctx.Deadline()
 	conn := http.NewResponseController(w)
-	_ = conn.SetReadDeadline(deadline) // without support, the server's own deadlines end it
+	_ = conn.SetReadDeadline(deadline) // if unsupported, the server's own deadlines end it
 	_ = conn.SetWriteDeadline(deadline.Add(within / 2))
 	select {
 	case h.turns <- struct{}{}:
@@ -104,18 +101,18 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	h.reviews.WithLabelValues(result).Inc()
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(&admissionv1.AdmissionReview{TypeMeta: review.TypeMeta, Response: answer}) // nobody to tell
+	_ = json.NewEncoder(w).Encode(&admissionv1.AdmissionReview{TypeMeta: review.TypeMeta, Response: answer}) // an error cannot be reported to anyone
 }
 
-// refuse answers what is no review.
+// refuse answers a request that is not a review.
 func (h *handler) refuse(w http.ResponseWriter, r *http.Request, code int, err error) {
 	h.reviews.WithLabelValues(resultRefused).Inc()
 	extender.LogRefused(klog.FromContext(r.Context()), "Review refused", "client", r.RemoteAddr, "reason", err.Error())
-	http.Error(w, "no AdmissionReview that can be answered", code)
+	http.Error(w, "not an AdmissionReview that can be answered", code)
 }
 
-// asked is what is needed of an AdmissionReview. Only its object has lists and
-// maps, so that nothing else takes more memory than the text.
+// asked is the part of an AdmissionReview that is needed. Only its object contains lists and maps, so nothing else
+// takes more memory than its text.
 type asked struct {
 	metav1.TypeMeta
 	Request *request `json:"request"`
@@ -150,8 +147,8 @@ var (
 	podV1    = metav1.GroupVersionKind{Version: "v1", Kind: "Pod"}
 )
 
-// decodePod decodes what steering needs of a pod and nothing else. A whole pod has
-// amounts, of which some take minutes to parse.
+// decodePod decodes only what steering needs of a pod. A whole pod contains quantities, some of which take minutes to
+// parse.
 func decodePod(raw []byte) (*v1.Pod, error) {
 	if n := jsonscan.Values(raw); n > maxValues {
 		return nil, fmt.Errorf("the pod has %d values: must be at most %d", n, maxValues)
@@ -175,8 +172,8 @@ func decodePod(raw []byte) (*v1.Pod, error) {
 	}}, nil
 }
 
-// patch returns what has a new pod steered, nil if it is not to be, and an error
-// if it cannot be read.
+// patch returns the patch that steers a new pod; nil if the pod is not to be steered, and an error if it cannot be
+// read.
 func (h *handler) patch(review *asked) ([]byte, error) {
 	request := review.Request
 	if review.TypeMeta != reviewV1 || request.Kind != podV1 || request.Operation != admissionv1.Create || request.SubResource != "" {

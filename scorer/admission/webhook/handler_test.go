@@ -33,16 +33,15 @@ import (
 
 var start = time.Date(2026, 11, 4, 2, 0, 0, 0, time.UTC)
 
-// answering is a handler that knows the keys "gate", "names" and "ended" of the
-// namespace shop, those of the pod db-0 of StatefulSets with these UIDs, and
-// "revised" for pods of the template v1, at a time that tests may change.
+// answering is a handler that knows the keys "gate", "names" and "ended" in the namespace shop, keys for the pod db-0
+// of StatefulSets with these UIDs, and "revised" for pods of the template v1. Tests may change its time.
 type answering struct {
 	http.Handler
 	registry *prometheus.Registry
 	now      time.Time
 }
 
-// steeringOf is the Steering of that namespace.
+// steeringOf returns the Steering of that namespace.
 func steeringOf() *unstructured.Unstructured {
 	key := func(until time.Duration, by string) map[string]any {
 		return map[string]any{"nodes": []any{"n1", "n2"}, "until": start.Add(until).Format(time.RFC3339), "by": by}
@@ -75,7 +74,7 @@ func newAnswering(tb testing.TB) *answering {
 	return a
 }
 
-// review is a request about a pod, as an API server sends it.
+// review returns a request about a pod, as an API server sends it.
 func review(tb testing.TB, p *v1.Pod, changes ...func(*admissionv1.AdmissionReview)) []byte {
 	tb.Helper()
 	raw, err := json.Marshal(p)
@@ -103,7 +102,7 @@ func (a *answering) ask(tb testing.TB, body io.Reader) *httptest.ResponseRecorde
 	return w
 }
 
-// response is the answer to a review, which must allow.
+// response decodes the answer to a review, which must allow the pod.
 func response(tb testing.TB, w *httptest.ResponseRecorder) *admissionv1.AdmissionReview {
 	tb.Helper()
 	var answer admissionv1.AdmissionReview
@@ -117,7 +116,7 @@ func response(tb testing.TB, w *httptest.ResponseRecorder) *admissionv1.Admissio
 	return &answer
 }
 
-// Reviews are answered with what has the pod steered, or nothing.
+// Reviews are answered with the patch that steers the pod, or with nothing.
 func TestReviews(t *testing.T) {
 	a := newAnswering(t)
 	for name, e := range examples() {
@@ -137,7 +136,7 @@ func TestReviews(t *testing.T) {
 	}
 }
 
-// What no key is for passes as it came, and so does what is no new pod.
+// A pod without a key is not changed, nor is anything that is not a new pod.
 func TestReviewsThatChangeNothing(t *testing.T) {
 	a := newAnswering(t)
 	gate := pod("ReplicaSet", "gate")
@@ -179,8 +178,7 @@ evenkeel_webhook_responses_total{result="unsteered"} 13
 	}
 }
 
-// Bodies that are no reviews get an error, which the failurePolicy of the webhook
-// lets pass, and in one short line.
+// A body that is not a review gets an error in one short line. The webhook's failurePolicy lets the pod pass.
 func TestHostileBodies(t *testing.T) {
 	a := newAnswering(t)
 	large := review(t, pod("ReplicaSet", "gate", func(p *v1.Pod) { p.Annotations = map[string]string{"a": strings.Repeat("x", maxBody)} }))
@@ -203,7 +201,7 @@ func TestHostileBodies(t *testing.T) {
 	}
 }
 
-// Amounts that take minutes to parse hold nobody up: steering needs none.
+// Quantities that take minutes to parse delay nothing, because steering needs none.
 func TestAmountsOfPodsAreNotParsed(t *testing.T) {
 	a := newAnswering(t)
 	const slow = `{"cpu":"1e-99999999"}`
@@ -224,8 +222,8 @@ func TestAmountsOfPodsAreNotParsed(t *testing.T) {
 	}
 }
 
-// Long lists of short values do not become many times their size in memory: such
-// pods pass as they came, and nothing else of a review is decoded into lists.
+// Long lists of short values do not become many times as large in memory: such pods are not changed, and no other part
+// of a review is decoded into lists.
 func TestLongListsTakeNoMemory(t *testing.T) {
 	a := newAnswering(t)
 	list, texts := "["+strings.Repeat("{},", 600_000)+"{}]", "["+strings.Repeat(`"",`, 600_000)+`""]`
@@ -260,8 +258,7 @@ func TestLongListsTakeNoMemory(t *testing.T) {
 	}
 }
 
-// A client that sends no body gets no answer, and takes the place of others for
-// half a second at most.
+// A client that sends no body gets no answer, and takes up a slot for at most half a second.
 func TestSlowClientsYield(t *testing.T) {
 	a := newAnswering(t)
 	server := httptest.NewServer(a)
@@ -295,7 +292,7 @@ func TestSlowClientsYield(t *testing.T) {
 	}
 }
 
-// endless is a body that never comes.
+// endless is a body that never ends.
 type endless struct{ ctx context.Context }
 
 func (e endless) Read([]byte) (int, error) {
@@ -303,7 +300,7 @@ func (e endless) Read([]byte) (int, error) {
 	return 0, e.ctx.Err()
 }
 
-// Where as many as may be are answered, the next one waits half a second.
+// If all slots are taken, the next request waits half a second.
 func TestBusy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
@@ -325,8 +322,7 @@ func TestBusy(t *testing.T) {
 	})
 }
 
-// Whatever comes, the answer is a review that allows, with a patch that applies,
-// or an error.
+// Whatever arrives, the answer is a review that allows, with a patch that applies, or an error.
 func FuzzReview(f *testing.F) {
 	a := newAnswering(f)
 	for _, e := range examples() {

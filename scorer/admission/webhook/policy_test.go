@@ -66,7 +66,7 @@ func readPolicy(t *testing.T) *shipped {
 	return s
 }
 
-// steer returns what the policy makes of a pod whose namespace has a Steering.
+// steer returns the result of applying the policy to a pod whose namespace has a Steering.
 func (s *shipped) steer(t *testing.T, p *v1.Pod, steering *unstructured.Unstructured) *v1.Pod {
 	t.Helper()
 	gvk, gvr := v1.SchemeGroupVersion.WithKind("Pod"), v1.SchemeGroupVersion.WithResource("pods")
@@ -96,7 +96,7 @@ func (s *shipped) steer(t *testing.T, p *v1.Pod, steering *unstructured.Unstruct
 	return versioned.VersionedObject.(*v1.Pod)
 }
 
-// anyPod is a pod of any shape that steering looks at.
+// anyPod returns a pod with any combination of fields that steering reads.
 func anyPod(random *rand.Rand) *v1.Pod {
 	some := func(of int, change func(*v1.Pod)) func(*v1.Pod) {
 		if random.IntN(of) > 0 {
@@ -137,8 +137,7 @@ func anyPod(random *rand.Rand) *v1.Pod {
 		some(12, func(p *v1.Pod) { p.Spec.NodeName = "n9" }), some(12, func(p *v1.Pod) { p.OwnerReferences[0].Controller = nil }))
 }
 
-// Whatever a pod looks like, the webhook makes of it what the shipped policy does,
-// by the same keys at the same time.
+// Whatever a pod looks like, the webhook changes it as the shipped policy does, with the same keys at the same time.
 func TestAsThePolicy(t *testing.T) {
 	policy, a := readPolicy(t), newAnswering(t)
 	random := rand.New(rand.NewPCG(1, 2))
@@ -152,7 +151,7 @@ func TestAsThePolicy(t *testing.T) {
 	changed := 0
 	for name, p := range pods {
 		p.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}
-		p.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "x", Time: &metav1.Time{Time: start}}} // the time of the policy
+		p.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "x", Time: &metav1.Time{Time: start}}} // the time used by the policy
 		want := policy.steer(t, p.DeepCopy(), steeringOf())
 		got := p
 		if answer := response(t, a.ask(t, bytes.NewReader(review(t, p)))); len(answer.Response.Patch) > 0 {

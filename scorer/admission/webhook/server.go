@@ -22,7 +22,7 @@ type Server struct {
 	reviews      http.Handler
 }
 
-// NewServer returns a Server for an address, with HTTPS by the files.
+// NewServer returns a Server for an address, with HTTPS from the given files.
 func NewServer(address string, files certs.Files, keys *admission.Followed, now func() time.Time, registry *prometheus.Registry) (*Server, error) {
 	certificates, err := certs.NewKeeper(files, "webhook")
 	if err != nil {
@@ -34,7 +34,7 @@ func NewServer(address string, files certs.Files, keys *admission.Followed, now 
 	return &Server{address: address, keys: keys, certificates: certificates, reviews: New(keys, now, registry)}, nil
 }
 
-// Run answers until the context ends, from when the keys are known.
+// Run answers from the time when the keys are known until the context ends.
 func (s *Server) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error {

@@ -24,7 +24,7 @@ import (
 	"github.com/evenkeel/evenkeel/scorer/extender/certs"
 )
 
-// newTestServer is a Server that knows no keys, and the CA of its certificate.
+// newTestServer returns a Server that knows no keys, and the CA of its certificate.
 func newTestServer(t *testing.T) (*Server, *x509.CertPool) {
 	t.Helper()
 	ca, err := certificates.NewAuthority(time.Now())
@@ -58,8 +58,8 @@ func newTestServer(t *testing.T) (*Server, *x509.CertPool) {
 	return s, roots
 }
 
-// The API server is answered over HTTPS by the name of the Service, from when
-// the keys are known, until the process ends.
+// The API server is answered over HTTPS under the Service's name, from the time when the keys are known until the
+// process ends.
 func TestServerAnswers(t *testing.T) {
 	s, roots := newTestServer(t)
 	ctx, stop := context.WithCancel(t.Context())
@@ -74,7 +74,7 @@ func TestServerAnswers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if reply, err = client.Do(r); err != nil && time.Since(begun) > 10*time.Second { // before, it may not listen yet
+		if reply, err = client.Do(r); err != nil && time.Since(begun) > 10*time.Second { // before that, it may not listen yet
 			t.Fatal(err)
 		}
 	}

@@ -11,13 +11,13 @@ import (
 	"github.com/evenkeel/evenkeel/scorer/admission"
 )
 
-// add adds to what is there, as all steps here do: a patch that does not apply
-// has the pod refused, whatever the failurePolicy.
+// add only adds to existing content, as all steps here do. If a patch does not apply, the API server rejects the pod,
+// whatever the failurePolicy.
 func add(path string, value any) admission.Step {
 	return admission.Step{Op: "add", Path: path, Value: value}
 }
 
-// steerable reports whether a new pod may be steered, and has not been.
+// steerable reports whether a new pod may be steered and has not been steered yet.
 func steerable(pod *v1.Pod) bool {
 	by := metav1.GetControllerOfNoCopy(pod)
 	_, steered := pod.Annotations[names.Annotation]
@@ -25,8 +25,7 @@ func steerable(pod *v1.Pod) bool {
 	return by != nil && by.Kind != "DaemonSet" && pod.Spec.NodeName == "" && !steered && !held
 }
 
-// steer returns what has a pod held, or else restricted to nodes; nothing where
-// names do not suit it.
+// steer returns the steps that hold a pod or, otherwise, restrict it to nodes; none if names do not suit the pod.
 func steer(pod *v1.Pod, nodes []string, hold bool) []admission.Step {
 	if hold {
 		gate := v1.PodSchedulingGate{Name: admission.Gate}
@@ -53,8 +52,7 @@ func annotate(pod *v1.Pod, by string) admission.Step {
 	return add("/metadata/annotations/"+admission.Pointed(names.Annotation), by)
 }
 
-// restrict gives a pod the node affinity of its restricted copy, and leaves
-// alone what it has otherwise.
+// restrict gives a pod the node affinity of its restricted copy, and keeps everything else.
 func restrict(pod, named *v1.Pod) []admission.Step {
 	switch affinity := named.Spec.Affinity; {
 	case pod.Spec.Affinity == nil:

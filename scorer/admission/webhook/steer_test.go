@@ -62,7 +62,7 @@ func gated(gates ...string) func(*v1.Pod) {
 	}
 }
 
-// outcome is what became of a pod, in words.
+// outcome describes in words what happened to a pod.
 type outcome struct {
 	Steered                         string
 	Gates, Terms, Preferred, Spread []string
@@ -99,8 +99,7 @@ func outcomeOf(p *v1.Pod) (o outcome) {
 	return o
 }
 
-// applied applies a patch to a pod as the API server does, which refuses the pod
-// if that fails.
+// applied applies a patch to a pod as the API server does. The API server rejects the pod if that fails.
 func applied(t *testing.T, p *v1.Pod, patch []byte) *v1.Pod {
 	t.Helper()
 	text, err := json.Marshal(p)
@@ -121,16 +120,16 @@ func applied(t *testing.T, p *v1.Pod, patch []byte) *v1.Pod {
 	return got
 }
 
-// example is a pod of the owner that has a key with the nodes n1 and n2.
+// example is a pod of an owner that has a key with the nodes n1 and n2.
 type example struct {
 	pod  *v1.Pod
 	want outcome
-	// keyless: there is no key for it.
+	// keyless: no key exists for it.
 	keyless bool
 }
 
-// examples are those of TestAPIServerSteersPods, which has the policy steer them,
-// and some more. The UID of the owner says which way.
+// examples are those of TestAPIServerSteersPods, where the policy steers them, and some more. The UID of the owner
+// selects the way.
 func examples() map[string]example {
 	held := outcome{Steered: "gate", Gates: []string{admission.Gate}}
 	named := outcome{Steered: "n1,n2", Terms: []string{"metadata.name=n1", "metadata.name=n2"}, Preferred: []string{"100 metadata.name=n1"}}
@@ -179,8 +178,7 @@ func examples() map[string]example {
 	}
 }
 
-// Each pod is steered as the policy does, or left as it came, and no patch has a
-// pod refused.
+// Each pod is steered as by the policy, or not changed, and no patch makes the API server reject a pod.
 func TestSteer(t *testing.T) {
 	for name, e := range examples() {
 		t.Run(name, func(t *testing.T) {

@@ -135,9 +135,8 @@ func certificates(content string) (pool *x509.CertPool, ends time.Time, err erro
 	return pool, ends, nil
 }
 
-// Keeper holds the Identity of the files when they were last usable.
-// apiserver's dynamiccertificates does the same, but requires three controllers
-// with queues.
+// Keeper holds the Identity of the last usable version of the files. apiserver's dynamiccertificates does the same, but
+// requires three controllers with queues.
 type Keeper struct {
 	files   Files
 	current atomic.Pointer[Identity]

@@ -6,9 +6,8 @@ import (
 	"testing"
 )
 
-// At its share a client's own connections yield, and where all are taken one of
-// somebody's: first the oldest of the client with most that were never answered,
-// then the one that has been unused for longest.
+// At its share, a client's own connections yield. If all connections are taken, one yields: first the oldest of the
+// client with the most connections that were never answered, then the one that has been unused for longest.
 func TestConnectionsAreShared(t *testing.T) {
 	l := Bounded(nil).(*boundedListener)
 	connect := func(client, count int) (conns []*boundedConn) {
@@ -95,8 +94,8 @@ func TestConnectionsAreShared(t *testing.T) {
 			}
 			for _, c := range slices.Clone(l.open) {
 				l.leave(c)
-				l.leave(c)     // which changes nothing
-				l.use(c, true) // nor does this
+				l.leave(c)     // changes nothing
+				l.use(c, true) // changes nothing, either
 			}
 			if len(l.open) != 0 || len(l.clients) != 0 {
 				t.Errorf("%d connections are left, of %d clients", len(l.open), len(l.clients))
