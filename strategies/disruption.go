@@ -28,11 +28,12 @@ type Disruption struct {
 // PlainQuarters is the cost of a plain pod.
 const PlainQuarters = 4
 
-// Cost returns Quarters, or costOfAgain times as much for a pod that would move again.
+// Cost returns Quarters, or costOfAgain times as much for a pod that would move again,
+// but not more than mostForHeat because of that.
 func (d Disruption) Cost() int {
 	quarters := cmp.Or(d.Quarters, PlainQuarters)
 	if d.Again {
-		quarters *= costOfAgain
+		quarters = max(quarters, min(costOfAgain*quarters, mostForHeat))
 	}
 	return quarters
 }
@@ -110,6 +111,11 @@ const (
 // node was chosen for what could be foreseen, and few pods use so much that relief has
 // to come from the same one each time.
 const costOfAgain = 4
+
+// mostForHeat is the highest cost at which a pod is still worth moving off a node that
+// stays hot, however far above its line. A move that was made lately must not keep such
+// a node hot for the rest of the day.
+const mostForHeat = 6 * PlainQuarters
 
 const (
 	longLived = 24 * time.Hour

@@ -43,7 +43,8 @@ func stays(in *Input, plan *strategies.Plan) float64 {
 }
 
 // However many pods a node has, and however hot it is, it is cooled by the fewest if
-// it will stay hot: by pods that cost up to six times as much as a plain one.
+// it will stay hot: by pods that cost up to six times as much as a plain one, also if
+// all of them were moved to it within a day.
 func TestLastingHeatIsWorthRelief(t *testing.T) {
 	rng := rand.New(rand.NewPCG(21, 22))
 	for i := range 400 {
@@ -58,7 +59,8 @@ func TestLastingHeatIsWorthRelief(t *testing.T) {
 		case 3:
 			load = 71
 		}
-		in := dense(load*640, pods, 4, costing(quarters))
+		moved := rng.IntN(2) == 0
+		in := dense(load*640, pods, 4, costing(quarters), func(p *strategies.Pod) { p.Disruption.Again = moved })
 		plan := New(in)
 		var got string
 		each := in.Nodes[0].Pods[0].Usage[cluster.CPU]
@@ -75,7 +77,7 @@ func TestLastingHeatIsWorthRelief(t *testing.T) {
 		if plan.Nodes[0].Reason == reasons.NoLanding && pods < 4 {
 			continue // pods of a third of a node have no place together
 		}
-		t.Errorf("%d pods of %d quarters, at %d%%: %s: %s", pods, quarters, load, got, plan.Nodes[0].Reason)
+		t.Errorf("%d pods of %d quarters, moved lately %v, at %d%%: %s: %s", pods, quarters, moved, load, got, plan.Nodes[0].Reason)
 		if len(plan.Declined) > 0 {
 			t.Log(plan.Declined[0].Detail)
 		}
