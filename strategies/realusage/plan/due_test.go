@@ -99,3 +99,49 @@ func TestDueMovesDoNotPayForOthers(t *testing.T) {
 		})
 	}
 }
+
+// What is due leaves a node whatever keeps its CPU above the line: pods that are not
+// allowed to move, or a lack of room for them. So memory does not stay above its line
+// because CPU does.
+func TestWhatIsDueLeavesThoughCPUStays(t *testing.T) {
+	full := func() []Node {
+		return []Node{hot("full-1", cluster.Amounts{990, 10}), hot("full-2", cluster.Amounts{990, 10})}
+	}
+	large, small := pods(10, "p", cluster.Amounts{95, 70}), pods(10, "p", cluster.Amounts{10, 70})
+	for name, tc := range map[string]struct {
+		nodes []Node
+		due   int64 // CPU that has to leave for signals
+		moved int
+		note  reasons.Reason
+	}{
+		"no room for its CPU":                {nodes: []Node{cool("c", cluster.Amounts{400, 100}), hot("both", cluster.Amounts{}, large...)}, moved: 1, note: reasons.NoLanding},
+		"no room where CPU is short":         {nodes: append(full(), cool("c", cluster.Amounts{400, 100}), hot("both", cluster.Amounts{}, large...)), moved: 1, note: reasons.NoLanding},
+		"most of its CPU must stay":          {nodes: []Node{cool("c", cluster.Amounts{100, 100}), hot("both", cluster.Amounts{800}, small...)}, moved: 1, note: reasons.HotThroughImmovable},
+		"room for both":                      {nodes: []Node{cool("c", cluster.Amounts{100, 100}), hot("both", cluster.Amounts{}, pods(10, "p", cluster.Amounts{70, 70})...)}, moved: 1},
+		"room for neither":                   {nodes: []Node{cool("c", cluster.Amounts{590, 100}), hot("both", cluster.Amounts{}, large...)}, note: reasons.NoLanding},
+		"a signal that CPU relieves as well": {nodes: []Node{cool("c", cluster.Amounts{400, 100}), hot("both", cluster.Amounts{}, pods(10, "p", cluster.Amounts{95, 1})...)}, due: 150, moved: 2, note: reasons.NoLanding},
+	} {
+		t.Run(name, func(t *testing.T) {
+			nodes := shipped().on(tc.nodes)
+			both := &nodes[len(nodes)-1]
+			both.OverOther, both.NeedForSignals, both.Load = true, tc.due, forecast.Load{}
+			for k := range both.Pods {
+				both.Load.Add(both.Pods[k].Expected)
+			}
+			got := New(Input{Nodes: nodes, Placement: &refusing{}, MinHotMinutesSaved: 10})
+			if note := got.Nodes[len(nodes)-1].Reason; len(got.Moves) != tc.moved || note != tc.note {
+				t.Errorf("%d moves, want %d; the node stays hot for %q, want %q", len(got.Moves), tc.moved, note, tc.note)
+			}
+			for _, m := range got.Moves {
+				if m.From != "both" {
+					t.Errorf("%s leaves %s", m.Name, m.From)
+				}
+				for _, d := range got.Declined {
+					if d.Name == m.Name && d.Node == m.From {
+						t.Errorf("%s is moved and declined: %s", m.Name, d.Reason)
+					}
+				}
+			}
+		})
+	}
+}

@@ -27,13 +27,13 @@ func (p *planner) relievePinned() {
 
 // relieveCrowded does the same for nodes that stay hot because the cool nodes do not
 // take enough of their pods. Those come last of all. Where the nodes together are asked
-// for more than keeps them at their lines it brings nothing: what room becomes free there
-// is better kept for a whole node.
+// for more CPU than keeps them at their lines it brings nothing to those that are hot by
+// that: what room becomes free there is better kept for a whole node.
 func (p *planner) relieveCrowded() {
-	if p.beyondLines() {
-		return
-	}
-	p.relieveAll(func(at cluster.NodeIndex) bool { return p.notes[at] == reasons.NoLanding })
+	beyond := p.beyondLines()
+	p.relieveAll(func(at cluster.NodeIndex) bool {
+		return p.notes[at] == reasons.NoLanding && (!beyond || !p.in.Nodes[at].ByCPU)
+	})
 }
 
 func (p *planner) relieveAll(stays func(cluster.NodeIndex) bool) {
@@ -56,12 +56,12 @@ func (p *planner) relieveAll(stays func(cluster.NodeIndex) bool) {
 // relieve lands the pods that bring a node as low as the others let it be, if that
 // takes off enough, and if staying above that level is shortened by as much as cooling
 // a node has to shorten hot time. That can be told of nodes that are hot by CPU alone.
-// Of others CPU counts for nothing, because it may be a peak.
+// Off others goes what is due; of their CPU the rest may be a peak.
 func (p *planner) relieve(at cluster.NodeIndex) []landing {
 	n := &p.in.Nodes[at]
 	need := n.Need.AtLeastZero()
 	if !n.ByCPU {
-		need[cluster.CPU] = 0
+		need = n.due(need)
 	}
 	movable, waits := p.relieving(n, need)
 	can := atMostOf(need, sum(movable))
