@@ -92,6 +92,7 @@ const (
 	GainTooSmall Reason = "GainTooSmall"
 	// NotWorthwhile also applies to nodes.
 	NotWorthwhile Reason = "NotWorthwhile"
+	MovedLately   Reason = "MovedLately"
 	// HotThroughImmovable also applies to nodes: moving every pod that may be
 	// moved would leave the node above its evict line.
 	HotThroughImmovable Reason = "HotThroughImmovable"
@@ -239,6 +240,7 @@ var sentences = map[Reason]string{
 	NodeLeaving:         "an autoscaler is about to remove the node and moves its pods itself",
 	GainTooSmall:        "it uses less than a move has to take off its node, and is small among the pods there",
 	NotWorthwhile:       "the moves that would cool its node would save too little hot time for what they disrupt (the policy's eviction.minHotTimeSaved)",
+	MovedLately:         "a move has brought it to its node within a day, so it stays there",
 	HotThroughImmovable: "moving every movable pod would not bring the node below its evict line",
 
 	NotPlanned:    "there is no plan that it could be part of",

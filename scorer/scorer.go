@@ -300,6 +300,15 @@ func (b *Board) under(i cluster.NodeIndex, pod cluster.Amounts) bool {
 	return i < 0 || int(i) >= len(b.gauges) || b.gauges[i].takes(pod[cluster.CPU], pod[cluster.Memory])
 }
 
+// Rises returns how much more CPU than predicted a node is expected to use when it is
+// busiest, in milli-cores.
+func (b *Board) Rises(i cluster.NodeIndex) int64 {
+	if i < 0 || int(i) >= len(b.gauges) {
+		return 0
+	}
+	return b.gauges[i].rises
+}
+
 // Ceiling returns the highest predicted usage that a node may have.
 func (b *Board) Ceiling(i cluster.NodeIndex) cluster.Amounts {
 	if i < 0 || int(i) >= len(b.nodes) {

@@ -12,7 +12,7 @@ import (
 
 // usedAlone compares readings without their expectations.
 func usedAlone() cmp.Option {
-	return cmp.Options{cmpopts.IgnoreFields(PodUsage{}, "Expected", "PeakMilliCores", "MeasuredIn", "Assumed"), cmpopts.IgnoreFields(NodeUsage{}, "Expected")}
+	return cmp.Options{cmpopts.IgnoreFields(PodUsage{}, "Expected", "PeakMilliCores", "MeasuredIn", "Assumed"), cmpopts.IgnoreFields(NodeUsage{}, "Expected", "PeakMilliCores")}
 }
 
 const (

@@ -79,6 +79,33 @@ func TestLeastThatANodeUsed(t *testing.T) {
 	}
 }
 
+// The highest usage of a node in the last hours is that of the whole machine.
+func TestPeakOfANode(t *testing.T) {
+	const hour = 3600
+	store, snapshot := newStore(t), snapshotOf(nodeWith("n1"))
+	snapshot.Nodes[0].Node.Capacity = amounts(4000, 1000)
+	snapshot.Nodes[0].Node.Allocatable = amounts(3500, 1000)
+	for second := 0; second <= 10*hour; second += 15 {
+		used := amounts(1000, 100)
+		if second > hour && second <= 2*hour {
+			used = amounts(4000, 100)
+		}
+		store.Ingest(snapshot, readAt(second).node("n1", used).Batch)
+		want := int64(1000)
+		switch {
+		case second <= hour+300 || second > 2*hour && second < 2*hour+300: // partly
+			want = 0
+		case second <= 4*hour:
+			want = 4000
+		case second <= 6*hour+300: // for two to four hours, depending on when it was
+			want = 0
+		}
+		if got := store.View(snapshot, at(second), nil).Nodes[0].PeakMilliCores; want > 0 && got != want {
+			t.Fatalf("after %d seconds %d, want %d", second, got, want)
+		}
+	}
+}
+
 // A pod that follows another of the same name starts without its history.
 func TestExpectedOfANamesake(t *testing.T) {
 	store := newStore(t)

@@ -93,6 +93,8 @@ type nodeSeries struct {
 	trend forecast.Trend
 	// trough is the lowest recent CPU usage of the whole machine.
 	trough forecast.Trough
+	// peak is the highest.
+	peak forecast.Peak
 }
 
 // reach returns the earliest second that the next sample may reach back to. It is a

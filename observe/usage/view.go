@@ -94,6 +94,8 @@ type NodeUsage struct {
 	// LeastMilliCores is the lowest CPU usage of the whole machine in the last
 	// hours; 0 if it has not been measured for that long.
 	LeastMilliCores int64
+	// PeakMilliCores is the highest CPU usage of the whole machine in the last hours.
+	PeakMilliCores int64
 	// Signals holds one row per Signal of the View, NaN where unknown.
 	Signals [][]float64
 	Pods    []PodUsage

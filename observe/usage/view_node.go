@@ -31,7 +31,8 @@ func (r *reading) node(view *View, i int) {
 	if usage.Known() {
 		ns.trend.Add(ns.newest.second, usage.Measured[AtAvg5m][cluster.CPU])
 		ns.trough.Add(ns.newest.second, usage.Measured[AtAvg5m][cluster.CPU])
-		usage.Expected, usage.LeastMilliCores = ns.trend.Expect(), ns.trough.MilliCores()
+		ns.peak.Add(ns.newest.second, usage.Measured[AtAvg5m][cluster.CPU])
+		usage.Expected, usage.LeastMilliCores, usage.PeakMilliCores = ns.trend.Expect(), ns.trough.MilliCores(), ns.peak.MilliCores()
 	}
 	r.readReported(ns, usage)
 	reported := r.podsReported(ns, node.Pods, usage.Pods)

@@ -131,6 +131,9 @@ func (r *Round) held(ctx context.Context, pod *strategies.Pod) (reasons.Reason, 
 	if reason := r.refused(ctx, pod.Pod); reason != "" {
 		return reason, ""
 	}
+	if !r.plugin.is.Relieves && r.Observed.Moved[pod.UID] { // what took it there would do so again
+		return reasons.MovedLately, ""
+	}
 	if most := r.MaxMoves(); most > 0 && len(r.plan.Moves) >= most {
 		return reasons.MoveLimit, ""
 	}
@@ -176,7 +179,7 @@ func (r *Round) lands(ctx context.Context, m *strategies.Move) (refused string, 
 	if !full {
 		m.CeilingMilliCores = 0
 	}
-	if !r.Observed.Board.LandsUpTo(to.At, arriving, min(m.CeilingMilliCores, to.most())) {
+	if !r.Observed.Board.LandsUpTo(to.At, arriving.Plus(r.rise(to)), min(m.CeilingMilliCores, to.most())) {
 		return to.Name() + " would come above its reject line", nil
 	}
 	placement, err := r.Placement(ctx)
@@ -224,6 +227,26 @@ func (r *Round) peak(on *Node, podUID string) cluster.Amounts {
 		used[cluster.CPU] = max(used[cluster.CPU], read.PeakMilliCores)
 	}
 	return used
+}
+
+// rise returns how much more than now a destination will use when it is busiest, for a
+// move that relieves no node and so has time: else it would bring back in each quiet hour
+// what relief takes off in the busy one. It is what the forecast expects or, if that is
+// more, what the node's pods have used together in the last hours. Their peaks need not
+// coincide, and at the node's own peak other pods may have been there, so the lower of the
+// two counts.
+func (r *Round) rise(to *Node) (more cluster.Amounts) {
+	if r.plugin.is.Relieves {
+		return more
+	}
+	above := func(peak int64, used cluster.Amounts) int64 { return max(peak-used[cluster.CPU], 0) }
+	pods := int64(0)
+	for j := range to.Read.Pods {
+		pods += above(to.Read.Pods[j].PeakMilliCores, to.Read.Pods[j].Used)
+	}
+	node := above(to.Read.PeakMilliCores, to.Read.Whole(usage.AtAvg5m))
+	more[cluster.CPU] = max(r.Observed.Board.Rises(to.At), min(pods, node))
+	return more
 }
 
 // read returns what one of the node's pods uses.
@@ -287,7 +310,7 @@ func (r *Round) landings(ctx context.Context, unwanted func(*Node) reasons.Reaso
 		if l.Refused, l.Detail = r.closed(from, n, false); l.Refused == "" && unwanted != nil {
 			l.Refused = unwanted(n)
 		}
-		if l.Refused == "" && !r.Observed.Board.Lands(n.At, peak) {
+		if l.Refused == "" && !r.Observed.Board.Lands(n.At, peak.Plus(r.rise(n))) {
 			l.Refused = reasons.AboveRejectLine
 		}
 		if l.Refused == "" {

@@ -104,7 +104,15 @@ func TestRulesHoldForStrategiesThatIgnoreThem(t *testing.T) {
 				pod.PeakMilliCores = 2000
 			}
 		}, want: all[:2], why: map[string]reasons.Reason{"b-1": reasons.NoLanding}},
-		"a pod that may not be moved": {change: func(f *plugintest.Fleet) { f.Refused["a-2"] = reasons.OwnerRollingOut }, want: []string{all[0], all[2]}, why: map[string]reasons.Reason{"a-2": reasons.OwnerRollingOut}},
+		"room for two if its own pods are busy": {change: func(f *plugintest.Fleet) {
+			f.Run("c-1", "to-0", 500).PeakMilliCores, f.Node("to-0").PeakMilliCores = 3500, 9000
+		}, want: all[:2], why: map[string]reasons.Reason{"b-1": reasons.NoLanding}},
+		"that does not matter to relief": {change: func(f *plugintest.Fleet) {
+			f.Run("c-1", "to-0", 500).PeakMilliCores, f.Node("to-0").PeakMilliCores = 3500, 9000
+		}, by: func(r *reckless) { r.relieve = true }, want: all},
+		"a pod that was moved within a day":         {change: func(f *plugintest.Fleet) { f.Observed.Moved = map[string]bool{"a-1": true} }, want: all[1:], why: map[string]reasons.Reason{"a-1": reasons.MovedLately}},
+		"relief by a pod that was moved in the day": {change: func(f *plugintest.Fleet) { f.Observed.Moved = map[string]bool{"a-1": true} }, by: func(r *reckless) { r.relieve = true }, want: all},
+		"a pod that may not be moved":               {change: func(f *plugintest.Fleet) { f.Refused["a-2"] = reasons.OwnerRollingOut }, want: []string{all[0], all[2]}, why: map[string]reasons.Reason{"a-2": reasons.OwnerRollingOut}},
 		"a filter of kube-scheduler": {change: func(f *plugintest.Fleet) {
 			f.Node("to-0").Spec.Taints = []v1.Taint{{Key: "t", Effect: v1.TaintEffectNoSchedule}}
 		}, why: noLanding()},

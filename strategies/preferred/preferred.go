@@ -21,8 +21,9 @@ const Name = "ReturnPodsToPreferredNodes"
 
 // Args are the strategy's arguments; all are optional. A pod is moved only to a cool
 // node that its preferredDuringSchedulingIgnoredDuringExecution node affinity rates
-// higher than its own, and that stays below its reject line even if the pod uses as
-// much CPU as at its peak of the last hours.
+// higher than its own, and that stays below its reject line even if the pod and the
+// node's own pods use as much CPU as at their peaks of the last hours. A pod that was
+// moved within a day stays.
 type Args struct {
 	metav1.TypeMeta `json:",inline"`
 

@@ -1,6 +1,7 @@
 package preferred
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -8,6 +9,7 @@ import (
 	"sigs.k8s.io/descheduler/pkg/api"
 
 	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/observe/forecast"
 	"github.com/evenkeel/evenkeel/observe/thresholds"
 	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/strategies"
@@ -62,6 +64,16 @@ func TestPodsReturnToPreferredNodes(t *testing.T) {
 		"nothing may be evicted":             {func(f *fleet) { f.Observed.Closed = "OutsideWindow" }, nil, "", ""},
 		"a weight of 50 is not enough":       {func(f *fleet) { f.args.MinWeightGained = 51 }, nil, reasons.NotPreferred, reasons.NotPreferred},
 		"it has room for one at its peak":    {func(f *fleet) { f.Node(cheap).Uses[cluster.CPU] = 4000 }, both[:1], reasons.NoLanding, ""},
+		"its pods were busy lately":          {func(f *fleet) { f.busy(8500, 4500, 4500) }, nil, reasons.NoLanding, reasons.AboveRejectLine},
+		"it was busy with pods that left":    {func(f *fleet) { f.busy(8500, 1000, 1000) }, both, "", ""},
+		"its pods were busy by turns":        {func(f *fleet) { f.busy(3000, 4500, 4500) }, both, "", ""},
+		"its pods will be busy, as expected": {func(f *fleet) { f.busy(0, 500).Expected = forecast.Constant(5500) }, nil, reasons.NoLanding, reasons.AboveRejectLine},
+		"it was moved within a day":          {func(f *fleet) { f.Observed.Moved = map[string]bool{"web-2": true} }, both[:1], reasons.MovedLately, ""},
+		"it has room for one of two that are busy at once": {func(f *fleet) {
+			for _, pod := range f.Node(dear).Pods {
+				pod.PeakMilliCores = 4000
+			}
+		}, both[:1], reasons.NoLanding, ""},
 		"it is full for kube-scheduler": {func(f *fleet) {
 			for _, pod := range f.Node(dear).Pods {
 				pod.Spec.NodeSelector = map[string]string{"pool": "dear"}
@@ -102,6 +114,17 @@ func TestPodsReturnToPreferredNodes(t *testing.T) {
 			}
 		})
 	}
+}
+
+// busy runs pods on the cheap node that use half a core at the moment. At their peaks of
+// the last hours each used so much, and the whole node at its own. It returns the last one.
+func (f *fleet) busy(node int64, pods ...int64) (last *plugintest.Pod) {
+	f.Node(cheap).PeakMilliCores = node
+	for i, peak := range pods {
+		last = f.Run(fmt.Sprintf("resident-%d", i), cheap, 500)
+		last.PeakMilliCores = peak
+	}
+	return last
 }
 
 // stays returns why the plan leaves a pod where it is.

@@ -17,6 +17,7 @@ import (
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/cluster/informed"
+	"github.com/evenkeel/evenkeel/observe/forecast"
 	"github.com/evenkeel/evenkeel/observe/thresholds"
 	"github.com/evenkeel/evenkeel/observe/usage"
 	"github.com/evenkeel/evenkeel/placement"
@@ -47,7 +48,9 @@ type Node struct {
 	Uses cluster.Amounts
 	// Change changes what is observed of it; may be nil.
 	Change func(*cluster.Node)
-	Pods   []*Pod
+	// PeakMilliCores is the most CPU that it used in the last hours.
+	PeakMilliCores int64
+	Pods           []*Pod
 }
 
 // Pod is a pod of a fleet.
@@ -55,6 +58,8 @@ type Pod struct {
 	*v1.Pod
 	Uses           cluster.Amounts
 	PeakMilliCores int64
+	// Expected is the CPU that it will use.
+	Expected forecast.Expected
 }
 
 // New returns a fleet of cool nodes. A node has its name without the number as its label
@@ -75,7 +80,7 @@ func New(nodes ...string) *Fleet {
 // Run adds a pod of a ReplicaSet that has its name without the number. It uses 1 GiB.
 func (f *Fleet) Run(name, node string, milliCores int64) *Pod {
 	owner, _, _ := strings.Cut(name, "-")
-	pod := &Pod{Uses: cluster.Amounts{milliCores, 1 << 30}, PeakMilliCores: milliCores, Pod: &v1.Pod{
+	pod := &Pod{Uses: cluster.Amounts{milliCores, 1 << 30}, PeakMilliCores: milliCores, Expected: forecast.Constant(milliCores), Pod: &v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: "shop", Name: name, UID: types.UID(name), Labels: map[string]string{"app": owner, "pod-template-hash": "1"},
 			OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: owner, UID: types.UID(owner), Controller: new(true)}},
@@ -195,10 +200,10 @@ func (n *Node) observe() (*cluster.NodePods, usage.NodeUsage) {
 	if n.Change != nil {
 		n.Change(&info.Node)
 	}
-	read, used := usage.NodeUsage{Sampled: time.Unix(1, 0), SourceSpan: make([]time.Duration, 2)}, n.Uses
+	read, used := usage.NodeUsage{Sampled: time.Unix(1, 0), SourceSpan: make([]time.Duration, 2), PeakMilliCores: n.PeakMilliCores}, n.Uses
 	for _, pod := range n.Pods {
 		info.Pods, used = append(info.Pods, informed.Pod(pod.Pod)), used.Plus(pod.Uses)
-		read.Pods = append(read.Pods, usage.PodUsage{Measured: true, Used: pod.Uses, PeakMilliCores: pod.PeakMilliCores})
+		read.Pods = append(read.Pods, usage.PodUsage{Measured: true, Used: pod.Uses, PeakMilliCores: pod.PeakMilliCores, Expected: pod.Expected})
 	}
 	read.Measured = []cluster.Amounts{used, used}
 	read.Current, read.Predicted = read.Measured, read.Measured
