@@ -15,8 +15,7 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// Evictions are counted by namespace, plugin and result; under their earlier
-// name only by result.
+// Evictions are counted by namespace, plugin and result.
 func TestEvictionsAreCounted(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
 	gate := newGate(t, newAPI(t, aPod("web-1")))
@@ -27,16 +26,12 @@ func TestEvictionsAreCounted(t *testing.T) {
 		_ = gate.clientset().PolicyV1().Evictions("ns").Evict(t.Context(), eviction)
 	}
 	want := `
-# HELP evenkeel_evictions_total Deprecated: use evenkeel_pod_evictions_total.
-# TYPE evenkeel_evictions_total counter
-evenkeel_evictions_total{result="PodChanged"} 1
-evenkeel_evictions_total{result="success"} 1
 # HELP evenkeel_pod_evictions_total Eviction attempts by namespace, strategy and result.
 # TYPE evenkeel_pod_evictions_total counter
 evenkeel_pod_evictions_total{namespace="ns",result="pod_changed",strategy="RemoveDuplicates"} 1
 evenkeel_pod_evictions_total{namespace="ns",result="success",strategy="RemoveDuplicates"} 1
 `
-	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), "evenkeel_evictions_total", "evenkeel_pod_evictions_total"); err != nil {
+	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), "evenkeel_pod_evictions_total"); err != nil {
 		t.Error(err)
 	}
 }

@@ -15,9 +15,7 @@ import (
 
 // Metrics counts evictions and skipped moves. A nil Metrics does nothing.
 type Metrics struct {
-	evictions *prometheus.CounterVec
-	// former counts evictions by result alone, as earlier versions did.
-	former, skipped *prometheus.CounterVec
+	evictions, skipped *prometheus.CounterVec
 
 	mu         sync.Mutex
 	namespaces map[string]bool // namespaces with separate series
@@ -41,15 +39,11 @@ func New(reg prometheus.Registerer) *Metrics {
 			Name: "evenkeel_pod_evictions_total",
 			Help: "Eviction attempts by namespace, strategy and result.",
 		}, []string{"namespace", "strategy", "result"}),
-		former: factory.NewCounterVec(prometheus.CounterOpts{
-			Name: "evenkeel_evictions_total", Help: "Deprecated: use evenkeel_pod_evictions_total.",
-		}, []string{"result"}),
 		skipped: factory.NewCounterVec(prometheus.CounterOpts{
 			Name: "evenkeel_moves_skipped_total", Help: "Planned moves that were not made, by reason.",
 		}, []string{"reason"}),
 		namespaces: map[string]bool{},
 	}
-	m.former.WithLabelValues(success)
 	for _, reason := range []reasons.Reason{
 		reasons.Paused, reasons.PauseUnreadable, reasons.PodChanged, reasons.MoveCancelled, reasons.SourceNoLongerHot, reasons.SourceUsageUnknown, reasons.PodBusy, reasons.LandingGone, reasons.LastReadyReplica,
 		reasons.BelowMinAvailable, reasons.ResourceQuotaExhausted, reasons.MinAvailableUnreadable, reasons.EvictionDeclined, reasons.OwnerPodsUnavailable, reasons.OwnerCreatesInOrder, reasons.OwnerRollingOut, reasons.OwnerJustScaled, reasons.OwnerUnknown, reasons.ProtectedByDefaultEvictor, reasons.UsageDataInsufficient, reasons.SteeringAbsent, reasons.SteeringRefused, reasons.NamesUnsuited, reasons.Unsteerable, reasons.ProbeNotLanded,
@@ -66,12 +60,11 @@ func (m *Metrics) Evicted(namespace, framework string, refused reasons.Reason) {
 	if m == nil {
 		return
 	}
-	result, former := success, success
+	result := success
 	if refused != "" {
-		result, former = refused.Label(), string(refused)
+		result = refused.Label()
 	}
 	m.evictions.WithLabelValues(m.bounded(namespace), strategyOf(framework), result).Inc()
-	m.former.WithLabelValues(former).Inc()
 }
 
 // bounded returns the namespace to count an eviction under.

@@ -14,7 +14,6 @@ import (
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/scorer/answer"
 	"github.com/evenkeel/evenkeel/scorer/plugin"
-	"github.com/evenkeel/evenkeel/status/serve"
 )
 
 // Inside is the scheduling half inside another process, which calls it directly. It serves nothing and never evicts.
@@ -80,8 +79,7 @@ func awaitSync(ctx context.Context, synced func() bool) error {
 	return untilStopped(ctx)
 }
 
-// export adds Evenkeel's metrics to the process's own, labelled by policy, including under their former names.
+// export adds Evenkeel's metrics to the process's own, labelled by policy.
 func (in *Inside) export(registry *prometheus.Registry) {
-	labels := prometheus.Labels{"policy": in.config.Name}
-	legacyregistry.RawMustRegister(prometheus.WrapCollectorWith(labels, registry), prometheus.WrapCollectorWith(labels, serve.NewFormer(registry)))
+	legacyregistry.RawMustRegister(prometheus.WrapCollectorWith(prometheus.Labels{"policy": in.config.Name}, registry))
 }

@@ -1,7 +1,6 @@
 package app
 
 import (
-	"cmp"
 	"flag"
 	"fmt"
 	"io/fs"
@@ -22,7 +21,6 @@ import (
 
 	"github.com/evenkeel/evenkeel/internal/certificates"
 	"github.com/evenkeel/evenkeel/internal/flags"
-	"github.com/evenkeel/evenkeel/status/serve"
 )
 
 var update = flag.Bool("update", false, "rewrite the tables of docs/metrics.md")
@@ -165,16 +163,11 @@ func allExported(t *testing.T) map[string]*exported {
 }
 
 // reference returns the tables of docs/metrics.md.
-func reference(all, former map[string]*exported) string {
+func reference(all map[string]*exported) string {
 	var text strings.Builder
 	text.WriteString("| metric | type | labels | by | |\n|---|---|---|---|---|\n")
-	deprecated := slices.Collect(maps.Values(former))
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		e := all[name]
-		if strings.HasPrefix(e.help, "Deprecated: ") {
-			deprecated = append(deprecated, e)
-			continue
-		}
 		by, labels := strings.Join(e.by, ", "), ""
 		if len(e.by) == 4 {
 			by = "all"
@@ -183,11 +176,6 @@ func reference(all, former map[string]*exported) string {
 			labels = "`" + strings.Join(e.labels, "`, `") + "`"
 		}
 		fmt.Fprintf(&text, "| `%s` | %s | %s | %s | %s |\n", name, strings.ToLower(e.kind.String()), labels, by, strings.TrimSuffix(e.help, "."))
-	}
-	text.WriteString("\nThese keep the names and values of the previous version beside the new ones, and are removed in the next version:\n\n| deprecated | use |\n|---|---|\n")
-	slices.SortFunc(deprecated, func(a, b *exported) int { return cmp.Compare(a.name, b.name) })
-	for _, e := range deprecated {
-		fmt.Fprintf(&text, "| `%s` | `%s` |\n", e.name, strings.Trim(strings.TrimPrefix(e.help, "Deprecated: use"), " ."))
 	}
 	return text.String()
 }
@@ -205,7 +193,7 @@ func TestMetricsReference(t *testing.T) {
 	if !found || !ended {
 		t.Fatal("docs/metrics.md has no place for its tables")
 	}
-	want := reference(allExported(t), described(t, serve.NewFormer(prometheus.NewRegistry())))
+	want := reference(allExported(t))
 	if *update {
 		if err := os.WriteFile(path, []byte(before+begin+want+end+after), 0o600); err != nil {
 			t.Fatal(err)
@@ -218,9 +206,7 @@ func TestMetricsReference(t *testing.T) {
 // promtool's linter finds nothing, even in metrics without series.
 func TestMetricsAreLinted(t *testing.T) {
 	var families []*dto.MetricFamily
-	all := allExported(t)
-	maps.Copy(all, described(t, serve.NewFormer(prometheus.NewRegistry())))
-	for _, e := range all {
+	for _, e := range allExported(t) {
 		metric := &dto.Metric{}
 		for _, label := range e.labels {
 			metric.Label = append(metric.Label, &dto.LabelPair{Name: &label, Value: new("x")})
@@ -247,11 +233,11 @@ func TestLabelValuesAreInSnakeCase(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, family := range families {
-			former := strings.HasPrefix(family.GetHelp(), "Deprecated: ") || !strings.HasPrefix(family.GetName(), "evenkeel_")
+			foreign := !strings.HasPrefix(family.GetName(), "evenkeel_")
 			for _, metric := range family.GetMetric() {
 				for _, label := range metric.GetLabel() {
 					values++
-					known := former || slices.Contains(theirs, label.GetName()) || label.GetValue() == "client-ca" // accepted until the next version
+					known := foreign || slices.Contains(theirs, label.GetName())
 					if !known && !snake.MatchString(label.GetValue()) {
 						t.Errorf("%s: %s{%s=%q}", command, family.GetName(), label.GetName(), label.GetValue())
 					}

@@ -81,9 +81,9 @@ func Probes(health *Health, metrics http.Handler) http.Handler {
 // scrapesAtOnce is the maximum number of concurrent requests for /metrics.
 const scrapesAtOnce = 8
 
-// Metrics serves Evenkeel's metrics, also under their former names, together
-// with those of client-go and the Go runtime.
+// Metrics serves Evenkeel's metrics together with those of client-go and the Go
+// runtime.
 func Metrics(registry prometheus.Gatherer) http.Handler {
-	gatherers := prometheus.Gatherers{withFormer(registry), legacyregistry.DefaultGatherer}
+	gatherers := prometheus.Gatherers{registry, legacyregistry.DefaultGatherer}
 	return promhttp.HandlerFor(gatherers, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError, MaxRequestsInFlight: scrapesAtOnce})
 }

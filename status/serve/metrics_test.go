@@ -1,8 +1,6 @@
 package serve
 
 import (
-	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -10,7 +8,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promauto"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,50 +21,6 @@ import (
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/reasons"
 )
-
-// A renamed metric is also served under its former name, with its former values.
-func TestFormer(t *testing.T) {
-	registry := prometheus.NewRegistry()
-	factory := promauto.With(registry)
-	responses := factory.NewCounterVec(prometheus.CounterOpts{Name: "evenkeel_extender_responses_total", Help: "x"}, []string{"verb", "result"})
-	responses.WithLabelValues("filter", "ok").Add(3)
-	responses.WithLabelValues("filter", "too_large").Inc()
-	factory.NewGaugeVec(prometheus.GaugeOpts{Name: "evenkeel_hottest_node_usage_ratio", Help: "x"}, []string{"resource"}).WithLabelValues("cpu").Set(0.5)
-	evaluated := factory.NewCounterVec(prometheus.CounterOpts{Name: "evenkeel_moves_evaluated_total", Help: "x"}, []string{"criterion", "result"})
-	evaluated.WithLabelValues("source_cooler", "met").Inc()
-	evaluated.WithLabelValues("source_cooler", "missed")
-	want := `
-# HELP evenkeel_extender_requests_total Deprecated: use evenkeel_extender_responses_total.
-# TYPE evenkeel_extender_requests_total counter
-evenkeel_extender_requests_total{result="OK",verb="filter"} 3
-evenkeel_extender_requests_total{result="TooLarge",verb="filter"} 1
-# HELP evenkeel_hottest_node_usage_percent Deprecated: use evenkeel_hottest_node_usage_ratio.
-# TYPE evenkeel_hottest_node_usage_percent gauge
-evenkeel_hottest_node_usage_percent{resource="cpu"} 50
-# HELP evenkeel_move_outcomes_total Deprecated: use evenkeel_moves_evaluated_total.
-# TYPE evenkeel_move_outcomes_total counter
-evenkeel_move_outcomes_total{answer="no",question="source_cooler"} 0
-evenkeel_move_outcomes_total{answer="yes",question="source_cooler"} 1
-`
-	if err := testutil.CollectAndCompare(NewFormer(registry), strings.NewReader(want)); err != nil {
-		t.Error(err)
-	}
-	page := httptest.NewRecorder()
-	Metrics(registry).ServeHTTP(page, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))
-	for _, line := range []string{`evenkeel_extender_responses_total{result="ok",verb="filter"} 3`, `evenkeel_extender_requests_total{result="OK",verb="filter"} 3`} {
-		if !strings.Contains(page.Body.String(), "\n"+line+"\n") {
-			t.Errorf("/metrics has no line %s", line)
-		}
-	}
-}
-
-func TestFormerReasons(t *testing.T) {
-	for _, reason := range reasons.All() {
-		if got := formerValue("reason", reason.Label()); got != string(reason) {
-			t.Errorf("%s was %q", reason, got)
-		}
-	}
-}
 
 // newGauges returns the gauges of a process that has watched three nodes for two minutes. One node is unknown, and of
 // another only the CPU usage is known.

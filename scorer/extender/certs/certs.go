@@ -181,7 +181,6 @@ func NewKeeper(files Files, subsystem string) (*Keeper, error) {
 	ends("serving", func(id *Identity) time.Time { return id.servingEnds })
 	if files.ClientCAFile != "" {
 		ends("client_ca", func(id *Identity) time.Time { return id.clientCAEnds })
-		ends("client-ca", func(id *Identity) time.Time { return id.clientCAEnds }) // deprecated
 	}
 	return k, nil
 }

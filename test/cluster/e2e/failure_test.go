@@ -31,7 +31,7 @@ func TestSteeringAbsentStopsEvicting(t *testing.T) {
 	if got := f.Evictions(mark); got != 1 {
 		t.Fatalf("%d evictions without steering, want the probe alone", got)
 	}
-	if left := f.Metric(address, `evenkeel_moves_left_total{reason="SteeringAbsent"}`); left == 0 {
+	if left := f.Metric(address, `evenkeel_moves_skipped_total{reason="steering_absent"}`); left == 0 {
 		t.Error("no move was left for SteeringAbsent")
 	}
 	f.Firing("nothing steers", []string{"EvenkeelSteeringAbsent"}, address)

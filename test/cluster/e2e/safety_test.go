@@ -276,7 +276,7 @@ func TestPauseAndStopInTheMiddleOfACycle(t *testing.T) {
 		t.Errorf("the ledger did not come back: %v", err)
 	}
 	f.Eventually(20*time.Second, "a metric that tells of it", func(context.Context) bool {
-		return f.Metric(metrics, `evenkeel_paused{reason="Paused"}`) == 1 && f.Metric(metrics, `evenkeel_paused{reason="PauseUnreadable"}`) == 0
+		return f.Metric(metrics, `evenkeel_evictions_paused{reason="paused"}`) == 1 && f.Metric(metrics, `evenkeel_evictions_paused{reason="pause_unreadable"}`) == 0
 	})
 	if got := f.Evictions(mark); got != 2 {
 		t.Errorf("%d evictions, 2 of them before the switch was set", got)

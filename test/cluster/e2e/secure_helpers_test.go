@@ -60,7 +60,7 @@ func (f *fixture) serveShipped(policy string) *secured {
 }
 
 // filters counts successful filter requests.
-const filters = `evenkeel_extender_requests_total{result="OK",verb="filter"}`
+const filters = `evenkeel_extender_responses_total{result="ok",verb="filter"}`
 
 // upgrade moves kube-scheduler from plain HTTP to mutual TLS.
 func (f *fixture) upgrade(s *secured) {
@@ -110,8 +110,8 @@ func (f *fixture) checkNoFailures(s *secured) {
 		f.T.Errorf("kube-scheduler had failed requests:\n%s", linesWith(since, extenderFailed))
 	}
 	for _, verb := range []string{"filter", "prioritize"} {
-		for _, result := range []string{"Invalid", "TooLarge", "Overloaded", "ClientGone", "Panic"} {
-			series := `evenkeel_extender_requests_total{result="` + result + `",verb="` + verb + `"}`
+		for _, result := range []string{"invalid", "too_large", "overloaded", "client_gone", "panic"} {
+			series := `evenkeel_extender_responses_total{result="` + result + `",verb="` + verb + `"}`
 			if n := f.Metric(s.metrics, series); n > 0 {
 				f.T.Errorf("%s is %v", series, n)
 			}

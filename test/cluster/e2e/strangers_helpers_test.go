@@ -64,15 +64,15 @@ func (f *fixture) checkFlooded(p *evenkeel.Process, metrics string) {
 	f.T.Helper()
 	const mostMemory = 512 << 20
 	count := func(result string) float64 {
-		return f.Metric(metrics, `evenkeel_extender_requests_total{result="`+result+`",verb="filter"}`)
+		return f.Metric(metrics, `evenkeel_extender_responses_total{result="`+result+`",verb="filter"}`)
 	}
 	peak, err := p.PeakMemory()
 	if err != nil {
 		f.T.Fatal(err)
 	}
 	f.T.Logf("flooded: %v filter requests answered, %v refused, %v unfinished; %d MiB of memory at most",
-		count("OK"), count("Overloaded"), count("Invalid"), peak>>20)
-	if count("Overloaded")+count("Invalid") < 100 {
+		count("ok"), count("overloaded"), count("invalid"), peak>>20)
+	if count("overloaded")+count("invalid") < 100 {
 		f.T.Error("hardly a stranger's request came: the case was not put to the test")
 	}
 	if peak > mostMemory {

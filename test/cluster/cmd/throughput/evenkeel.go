@@ -33,7 +33,7 @@ func (s *stage) startEvenkeel(ctx context.Context) (*handler, error) {
 	}
 	h := &handler{
 		url: "http://" + listen, page: "http://" + metrics + "/metrics",
-		metric: "evenkeel_extender_requests_total", label: `result="OK"`,
+		metric: "evenkeel_extender_responses_total", label: `result="ok"`,
 	}
 	args := []string{
 		"extender", "--kubeconfig", s.access.Extender, "--namespace", evenkeel.Namespace, "--policy-config-file", s.policy, "--metrics-address", metrics,

@@ -127,7 +127,7 @@ func without(t *testing.T, away, back func(*hook)) {
 	h.serve(f.Policy(stage.RealUsage, stage.Fast), "--metrics-address", metrics)
 	f.Eventually(2*time.Minute, "moves to be left because nothing steers", func(ctx context.Context) bool {
 		_, _, err := evenkeel.Get(ctx, "http://"+metrics+"/livez")
-		return err == nil && f.Metric(metrics, `evenkeel_moves_left_total{reason="SteeringAbsent"}`) >= 3
+		return err == nil && f.Metric(metrics, `evenkeel_moves_skipped_total{reason="steering_absent"}`) >= 3
 	})
 	if err := o.steer(t.Context(), "default", map[string]any{"gate": key(time.Now().Add(time.Minute), "Gate", "n1")}); err != nil {
 		t.Fatal(err)

@@ -145,7 +145,7 @@ func memoryAnswers(t *testing.T, f *stage.Fixture, nodes []string) {
 
 func memoryPages(t *testing.T, extender *evenkeel.Process) {
 	t.Helper()
-	for path, want := range map[string]string{"/healthcheck": "OK\n", "/": "evenkeel extender", "/metrics": "evenkeel_extender_rejected_nodes_total{reason=\"Load\"}"} {
+	for path, want := range map[string]string{"/healthcheck": "OK\n", "/": "evenkeel extender", "/metrics": "evenkeel_extender_nodes_rejected_total{reason=\"load\"}"} {
 		status, body, err := evenkeel.Get(t.Context(), "http://"+stage.Listen()+path)
 		if err != nil || status != http.StatusOK || !strings.Contains(body, want) {
 			t.Errorf("%s: status %d, %v: %.200s", path, status, err, body)

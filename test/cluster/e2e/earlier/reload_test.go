@@ -114,7 +114,7 @@ func TestPolicyFileIsReadAgain(t *testing.T) {
 
 	m.swap(stage.RealUsage, fast(65, avg5m, avg1m))
 	m.waitGeneration(metrics, 2)
-	if closed := f.Metric(metrics, `evenkeel_usage_gate_closed{reason="UsageWindowsFilling"}`); closed != 0 {
+	if closed := f.Metric(metrics, `evenkeel_usage_insufficient{reason="usage_windows_filling"}`); closed != 0 {
 		t.Error("other lines made the windows fill anew")
 	}
 	f.Eventually(2*time.Minute, "no node above 65 %", func(ctx context.Context) bool { return len(f.Hot(ctx, 65)) == 0 })
@@ -157,7 +157,7 @@ func TestPolicyFileWithOtherSamples(t *testing.T) {
 
 	m.swap(stage.RealUsage, fast(65, "sampleInterval: 5s", "sampleInterval: 6s", "observationPeriod: 25s", "observationPeriod: 30s"))
 	m.waitGeneration(metrics, 2)
-	filling := func() bool { return f.Metric(metrics, `evenkeel_usage_gate_closed{reason="UsageWindowsFilling"}`) == 1 }
+	filling := func() bool { return f.Metric(metrics, `evenkeel_usage_insufficient{reason="usage_windows_filling"}`) == 1 }
 	f.Eventually(20*time.Second, "the gate is closed while the new samples are taken", func(context.Context) bool { return filling() })
 	f.Eventually(3*time.Minute, "the nodes are hot by the new samples", func(ctx context.Context) bool {
 		if f.Evictions(mark) > 0 && filling() {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/test/cluster/e2e/stage"
 	"github.com/evenkeel/evenkeel/test/cluster/fault"
 	"github.com/evenkeel/evenkeel/test/cluster/prometheus"
@@ -239,9 +240,9 @@ func (s *symptoms) unmeasured(p *patient, before vitals) string {
 	p.T.Helper()
 	now := vitalsOf(p, *s)
 	switch {
-	case s.gate != "" && p.Metric(p.metrics, fmt.Sprintf("evenkeel_usage_gate_closed{reason=%q}", s.gate)) != 1:
+	case s.gate != "" && p.Metric(p.metrics, fmt.Sprintf("evenkeel_usage_insufficient{reason=%q}", reasons.Reason(s.gate).Label())) != 1:
 		return "no metric of the closed gate"
-	case p.Metric(p.metrics, fmt.Sprintf("evenkeel_unknown_nodes{reason=%q}", s.unknown)) != float64(len(s.unknownNodes(p.skew.Nodes))):
+	case p.Metric(p.metrics, fmt.Sprintf("evenkeel_nodes_unknown{reason=%q}", reasons.Reason(s.unknown).Label())) != float64(len(s.unknownNodes(p.skew.Nodes))):
 		return "no metric of the unknown nodes"
 	case s.cause != "" && now.skipped <= before.skipped:
 		return "no metric of skipped samples"
