@@ -6,7 +6,6 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -50,23 +49,19 @@ func filterNames(dynamicResources bool) []string {
 
 func newFramework(ctx context.Context, cfg Config, lister fwk.SharedLister) (framework.Framework, []cache.InformerSynced, error) {
 	InitMetrics()
-	factory := cfg.Informers
-	if factory == nil {
-		factory = informers.NewSharedInformerFactory(nil, 0)
-	}
 	profile, err := newProfile(cfg.DynamicResources)
 	if err != nil {
 		return nil, nil, err
 	}
-	resources, synced, err := newResourceManager(ctx, cfg, factory)
+	resources, synced, err := newResourceManager(ctx, cfg)
 	if err != nil {
 		return nil, nil, err
 	}
 	plugins, err := schedulerruntime.NewFramework(ctx, registry(), profile,
 		schedulerruntime.WithClientSet(cfg.Client),
-		schedulerruntime.WithInformerFactory(factory),
+		schedulerruntime.WithInformerFactory(cfg.Informers),
 		schedulerruntime.WithSnapshotSharedLister(lister),
-		schedulerruntime.WithSharedCSIManager(nodevolumelimits.NewCSIManager(factory.Storage().V1().CSINodes().Lister())),
+		schedulerruntime.WithSharedCSIManager(nodevolumelimits.NewCSIManager(cfg.Informers.Storage().V1().CSINodes().Lister())),
 		schedulerruntime.WithSharedDRAManager(resources),
 	)
 	return plugins, synced, err
@@ -83,10 +78,6 @@ func newProfile(dynamicResources bool) (*config.KubeSchedulerProfile, error) {
 // default weights. Plugins that score free requests and images are left out: of
 // cool nodes the coolest is better, and nodes' images are not stored.
 func newScores(ctx context.Context, cfg Config, lister fwk.SharedLister) (framework.Framework, []scorer, error) {
-	factory := cfg.Informers
-	if factory == nil {
-		factory = informers.NewSharedInformerFactory(nil, 0)
-	}
 	scores := config.PluginSet{}
 	profile, err := NewProfile(func(defaults *config.Plugins) *config.Plugins {
 		for _, plugin := range defaults.MultiPoint.Enabled {
@@ -107,7 +98,7 @@ func newScores(ctx context.Context, cfg Config, lister fwk.SharedLister) (framew
 	}
 	scoring, err := schedulerruntime.NewFramework(ctx, plugins, profile,
 		schedulerruntime.WithClientSet(cfg.Client),
-		schedulerruntime.WithInformerFactory(factory),
+		schedulerruntime.WithInformerFactory(cfg.Informers),
 		schedulerruntime.WithSnapshotSharedLister(lister),
 	)
 	return scoring, scorers, err

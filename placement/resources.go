@@ -7,7 +7,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apiserver/pkg/util/feature"
-	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
 	resourceslicetracker "k8s.io/dynamic-resource-allocation/resourceslice/tracker"
 	"k8s.io/klog/v2"
@@ -20,12 +19,12 @@ import (
 // newResourceManager returns the plugins' view of claims, slices and device
 // classes, or an empty one if the cluster has no such API. The returned
 // functions report whether its handlers have caught up with the informers.
-func newResourceManager(ctx context.Context, cfg Config, factory informers.SharedInformerFactory) (fwk.SharedDRAManager, []cache.InformerSynced, error) {
+func newResourceManager(ctx context.Context, cfg Config) (fwk.SharedDRAManager, []cache.InformerSynced, error) {
 	if !cfg.DynamicResources {
 		return noResources{}, nil, nil
 	}
 	logger := klog.FromContext(ctx)
-	api := factory.Resource().V1()
+	api := cfg.Informers.Resource().V1()
 	claims := assumecache.NewAssumeCache(logger, api.ResourceClaims().Informer(), "ResourceClaim", "", nil)
 	slices, err := resourceslicetracker.StartTracker(ctx, resourceslicetracker.Options{
 		EnableConsumableCapacity: feature.DefaultFeatureGate.Enabled(features.DRAConsumableCapacity),
@@ -36,7 +35,7 @@ func newResourceManager(ctx context.Context, cfg Config, factory informers.Share
 		return nil, nil, fmt.Errorf("starting resource slice tracker: %w", err)
 	}
 	synced := []cache.InformerSynced{claims.AddEventHandler(cache.ResourceEventHandlerFuncs{}).HasSynced}
-	manager := dynamicresources.NewDRAManager(ctx, claims, slices, factory)
+	manager := dynamicresources.NewDRAManager(ctx, claims, slices, cfg.Informers)
 	// The scheduler feeds the resolver of extended resources from its own event
 	// handlers; without them it would know no device class.
 	if handler, ok := manager.DeviceClassResolver().(cache.ResourceEventHandler); ok {
