@@ -31,8 +31,8 @@ type NodeSync struct {
 type NodeSyncAnnotations struct {
 	// Enabled turns the annotations on.
 	Enabled bool `json:"enabled"`
-	// Windows are the windows written for each node: at least one, each once,
-	// named as in hot.windows.
+	// Windows are the windows written for each node: 1 to 16, each once, named as
+	// in hot.windows.
 	Windows []usage.Window `json:"windows"`
 	// Unit is the unit of the values: fraction or percent of a node's
 	// capacity.
@@ -43,14 +43,14 @@ type NodeSyncAnnotations struct {
 	// Periods are the intervals at which windows are renewed: 10s to 1d each.
 	// Windows that are not listed keep their defaults; any other window uses
 	// 15m.
-	Periods map[usage.Window]metav1.Duration `json:"periods"`
+	Periods map[usage.Window]metav1.Duration `json:"periods" retired:"the defaults are those of Crane's own writer, and 15m for any other window"`
 }
 
 // NodeSyncLabel configures the label of hot nodes.
 type NodeSyncLabel struct {
 	// Enabled turns the label on.
 	Enabled bool `json:"enabled"`
-	// Key is the label's key.
+	// Key is the label's key, which must not belong to Kubernetes.
 	Key string `json:"key"`
 	// Value is the label's value. The default is misspelt because existing
 	// readers expect that spelling.
@@ -61,7 +61,7 @@ type NodeSyncLabel struct {
 type NodeSyncTaint struct {
 	// Enabled turns the taint on.
 	Enabled bool `json:"enabled"`
-	// Key is the taint's key.
+	// Key is the taint's key, which must not belong to Kubernetes.
 	Key string `json:"key"`
 	// Value is the taint's value.
 	Value string `json:"value" retired:"schedulers tell such taints by their keys"`

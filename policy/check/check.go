@@ -128,6 +128,15 @@ func Valid(path *field.Path, value string, check func(string) []string) field.Er
 	return field.ErrorList{field.Invalid(path, value, message)}
 }
 
+// ReservedKey reports whether the key of a label, taint or annotation belongs to
+// Kubernetes. Components trust such keys, and the API server keeps kubelets from
+// changing some of them.
+func ReservedKey(key string) bool {
+	domain, _, _ := strings.Cut(key, "/")
+	reserved := func(of string) bool { return domain == of || strings.HasSuffix(domain, "."+of) }
+	return strings.Contains(key, "/") && (reserved("kubernetes.io") || reserved("k8s.io"))
+}
+
 // URL checks the address of a server. Its error shows neither a password nor a
 // token.
 func URL(path *field.Path, address string) field.ErrorList {

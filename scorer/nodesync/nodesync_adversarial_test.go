@@ -5,13 +5,11 @@ import (
 	"math"
 	"strings"
 	"testing"
-	"time"
 
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/observe/usage"
-	"github.com/evenkeel/evenkeel/observe/usage/annotations"
 )
 
 // A record that cannot be ours owns nothing: it causes no removals.
@@ -84,41 +82,6 @@ func TestAnotherWritersAnnotationsSurvive(t *testing.T) {
 	}
 	if got.Patch.annotations["mem_usage_avg_5m"] == nil {
 		t.Error("the key that nobody has is not written")
-	}
-}
-
-func TestValidateRefuses(t *testing.T) {
-	with := func(how func(*Policy)) Policy {
-		p := everything()
-		how(&p)
-		return p
-	}
-	cases := map[string]Policy{
-		"no windows":             with(func(p *Policy) { p.Annotations.Windows = nil }),
-		"too many windows":       with(func(p *Policy) { p.Annotations.Windows = make([]usage.Window, maxWindows+1) }),
-		"a window of nothing":    with(func(p *Policy) { p.Annotations.Windows = []usage.Window{{Kind: usage.KindAvg}} }),
-		"no unit":                with(func(p *Policy) { p.Annotations.Unit = "" }),
-		"auto is not a unit":     with(func(p *Policy) { p.Annotations.Unit = annotations.Auto }),
-		"a period of a second":   with(func(p *Policy) { p.Annotations.Periods = map[usage.Window]time.Duration{usage.Avg5m: time.Second} }),
-		"a period for no window": with(func(p *Policy) { p.Annotations.Periods = map[usage.Window]time.Duration{max1h: time.Hour} }),
-		"no label":               with(func(p *Policy) { p.Label.Key = "" }),
-		"a label that is none":   with(func(p *Policy) { p.Label.Value = "two words" }),
-		"Kubernetes' label":      with(func(p *Policy) { p.Label.Key = "node.kubernetes.io/status" }),
-		"Kubernetes' taint":      with(func(p *Policy) { p.Taint.Key = "k8s.io/hot" }),
-		"Kubernetes' 2nd taint":  with(func(p *Policy) { p.RejectTaint = Mark{Enabled: true, Key: "k8s.io/full"} }),
-		"one key for two taints": with(func(p *Policy) { p.RejectTaint = p.Taint }),
-	}
-	for name, policy := range cases {
-		t.Run(name, func(t *testing.T) {
-			if err := policy.Validate(); err == nil {
-				t.Error("accepted")
-			}
-		})
-	}
-	for name, policy := range map[string]Policy{"the default": off(), "everything": everything(), "both taints": grading(), "nothing": {}} {
-		if err := policy.Validate(); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
 	}
 }
 

@@ -26,9 +26,6 @@ package nodesync
 
 import (
 	"cmp"
-	"errors"
-	"fmt"
-	"slices"
 	"time"
 
 	"github.com/evenkeel/evenkeel/observe/usage"
@@ -67,54 +64,6 @@ type Annotations struct {
 type Mark struct {
 	Enabled    bool
 	Key, Value string
-}
-
-const (
-	minPeriod = 10 * time.Second
-)
-
-// Validate returns all errors in a policy.
-func (p Policy) Validate() error {
-	var errs []error
-	if !slices.Contains(recordKeys(), p.recordKey()) {
-		errs = append(errs, fmt.Errorf("nodesync: record %q; allowed: %q", p.Record, recordKeys()))
-	}
-	if p.Annotations.Enabled {
-		errs = append(errs, p.Annotations.validate())
-	}
-	errs = append(errs, p.Label.validate(KindLabel), p.Taint.validate(KindTaint), p.RejectTaint.validate(KindTaint))
-	if p.Taint.Enabled && p.RejectTaint.Enabled && p.Taint.Key == p.RejectTaint.Key {
-		errs = append(errs, fmt.Errorf("nodesync: both taints have the key %q", p.Taint.Key))
-	}
-	return errors.Join(errs...)
-}
-
-func (m Mark) validate(kind Kind) error {
-	if problem := markProblem(m.Key, m.Value); m.Enabled && problem != "" {
-		return fmt.Errorf("nodesync: %s %q=%q: %s", kind, m.Key, m.Value, problem)
-	}
-	return nil
-}
-
-func (a Annotations) validate() error {
-	if len(a.Windows) == 0 || len(a.Windows) > maxWindows {
-		return fmt.Errorf("nodesync: annotations of %d windows; allowed: 1 to %d", len(a.Windows), maxWindows)
-	}
-	if a.Unit != annotations.Fraction && a.Unit != annotations.Percent {
-		return fmt.Errorf("nodesync: annotations in the unit %q; allowed: fraction, percent", a.Unit)
-	}
-	for _, window := range a.Windows {
-		if parsed, err := usage.ParseWindow(window.String()); err != nil || parsed != window {
-			return fmt.Errorf("nodesync: annotations of the window %q; allowed: %s", window, usage.WindowNames)
-		}
-	}
-	for window, period := range a.Periods {
-		if period < minPeriod || period > usage.MaxReach || !slices.Contains(a.Windows, window) {
-			return fmt.Errorf("nodesync: %q is to be written every %v; allowed: %v to %v, for the windows that are written",
-				window, period, minPeriod, usage.MaxReach)
-		}
-	}
-	return nil
 }
 
 func (a Annotations) period(window usage.Window) time.Duration {

@@ -2,11 +2,12 @@ package nodesync
 
 import (
 	"encoding/json"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/evenkeel/evenkeel/observe/usage/annotations"
+	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/policy/check"
 )
 
 // RecordKey is the annotation that records what the evicting process wrote on a
@@ -17,15 +18,12 @@ const (
 	ApartRecordKey = "evenkeel.io/nodesync-apart"
 )
 
-// maxWindows is the maximum number of published windows per node.
-const maxWindows = 16
-
 // recordKeys returns all keys of records.
 func recordKeys() []string { return []string{RecordKey, ApartRecordKey} }
 
 const (
 	maxRecordBytes   = 8 << 10
-	maxRecordEntries = 3 * maxWindows
+	maxRecordEntries = 3 * policy.MaxPublishedWindows
 )
 
 // record is the keys and values that we wrote on a node.
@@ -57,7 +55,7 @@ func (r record) plausible() bool {
 	}
 	for _, marks := range []map[string]string{r.Labels, r.Taints} {
 		for key, value := range marks {
-			if markProblem(key, value) != "" {
+			if !mayWrite(key, value) {
 				return false
 			}
 		}
@@ -81,17 +79,8 @@ func (r record) text() string {
 	return string(text)
 }
 
-// markProblem returns why a label or taint may not be written; empty if it may.
-// Keys of Kubernetes itself are rejected: components trust them, and the API
-// server keeps kubelets from changing some of them. A kubelet may write a
-// node's record, which must not be a way around that restriction.
-func markProblem(key, value string) string {
-	problems := append(validation.IsQualifiedName(key), validation.IsValidLabelValue(value)...)
-	domain, _, prefixed := strings.Cut(key, "/")
-	for _, reserved := range []string{"kubernetes.io", "k8s.io"} {
-		if prefixed && (domain == reserved || strings.HasSuffix(domain, "."+reserved)) {
-			problems = append(problems, "keys of "+reserved+" belong to Kubernetes")
-		}
-	}
-	return strings.Join(problems, "; ")
+// mayWrite reports whether a label or taint may be written. A kubelet may write a
+// node's record, which must not be a way around what it may not change itself.
+func mayWrite(key, value string) bool {
+	return len(validation.IsQualifiedName(key))+len(validation.IsValidLabelValue(value)) == 0 && !check.ReservedKey(key)
 }

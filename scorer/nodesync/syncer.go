@@ -79,12 +79,6 @@ func New(config Config) (*Syncer, error) {
 	if config.Client == nil || config.Nodes == nil || config.Now == nil {
 		return nil, errors.New("nodesync: Client, Nodes and Now must be set")
 	}
-	if config.Interval < 0 || config.Timeout < 0 || config.QueriesPerSecond < 0 {
-		return nil, errors.New("nodesync: Interval, Timeout and QueriesPerSecond must not be negative")
-	}
-	if err := config.Policy.Validate(); err != nil {
-		return nil, err
-	}
 	config.Interval = cmp.Or(config.Interval, DefaultInterval)
 	config.Timeout = cmp.Or(config.Timeout, DefaultTimeout)
 	config.QueriesPerSecond = cmp.Or(config.QueriesPerSecond, DefaultQueriesPerSecond)

@@ -258,11 +258,9 @@ func TestNewRefusesAndRegisters(t *testing.T) {
 		t.Errorf("one that takes the place of another does not count on: %v", err)
 	}
 	cases := map[string]func(*Config){
-		"no client":         func(c *Config) { c.Client = nil },
-		"no nodes":          func(c *Config) { c.Nodes = nil },
-		"no clock":          func(c *Config) { c.Now = nil },
-		"negative interval": func(c *Config) { c.Interval = -1 },
-		"a bad policy":      func(c *Config) { c.Policy.Label.Key = "" },
+		"no client": func(c *Config) { c.Client = nil },
+		"no nodes":  func(c *Config) { c.Nodes = nil },
+		"no clock":  func(c *Config) { c.Now = nil },
 	}
 	for name, how := range cases {
 		t.Run(name, func(t *testing.T) {
