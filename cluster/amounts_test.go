@@ -34,7 +34,7 @@ func TestCeilingOf(t *testing.T) {
 		want     Amounts
 	}{
 		"60 % of 32 cores and 75 % of 256 GiB": {Percents{60, 75}, Amounts{32_000, 256 << 30}, Amounts{19_200, 192 << 30}},
-		"what is not whole is rounded down":    {Percents{60, 33.3}, Amounts{1001, 1000}, Amounts{600, 333}},
+		"fractions are rounded down":           {Percents{60, 33.3}, Amounts{1001, 1000}, Amounts{600, 333}},
 		"57 % of 100 is 57":                    {Percents{57, 29}, Amounts{100, 100}, Amounts{57, 29}},
 		"nothing":                              {Percents{0, 0}, Amounts{1000, 1000}, Amounts{}},
 		"no line":                              {Percents{inf, inf}, Amounts{1000, 0}, Amounts{math.MaxInt64, math.MaxInt64}},

@@ -11,20 +11,20 @@ func TestVirtualNodes(t *testing.T) {
 		want string
 	}{
 		"a machine":                       {label("type", "worker"), ""},
-		"a machine of a pool":             {taint("dedicated", "nvidia.com/gpu", "node-role.kubernetes.io/control-plane"), ""},
+		"a machine in a pool":             {taint("dedicated", "nvidia.com/gpu", "node-role.kubernetes.io/control-plane"), ""},
 		"virtual-kubelet by its label":    {label("type", "virtual-kubelet"), "type=virtual-kubelet"},
 		"virtual-kubelet by its taint":    {taint("dedicated", "virtual-kubelet.io/provider"), "virtual-kubelet.io/provider"},
 		"virtual-kubelet by its provider": {label("virtual-kubelet.io/provider", "azure"), "virtual-kubelet.io/provider"},
 		"virtual-kubelet by several labels": {
 			Node{Labels: map[string]string{"virtual-kubelet.io/b": "", "virtual-kubelet.io/a": "", "zone": "a", "virtual-kubelet.io/c": ""}}, "virtual-kubelet.io/a",
 		},
-		"a machine beside virtual-kubelet":           {label("example.com/virtual-kubelet.io", "true"), ""},
+		"a machine next to virtual-kubelet":          {label("example.com/virtual-kubelet.io", "true"), ""},
 		"a virtual node by its role":                 {label("node-role.kubernetes.io/virtual-node", ""), "node-role.kubernetes.io/virtual-node"},
 		"a virtual node by its role's value":         {label("kubernetes.io/role", "virtual-node"), "kubernetes.io/role=virtual-node"},
 		"a machine by its role":                      {Node{Labels: map[string]string{"kubernetes.io/role": "agent", "node-role.kubernetes.io/worker": ""}}, ""},
 		"a virtual node by its instance type":        {label("node.kubernetes.io/instance-type", "virtual-node"), "node.kubernetes.io/instance-type=virtual-node"},
 		"a virtual node by its earlier label":        {label("beta.kubernetes.io/instance-type", "virtual-node"), "beta.kubernetes.io/instance-type=virtual-node"},
-		"a machine of an instance type":              {label("node.kubernetes.io/instance-type", "m5.large"), ""},
+		"a machine with an instance type":            {label("node.kubernetes.io/instance-type", "m5.large"), ""},
 		"a virtual node by its provider's label":     {label("alibabacloud.com/virtual-node", "true"), "alibabacloud.com/virtual-node=true"},
 		"a machine by its provider's label":          {label("alibabacloud.com/virtual-node", "false"), ""},
 		"a virtual node by the taint of its role":    {taint("node-role.kubernetes.io/virtual-node"), "node-role.kubernetes.io/virtual-node"},

@@ -25,7 +25,7 @@ func TestDue(t *testing.T) {
 		"in steps, at once":                        {Every(30 * time.Second), 0, []int{0, 30, 60, 90, 120}},
 		"steps begin where the cycle before ended": {Every(30 * time.Second), 20 * time.Second, []int{0, 50, 100, 150}},
 		"by the clock, not at once":                {everyMinute, 0, []int{60, 120, 180}},
-		"what falls due meanwhile is skipped":      {everyMinute, 70 * time.Second, []int{60, 180}},
+		"times that pass meanwhile are skipped":    {everyMinute, 70 * time.Second, []int{60, 180}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -50,9 +50,9 @@ func TestNever(t *testing.T) {
 		generation int64
 		want       bool
 	}{
-		"all of three are wanted":         {status: policyv1.PodDisruptionBudgetStatus{ExpectedPods: 3, DesiredHealthy: 3}, want: true},
+		"all three are required":          {status: policyv1.PodDisruptionBudgetStatus{ExpectedPods: 3, DesiredHealthy: 3}, want: true},
 		"more than there are":             {status: policyv1.PodDisruptionBudgetStatus{ExpectedPods: 3, DesiredHealthy: 4}, want: true},
-		"two of three are wanted":         {status: policyv1.PodDisruptionBudgetStatus{ExpectedPods: 3, DesiredHealthy: 2}},
+		"two of three are required":       {status: policyv1.PodDisruptionBudgetStatus{ExpectedPods: 3, DesiredHealthy: 2}},
 		"no pods yet":                     {},
 		"its controller has not seen it":  {status: policyv1.PodDisruptionBudgetStatus{ExpectedPods: 3, DesiredHealthy: 3}, generation: 1},
 		"one of three is disrupted today": {status: policyv1.PodDisruptionBudgetStatus{ExpectedPods: 3, DesiredHealthy: 2, DisruptionsAllowed: 0}},

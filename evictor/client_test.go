@@ -172,7 +172,7 @@ func TestClientRefuses(t *testing.T) {
 		want   reasons.Reason
 	}{
 		"the pod is gone":                 {want: reasons.PodChanged},
-		"a namesake has taken its place":  {pod: aPod("web-1", func(p *v1.Pod) { p.UID = "second" }), want: reasons.PodChanged},
+		"a namesake has replaced it":      {pod: aPod("web-1", func(p *v1.Pod) { p.UID = "second" }), want: reasons.PodChanged},
 		"it runs elsewhere":               {pod: aPod("web-1", func(p *v1.Pod) { p.Spec.NodeName = "other" }), want: reasons.PodChanged},
 		"it is terminating":               {pod: aPod("web-1", terminating), want: reasons.PodChanged},
 		"paused":                          {pod: aPod("web-1"), paused: "true", want: reasons.Paused},
@@ -351,7 +351,7 @@ func TestClientRemembersDenials(t *testing.T) {
 		"a webhook": {
 			http.StatusForbidden, metav1.StatusReasonForbidden, `admission webhook "guard.acme.io" denied the request: not in office hours`, true, "",
 		},
-		"a webhook with a code of its own, without explanation": {
+		"a webhook with its own code and no explanation": {
 			http.StatusBadRequest, metav1.StatusReasonBadRequest, `admission webhook "guard.acme.io" denied the request without explanation`, true, "",
 		},
 		"a ValidatingAdmissionPolicy": {

@@ -68,13 +68,13 @@ func TestHoldsOutliveAProcess(t *testing.T) {
 		"calls of its namespace failed": {
 			lasts: 5 * minute, want: reasons.APIErrors, calls: calls(ledger.Call{Failed: true}, "ns", "ns", "ns", "ns", "ns"),
 		},
-		"calls of everybody failed": {
+		"everyone's calls failed": {
 			lasts: 5 * minute, want: reasons.APIErrors, calls: calls(ledger.Call{Failed: true}, "a", "b", "c", "d", "e", "f"),
 		},
 		"evictions of its namespace were refused": {
 			lasts: 5 * minute, want: reasons.EvictionsRefused, calls: calls(ledger.Call{Refused: true}, "ns", "ns", "ns", "ns", "ns"),
 		},
-		"evictions of everybody were refused": {
+		"everyone's evictions were refused": {
 			lasts: 5 * minute, want: reasons.EvictionsRefused, calls: calls(ledger.Call{Refused: true}, "a", "b", "c", "d", "e", "f"),
 		},
 		"a node settles": {safeguards.Config{NodeSettle: 10 * minute}, func(ago time.Duration) []ledger.Move {
@@ -95,13 +95,13 @@ func TestHoldsOutliveAProcess(t *testing.T) {
 		"the namespace's hour is used up": {safeguards.Config{MaxPerHourOfNamespace: 1}, func(ago time.Duration) []ledger.Move {
 			return []ledger.Move{moved(1, "ns", ago)}
 		}, false, 60 * minute, reasons.NamespaceMovesPerHour, nil},
-		"the owner's share of an hour is used up, of pods that nobody has counted": {safeguards.Config{MaxPercentPerHourOfOwner: 50}, func(ago time.Duration) []ledger.Move {
+		"the owner's hourly share is used up, and its pods are not counted": {safeguards.Config{MaxPercentPerHourOfOwner: 50}, func(ago time.Duration) []ledger.Move {
 			return []ledger.Move{moved(1, "ns", ago), moved(2, "ns", ago)}
 		}, false, 60 * minute, reasons.OwnerMovesPerHour, nil},
-		"the cluster's share of an hour is used up": {safeguards.Config{MaxPercentPerHour: 5}, func(ago time.Duration) []ledger.Move {
+		"the cluster's hourly share is used up": {safeguards.Config{MaxPercentPerHour: 5}, func(ago time.Duration) []ledger.Move {
 			return several(50, func(n int) ledger.Move { return moved(n, fmt.Sprint("other-", n), ago) })
 		}, false, 60 * minute, reasons.MovesPerHour, nil},
-		"the namespace's half of an hour is used up": {safeguards.Config{MaxPercentPerHour: 5}, func(ago time.Duration) []ledger.Move {
+		"the namespace's half of the hourly limit is used up": {safeguards.Config{MaxPercentPerHour: 5}, func(ago time.Duration) []ledger.Move {
 			return several(25, func(n int) ledger.Move { return moved(n, "ns", ago) })
 		}, false, 60 * minute, reasons.NamespaceMovesPerHour, nil},
 		"the pool's hour is used up": {safeguards.Config{MaxPerHourOfPool: 1}, func(ago time.Duration) []ledger.Move {
@@ -110,13 +110,13 @@ func TestHoldsOutliveAProcess(t *testing.T) {
 		"a replacement never came": {safeguards.Config{}, func(ago time.Duration) []ledger.Move {
 			return []ledger.Move{moved(1, "ns", ago, expired)}
 		}, false, 5 * minute, reasons.OwnerReplacementPending, nil},
-		"replacements of several never came": {safeguards.Config{}, func(ago time.Duration) []ledger.Move {
+		"replacements of several owners never came": {safeguards.Config{}, func(ago time.Duration) []ledger.Move {
 			return []ledger.Move{moved(1, "a", ago, expired), moved(2, "b", ago, expired), moved(3, "c", ago, expired), moved(4, "d", ago, expired)}
 		}, false, 5 * minute, reasons.ReplacementsPending, nil},
 		"an eviction was denied": {safeguards.Config{}, func(ago time.Duration) []ledger.Move {
 			return []ledger.Move{moved(1, "ns", ago, denied)}
 		}, false, 10 * minute, reasons.EvictionDenied, nil},
-		"a replacement came with a node": {safeguards.Config{}, func(ago time.Duration) []ledger.Move {
+		"a replacement was created with a node": {safeguards.Config{}, func(ago time.Duration) []ledger.Move {
 			return []ledger.Move{moved(1, "ns", ago, bound)}
 		}, false, 30 * minute, reasons.Unsteerable, nil},
 		"a replacement was not steered": {safeguards.Config{}, func(ago time.Duration) []ledger.Move {

@@ -45,7 +45,7 @@ func TestExecutor(t *testing.T) {
 			want:    []string{"a", "b", "c"},
 			evicted: []string{"a@0.0", "b@0.2", "c@0.4"},
 		},
-		"without a budget a tenth of an owner's replicas at once, until their replacements are ready": {
+		"without a budget, a tenth of an owner's replicas at once, until their replacements are ready": {
 			play: func(p *play) {
 				p.config.replicas = func(*v1.Pod) int { return 29 } // two at once
 				p.landsIn, p.readyIn = 2900*time.Millisecond, 5*time.Second
@@ -54,7 +54,7 @@ func TestExecutor(t *testing.T) {
 			want:    []string{"a", "b", "c", "d"},
 			evicted: []string{"a@0.0", "b@0.2", "c@8.0", "d@8.2"},
 		},
-		"of an owner whose replicas are not known one at a time": {
+		"one at a time for an owner whose number of replicas is unknown": {
 			play:    func(p *play) { p.config.replicas = func(*v1.Pod) int { return 0 } },
 			moves:   []string{"a", "b"},
 			want:    []string{"a", "b"},
@@ -69,7 +69,7 @@ func TestExecutor(t *testing.T) {
 			want:    []string{"a"},
 			evicted: []string{"a@10.0"},
 		},
-		"a budget without room holds nobody else up": {
+		"an exhausted budget delays no other moves": {
 			play: func(p *play) {
 				p.budget("web", 0, "1")
 				p.pods["b"] = aPod("b", func(pod *v1.Pod) { pod.Labels = nil })
@@ -88,7 +88,7 @@ func TestExecutor(t *testing.T) {
 			moves: []string{"a"},
 			want:  []string{"a: CycleDeadline"},
 		},
-		"pods of several budgets are left": {
+		"pods with several budgets are left alone": {
 			play: func(p *play) {
 				p.budget("one", 5, "1")
 				p.budget("two", 5, "1")
@@ -122,7 +122,7 @@ func TestExecutor(t *testing.T) {
 			want:    []string{"b", "a"},
 			evicted: []string{"!a@0.0", "b@0.0", "!a@3.0", "a@4.0"},
 		},
-		"what waits for a move of its owner that is on its way is made": {
+		"a move that waits for its owner's move in flight is made": {
 			play: func(p *play) {
 				p.config.replicas = func(*v1.Pod) int { return 2 }
 				p.landsIn = 31*time.Second + tick/2
@@ -131,7 +131,7 @@ func TestExecutor(t *testing.T) {
 			want:    []string{"a", "b"},
 			evicted: []string{"a@0.0", "b@31.2"},
 		},
-		"a budget that takes pods one by one, each for less than that": {
+		"a budget that allows one pod at a time, even if each takes less": {
 			play: func(p *play) {
 				p.budget("web", 1, "1")
 				p.landsIn = -1
@@ -145,7 +145,7 @@ func TestExecutor(t *testing.T) {
 			want:    []string{"a", "b", "c"},
 			evicted: []string{"a@0.0", "b@25.0", "c@50.0"},
 		},
-		"the deadline leaves what has to wait": {
+		"at the deadline, waiting moves are left over": {
 			play: func(p *play) {
 				p.config.replicas, p.config.deadline = func(*v1.Pod) int { return 2 }, 10*time.Second
 				p.landsIn = -1
@@ -154,7 +154,7 @@ func TestExecutor(t *testing.T) {
 			want:    []string{"a", "b: CycleDeadline"},
 			evicted: []string{"a@0.0"},
 		},
-		"a move that is no good any more is left": {
+		"a move that is no longer useful is skipped": {
 			play: func(p *play) {
 				p.config.change = func(m *Move) {
 					switch m.Pod {
@@ -209,7 +209,7 @@ func TestExecutor(t *testing.T) {
 			want:    []string{"a", "b: EvictionLimit", "c"},
 			evicted: []string{"a@0.0", "c@0.2"},
 		},
-		"the kill switch in the middle of a cycle": {
+		"the kill switch during a cycle": {
 			play:    func(p *play) { p.answers["b"] = []error{&reasons.Refusal{Reason: reasons.Paused, Detail: "by hand"}} },
 			moves:   []string{"a", "b", "c"},
 			want:    []string{"a", "b: Paused", "c: Paused"},
@@ -241,7 +241,7 @@ func TestExecutor(t *testing.T) {
 			want:    []string{"a", "b", "c", "d"},
 			evicted: []string{"a@0.0", "b@2.0", "c@4.0", "d@4.2"},
 		},
-		"a probe that nobody asked about ends the cycle": {
+		"a probe without a request from kube-scheduler ends the cycle": {
 			play: func(p *play) {
 				p.steered(ledger.NotSteered)
 				p.notAsked, p.landsOn = true, "hot"
@@ -259,7 +259,7 @@ func TestExecutor(t *testing.T) {
 			want:    []string{"a", "b: ProbeNotLanded"},
 			evicted: []string{"a@0.0"},
 		},
-		"a probe whose owner wants no replacement is followed by another": {
+		"a probe whose owner wants no replacement is followed by another one": {
 			play: func(p *play) {
 				p.steered(ledger.Steered)
 				p.landsIn = 3900 * time.Millisecond // pods of one template are interchangeable: b is proven by the replacement of a
@@ -305,7 +305,7 @@ func TestExecutor(t *testing.T) {
 			moves: []string{"a", "b"},
 			want:  []string{"a: SteeringAbsent", "b: SteeringAbsent"},
 		},
-		"a replacement that cannot be steered yet holds nobody else up": {
+		"a replacement that cannot be steered yet delays no other moves": {
 			play: func(p *play) {
 				p.steered(ledger.Unproven)
 				p.config.proven = func() (bool, error) { return true, nil }
@@ -335,7 +335,7 @@ func TestExecutor(t *testing.T) {
 			want:    []string{"a: NamesUnsuited", "b"},
 			evicted: []string{"b@0.0"},
 		},
-		"steering that goes in the middle of a cycle ends it": {
+		"steering that fails during a cycle ends it": {
 			play: func(p *play) {
 				p.steered(ledger.Unproven)
 				p.config.proven = func() (bool, error) { return true, nil }
@@ -425,7 +425,7 @@ func TestExecutorRestsAfterAFailedProbe(t *testing.T) {
 			name string
 			want []string
 		}{
-			{"the last move of a cycle is found out too", []string{"a"}},
+			{"the last move of a cycle is judged, too", []string{"a"}},
 			{"the next cycle rests", []string{"b: SteeringAbsent"}},
 			{"kube-scheduler has asked: a probe", []string{"c"}},
 			{"half an hour later: a probe", []string{"d"}},

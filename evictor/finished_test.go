@@ -20,10 +20,10 @@ func TestFinishedPodsNeedNoReplacement(t *testing.T) {
 		phase v1.PodPhase
 		kind  string
 	}{
-		"failed, of a ReplicaSet": {v1.PodFailed, "ReplicaSet"},
-		"failed, of a Job":        {v1.PodFailed, "Job"},
-		"completed, of a Job":     {v1.PodSucceeded, "Job"},
-		"failed, of nobody":       {v1.PodFailed, ""},
+		"a failed pod of a ReplicaSet": {v1.PodFailed, "ReplicaSet"},
+		"a failed pod of a Job":        {v1.PodFailed, "Job"},
+		"a completed pod of a Job":     {v1.PodSucceeded, "Job"},
+		"failed, of nobody":            {v1.PodFailed, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var pods []*v1.Pod

@@ -67,7 +67,7 @@ func TestWhatRefusesInEachPhase(t *testing.T) {
 		}},
 		"its budget has no room": {[]func(*play){full}, kept{planPhase: reasons.PodDisruptionBudgetExhausted, recheckPhase: reasons.PodDisruptionBudgetExhausted}},
 		"its node is not hot":    {[]func(*play){cool}, kept{recheckPhase: reasons.SourceNoLongerHot}},
-		"no more may be evicted": {[]func(*play){limit}, kept{
+		"no more evictions are allowed": {[]func(*play){limit}, kept{
 			recheckPhase: reasons.EvictionLimit, callPhase: reasons.EvictionLimit, hostedPhase: reasons.EvictionLimit,
 		}},
 		"evicting is paused": {[]func(*play){func(p *play) {
@@ -131,16 +131,16 @@ func TestWhatKeepsPodsOutOfPlans(t *testing.T) {
 		change []func(*asked)
 		want   reasons.Reason
 	}{
-		"nothing":                         {nil, ""},
-		"others empty its node":           {[]func(*asked){func(a *asked) { a.Leaving = "ToBeDeletedByClusterAutoscaler" }, mirror}, reasons.NodeLeaving},
-		"a mirror pod":                    {[]func(*asked){mirror, filter}, reasons.MirrorPod},
-		"a pod from a file":               {[]func(*asked){func(a *asked) { a.Object.Annotations = map[string]string{configSource: "file"} }}, reasons.MirrorPod},
-		"a pod from the API server":       {[]func(*asked){func(a *asked) { a.Object.Annotations = map[string]string{configSource: "api"} }}, ""},
-		"a pod of a DaemonSet":            {[]func(*asked){ofKind("apps/v1", "DaemonSet"), filter}, reasons.DaemonSetPod},
-		"a pod without a controller":      {[]func(*asked){func(a *asked) { a.Object.OwnerReferences, a.Record = nil, &cluster.Pod{} }, filter}, reasons.NoController},
-		"a pod of a Job":                  {[]func(*asked){job, noJobs, spare}, reasons.JobPod},
-		"a pod of a Job that may go":      {[]func(*asked){job}, ""},
-		"a pod of a Job of another group": {[]func(*asked){ofKind("batch.volcano.sh/v1alpha1", "Job"), noJobs}, reasons.ControllerUnknown},
+		"nothing":                          {nil, ""},
+		"others empty its node":            {[]func(*asked){func(a *asked) { a.Leaving = "ToBeDeletedByClusterAutoscaler" }, mirror}, reasons.NodeLeaving},
+		"a mirror pod":                     {[]func(*asked){mirror, filter}, reasons.MirrorPod},
+		"a pod from a file":                {[]func(*asked){func(a *asked) { a.Object.Annotations = map[string]string{configSource: "file"} }}, reasons.MirrorPod},
+		"a pod from the API server":        {[]func(*asked){func(a *asked) { a.Object.Annotations = map[string]string{configSource: "api"} }}, ""},
+		"a pod of a DaemonSet":             {[]func(*asked){ofKind("apps/v1", "DaemonSet"), filter}, reasons.DaemonSetPod},
+		"a pod without a controller":       {[]func(*asked){func(a *asked) { a.Object.OwnerReferences, a.Record = nil, &cluster.Pod{} }, filter}, reasons.NoController},
+		"a pod of a Job":                   {[]func(*asked){job, noJobs, spare}, reasons.JobPod},
+		"a pod of a Job that may be moved": {[]func(*asked){job}, ""},
+		"a pod of a Job of another group":  {[]func(*asked){ofKind("batch.volcano.sh/v1alpha1", "Job"), noJobs}, reasons.ControllerUnknown},
 		"one that the policy names": {[]func(*asked){ofKind("batch.volcano.sh/v1alpha1", "Job"), noJobs, func(a *asked) {
 			a.Recreating = []schema.GroupKind{{Group: "batch.volcano.sh", Kind: "Job"}}
 		}}, ""},

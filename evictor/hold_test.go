@@ -22,7 +22,7 @@ func TestHoldEndsWhenKubeSchedulerIsHeardOrMuchTimeHasPassed(t *testing.T) {
 		"a later cycle rests as well":                               {hold: held, after: 29 * time.Minute, asked: 7, want: reasons.SteeringAbsent},
 		"an extender that has restarted has not been asked again":   {hold: held, after: time.Minute, asked: 0, want: reasons.SteeringAbsent},
 		"kube-scheduler asked again":                                {hold: held, after: time.Second, asked: 8, want: ""},
-		"nobody can tell whether it asked, one more probe is due":   {hold: held, after: 30 * time.Minute, asked: 7, want: ""},
+		"the request count is unknown, so one more probe is due":    {hold: held, after: 30 * time.Minute, asked: 7, want: ""},
 		"a clock that went backwards does not end it":               {hold: held, after: -time.Hour, asked: 7, want: reasons.SteeringAbsent},
 		"a clock that was a day ahead does":                         {hold: held, after: -24 * time.Hour, asked: 7, want: ""},
 		"a replacement that never landed is held for its own cause": {hold: ledger.Hold{Reason: string(reasons.ProbeNotLanded), Until: failed.Add(time.Minute)}, want: reasons.ProbeNotLanded},

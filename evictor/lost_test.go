@@ -20,7 +20,7 @@ import (
 func TestDoubtfulEvictionsAreTold(t *testing.T) {
 	for name, respond := range map[string]func(stop func(), w http.ResponseWriter){
 		"the answer got lost": func(_ func(), _ http.ResponseWriter) { panic(http.ErrAbortHandler) },
-		"the answer got lost, the process is told to stop": func(stop func(), _ http.ResponseWriter) {
+		"the response was lost, and the process is told to stop": func(stop func(), _ http.ResponseWriter) {
 			stop()
 			panic(http.ErrAbortHandler)
 		},

@@ -30,14 +30,14 @@ func TestPaceIsWhatACycleMakes(t *testing.T) {
 			play: func(p *play) { p.budget("web", 3, "1") },
 			want: strategies.Relief{Takes: 20*time.Second + 400*time.Millisecond, Bound: reasons.PodDisruptionBudgetExhausted, Limit: 3},
 		},
-		"one whose pods are replaced when they have ended": {
+		"a Job, whose pods are replaced once they have ended": {
 			play: func(p *play) {
 				p.config.replicas = func(*v1.Pod) int { return 29 }
 				p.config.owner = func(o *owners.Owner) { o.Waits = true }
 			},
 			want: strategies.Relief{Takes: time.Minute + 200*time.Millisecond, Bound: reasons.OwnerPodsUnavailable, Limit: 2},
 		},
-		"no bound but the interval": {
+		"no limit but the interval": {
 			play: func(*play) {},
 			want: strategies.Relief{Takes: time.Second},
 		},

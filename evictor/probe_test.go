@@ -28,11 +28,11 @@ func TestProbesOfPodsThatTerminateForLong(t *testing.T) {
 		evicted []string
 		held    bool
 	}{
-		"one that is short comes first": {
+		"a short one comes first": {
 			grace: map[string]int64{"a": day, "b": moment}, moves: []string{"a1", "b1"},
 			want: []string{"a1", "b1"}, evicted: []string{"b1@0.0", "a1@2.0"},
 		},
-		"of an owner that creates another at once, too": {
+		"of an owner that also creates another one at once": {
 			grace: map[string]int64{"a": day, "b": day}, moves: []string{"b1", "a1"}, kind: "ReplicaSet",
 			want: []string{"a1", "b1"}, evicted: []string{"a1@0.0", "b1@20.2"},
 		},
@@ -40,15 +40,15 @@ func TestProbesOfPodsThatTerminateForLong(t *testing.T) {
 			grace: map[string]int64{"a": day, "b": minute, "c": day}, moves: []string{"a1", "a2", "b1", "c1"},
 			want: []string{"a1", "a2: ProbeNotLanded", "b1", "c1"}, evicted: []string{"a1@0.0", "b1@20.2", "c1@40.4"},
 		},
-		"four tenants do not stop everybody": {
+		"four tenants do not stop everyone": {
 			grace: map[string]int64{"a": day, "b": day, "c": day, "d": day, "e": day}, moves: []string{"a1", "b1", "c1", "d1", "e1"},
 			want: []string{"a1", "b1", "c1", "d1", "e1"}, evicted: []string{"a1@0.0", "b1@20.2", "c1@40.4", "d1@60.6", "e1@80.8"},
 		},
-		"a Job that waits before its next pod holds nobody back": {
+		"a Job that waits before its next pod delays no other moves": {
 			grace: map[string]int64{"a": moment, "b": moment}, backoff: 10 * time.Minute, moves: []string{"a1", "b1"},
 			want: []string{"a1", "b1"}, evicted: []string{"a1@0.0", "b1@20.2"},
 		},
-		"a replacement that is there and gets no node fails": {
+		"an existing replacement that gets no node fails": {
 			grace: map[string]int64{"a": day, "b": day}, moves: []string{"a1", "b1"}, created: true,
 			want: []string{"a1", "b1"}, evicted: []string{"a1@0.0", "b1@40.4"}, held: true,
 		},
@@ -61,7 +61,7 @@ func TestProbesOfPodsThatTerminateForLong(t *testing.T) {
 				p.config.deadline = 10 * time.Minute
 				p.config.owner = func(o *owners.Owner) { o.Backoff = tc.backoff }
 				p.landsIn, p.landsOf = 3*time.Hour, "CloneSet"
-				if name == "one that is short comes first" {
+				if name == "a short one comes first" {
 					p.landsIn = 1900 * time.Millisecond
 				}
 				p.landsAs = func(name string) (namespace, owner string, bound bool) { return name[:1], "rs-" + name[:1], false }

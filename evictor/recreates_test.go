@@ -141,8 +141,8 @@ func TestTwoReplicaSetsOfOneController(t *testing.T) {
 		other *appsv1.ReplicaSet
 		want  reasons.Reason
 	}{
-		"the other wants pods":        {of("green", 3, "ns", "rollout"), reasons.OwnerRollingOut},
-		"the other wants none":        {of("green", 0, "ns", "rollout"), ""},
+		"the other one wants pods":    {of("green", 3, "ns", "rollout"), reasons.OwnerRollingOut},
+		"the other one wants none":    {of("green", 0, "ns", "rollout"), ""},
 		"of another controller":       {of("green", 3, "ns", "another"), ""},
 		"forged in another namespace": {of("green", 3, "evil", "rollout"), ""},
 	} {
@@ -178,7 +178,7 @@ func TestKindsOfTheSameName(t *testing.T) {
 		"Kruise's CloneSet":                               {owned("apps.kruise.io/v1alpha1", "CloneSet"), []schema.GroupKind{{Group: "apps.kruise.io", Kind: "CloneSet"}}, ""},
 		"somebody's ReplicaSet":                           {owned("example.com/v1", "ReplicaSet"), []schema.GroupKind{{Group: "example.com", Kind: "ReplicaSet"}}, ""},
 		"somebody's ReplicationController":                {owned("example.com/v1", "ReplicationController"), []schema.GroupKind{{Group: "example.com", Kind: "ReplicationController"}}, ""},
-		"a StatefulSet of an older version":               {owned("apps/v1beta1", "StatefulSet"), nil, reasons.OwnerUnknown},
+		"a StatefulSet in an older version":               {owned("apps/v1beta1", "StatefulSet"), nil, reasons.OwnerUnknown},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := newEstate(t, append(replicas(2, tc.of), replica("a", tc.of))...)
@@ -225,7 +225,7 @@ func TestJobsAreAsked(t *testing.T) {
 		"out of retries":           {[]any{job(func(job *batchv1.Job) { job.Status.Failed = 6 })}, reasons.JobWouldFail},
 		"nobody knows it":          {nil, reasons.OwnerUnknown},
 		"it says no":               {[]any{job(func(job *batchv1.Job) { job.Annotations = no })}, reasons.EvictionDeclined},
-		"its CronJob says no":      {[]any{job(), cronJob(no)}, reasons.EvictionDeclined},
+		"its CronJob forbids it":   {[]any{job(), cronJob(no)}, reasons.EvictionDeclined},
 		"its CronJob asks for all": {[]any{job(), cronJob(map[string]string{safeguards.MinAvailableAnnotation: "3"})}, reasons.BelowMinAvailable},
 		"another of its name":      {[]any{job(func(job *batchv1.Job) { job.UID = "job-2" })}, reasons.OwnerUnknown},
 	} {
@@ -586,12 +586,12 @@ func TestControllersAboveAreAsked(t *testing.T) {
 			unnamed, unlisted bool
 			want              reasons.Reason
 		}{
-			"it says nothing":                   {object: above("dc-1", nil)},
-			"it says no":                        {object: above("dc-1", map[string]any{"evenkeel.io/evict": "false"}), want: reasons.EvictionDeclined},
-			"it asks for all":                   {object: above("dc-1", map[string]any{"evenkeel.io/min-available": "100%"}), want: reasons.BelowMinAvailable},
-			"another of its name says no":       {object: above("dc-2", map[string]any{"evenkeel.io/evict": "false"})},
-			"it must not be listed":             {object: above("dc-1", nil), unlisted: true, want: reasons.OwnerUnreadable},
-			"the policy does not name its kind": {object: above("dc-1", map[string]any{"evenkeel.io/evict": "false"}), unnamed: true},
+			"it says nothing":                      {object: above("dc-1", nil)},
+			"it says no":                           {object: above("dc-1", map[string]any{"evenkeel.io/evict": "false"}), want: reasons.EvictionDeclined},
+			"it asks for all":                      {object: above("dc-1", map[string]any{"evenkeel.io/min-available": "100%"}), want: reasons.BelowMinAvailable},
+			"another one with its name forbids it": {object: above("dc-2", map[string]any{"evenkeel.io/evict": "false"})},
+			"it must not be listed":                {object: above("dc-1", nil), unlisted: true, want: reasons.OwnerUnreadable},
+			"the policy does not name its kind":    {object: above("dc-1", map[string]any{"evenkeel.io/evict": "false"}), unnamed: true},
 		} {
 			t.Run(kind+", "+name, func(t *testing.T) {
 				client := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{

@@ -103,15 +103,15 @@ func TestUnhealthySiblings(t *testing.T) {
 		"it is the one that is down":      {[]any{replicaSet(2)}, replicas(1), replica("a", unready), ""},
 		"both are down":                   {[]any{replicaSet(2)}, replicas(1, unready), replica("a", unready), reasons.LastReadyReplica},
 		"one of two does not exist":       {[]any{replicaSet(2)}, nil, replica("a"), reasons.LastReadyReplica},
-		"the only one that is wanted":     {[]any{replicaSet(1)}, nil, replica("a"), ""},
+		"the only wanted one":             {[]any{replicaSet(1)}, nil, replica("a"), ""},
 		"two of three: one is down":       {[]any{replicaSet(3)}, append(replicas(1), replica("b", unready)), replica("a"), reasons.OwnerPodsUnavailable},
 		"two of three: one is pending":    {[]any{replicaSet(3)}, append(replicas(1), replica("b", waitsForANode)), replica("a"), reasons.OwnerPodsUnavailable},
 		"two of three: one terminates":    {[]any{replicaSet(3)}, append(replicas(1), replica("b", leaving)), replica("a"), reasons.OwnerPodsUnavailable},
 		"two of three: one is evicted":    {[]any{replicaSet(3)}, append(replicas(1), replica("b", doomed)), replica("a"), reasons.OwnerPodsUnavailable},
 		"in the background":               {[]any{replicaSet(3)}, append(replicas(1), replica("b", inBackground)), replica("a"), reasons.OwnerPodsUnavailable},
 		"an eviction that did not happen": {[]any{replicaSet(3)}, append(replicas(1), replica("b", spared)), replica("a"), ""},
-		"it is evicted by somebody":       {[]any{replicaSet(3)}, replicas(2), replica("a", doomed), reasons.Terminating},
-		"one more than is wanted":         {[]any{replicaSet(3)}, append(replicas(2), replica("b", leaving)), replica("a"), ""},
+		"evicted by someone else":         {[]any{replicaSet(3)}, replicas(2), replica("a", doomed), reasons.Terminating},
+		"one more than wanted":            {[]any{replicaSet(3)}, append(replicas(2), replica("b", leaving)), replica("a"), ""},
 		"two of three of a StatefulSet":   {[]any{statefulSet()}, append(replicas(1, inStatefulSet), replica("b", inStatefulSet, unready)), replica("a", inStatefulSet), reasons.OwnerPodsUnavailable},
 		"three of five of one":            {[]any{statefulSet(five)}, replicas(3, inStatefulSet), replica("a", inStatefulSet), reasons.OwnerPodsUnavailable},
 
@@ -128,8 +128,8 @@ func TestUnhealthySiblings(t *testing.T) {
 		"by the pod, and fewer by its owner":   {[]any{replicaSet(4, asks("1"))}, replicas(3), replica("a", askingFor("4")), reasons.BelowMinAvailable},
 		"the only one asks for one":            {[]any{replicaSet(1)}, nil, replica("a", askingFor("1")), reasons.BelowMinAvailable},
 		"none are asked for":                   {[]any{replicaSet(1)}, nil, replica("a", askingFor("0")), ""},
-		"what is asked for cannot be read":     {[]any{replicaSet(4)}, replicas(3), replica("a", askingFor("most")), reasons.MinAvailableUnreadable},
-		"what the owner asks is empty":         {[]any{replicaSet(4, asks(""))}, replicas(3), replica("a"), reasons.MinAvailableUnreadable},
+		"an unreadable annotation":             {[]any{replicaSet(4)}, replicas(3), replica("a", askingFor("most")), reasons.MinAvailableUnreadable},
+		"an empty annotation on the owner":     {[]any{replicaSet(4, asks(""))}, replicas(3), replica("a"), reasons.MinAvailableUnreadable},
 		"less than none is asked for":          {[]any{replicaSet(4, asks("-1"))}, replicas(3), replica("a"), reasons.MinAvailableUnreadable},
 		"of an unwatched kind, all but one":    {nil, replicas(2, ofAThing), replica("a", ofAThing, askingFor("66%")), ""},
 		"of an unwatched kind, more than that": {nil, replicas(2, ofAThing), replica("a", ofAThing, askingFor("67%")), reasons.BelowMinAvailable},
@@ -164,14 +164,14 @@ func TestTheLastReadyPodStays(t *testing.T) {
 		intent ledger.Intent
 		want   reasons.Reason
 	}{
-		"alone, though two are wanted":    {2, nil, planned, reasons.LastReadyReplica},
-		"beside one that is not ready":    {2, []*v1.Pod{replica("b", unready)}, planned, reasons.LastReadyReplica},
-		"beside one that leaves":          {2, []*v1.Pod{replica("b", leaving)}, planned, reasons.LastReadyReplica},
-		"beside one of another owner":     {2, []*v1.Pod{replica("b", ofAnother)}, planned, reasons.LastReadyReplica},
-		"beside one of another namespace": {2, []*v1.Pod{replica("b", elsewhere)}, planned, reasons.LastReadyReplica},
-		"beside one that is ready":        {2, []*v1.Pod{replica("b", unready), replica("c")}, planned, ""},
-		"the only one that is wanted":     {1, nil, planned, ""},
-		"evicted by an upstream plugin":   {2, nil, unplanned, ""},
+		"alone, although two are wanted":   {2, nil, planned, reasons.LastReadyReplica},
+		"next to one that is not ready":    {2, []*v1.Pod{replica("b", unready)}, planned, reasons.LastReadyReplica},
+		"next to one that is leaving":      {2, []*v1.Pod{replica("b", leaving)}, planned, reasons.LastReadyReplica},
+		"next to one of another owner":     {2, []*v1.Pod{replica("b", ofAnother)}, planned, reasons.LastReadyReplica},
+		"next to one in another namespace": {2, []*v1.Pod{replica("b", elsewhere)}, planned, reasons.LastReadyReplica},
+		"next to one that is ready":        {2, []*v1.Pod{replica("b", unready), replica("c")}, planned, ""},
+		"the only wanted one":              {1, nil, planned, ""},
+		"evicted by an upstream plugin":    {2, nil, unplanned, ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -258,7 +258,7 @@ func TestQuotasOfStatefulSets(t *testing.T) {
 		"full":                           {inStatefulSet, quota(pods(3), pods(3)), ""},
 		"full, of a ReplicaSet":          {inReplicaSet, quota(pods(3), pods(3)), reasons.ResourceQuotaExhausted},
 		"exceeded":                       {inStatefulSet, quota(pods(2), pods(3)), reasons.ResourceQuotaExhausted},
-		"it asks for what the pod lacks": {inStatefulSet, quota(cpu(4), cpu(0)), reasons.ResourceQuotaExhausted},
+		"it requires what the pod lacks": {inStatefulSet, quota(cpu(4), cpu(0)), reasons.ResourceQuotaExhausted},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

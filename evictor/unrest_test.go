@@ -216,11 +216,11 @@ func TestDrainingNodesAreSeen(t *testing.T) {
 		"two for weeks":                       {nil, nodes{calm, calm, forWeeks, forWeeks}, ""},
 		"two for weeks, one now":              {nil, nodes{calm, forWeeks, forWeeks, cordoned}, ""},
 		"cordoned for weeks, and leaving now": {nil, nodes{calm, calm, leavesNow, leavesNow}, reasons.NodesDraining},
-		"nobody knows since when":             {nil, nodes{calm, calm, marked, closed}, ""},
-		"since a process before this one has seen":   {nodes{calm, calm, calm, calm}, nodes{calm, calm, marked, closed}, reasons.NodesDraining},
-		"two that take no part":                      {nil, nodes{calm, calm, virtual, unselected}, ""},
-		"two of three, beside others that take none": {nil, nodes{calm, leaving, cordoned, calm, virtual, unselected, virtual, unselected}, reasons.NodesDraining},
-		"merely unwanted":                            {nil, nodes{calm, calm, soft, soft}, ""},
+		"since an unknown time":               {nil, nodes{calm, calm, marked, closed}, ""},
+		"since a process before this one has seen":         {nodes{calm, calm, calm, calm}, nodes{calm, calm, marked, closed}, reasons.NodesDraining},
+		"two that take no part":                            {nil, nodes{calm, calm, virtual, unselected}, ""},
+		"two of three, among others that are not draining": {nil, nodes{calm, leaving, cordoned, calm, virtual, unselected, virtual, unselected}, reasons.NodesDraining},
+		"merely unwanted":                                  {nil, nodes{calm, calm, soft, soft}, ""},
 	} {
 		moves := ledger.New(ledger.Config{})
 		rules := safeguards.New(safeguards.Config{Breaker: safeguards.Breaker{MaxDrainingPercent: 10, StandBack: time.Minute}})
@@ -251,8 +251,8 @@ func TestDrainingNodesAreSeen(t *testing.T) {
 // is a new process each time: it must not stand back for them each time.
 func TestACronJobBesideNodesThatAreCordonedForGood(t *testing.T) {
 	for name, since := range map[string]map[string]time.Time{
-		"the taint says since when": {cluster.CordonTaint: noon.Add(-1000 * time.Hour)},
-		"nothing says since when":   nil,
+		"the taint states since when": {cluster.CordonTaint: noon.Add(-1000 * time.Hour)},
+		"nothing states since when":   nil,
 	} {
 		snapshot := &cluster.Snapshot{}
 		for i := range 10 {

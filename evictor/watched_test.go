@@ -253,13 +253,13 @@ func TestOwnersRefuse(t *testing.T) {
 			objects: []any{replicaSet(3, func(rs *appsv1.ReplicaSet) { rs.Generation = 2 })},
 			pod:     ownedBy("ReplicaSet", "rs-1"), want: reasons.OwnerRollingOut,
 		},
-		"its Deployment wants five in all": {
+		"its Deployment wants five in total": {
 			objects: []any{replicaSet(3, func(rs *appsv1.ReplicaSet) {
 				rs.Annotations = map[string]string{"deployment.kubernetes.io/desired-replicas": "5"}
 			})},
 			pod: ownedBy("ReplicaSet", "rs-1"), want: reasons.OwnerRollingOut,
 		},
-		"a ReplicaSet nobody knows":         {pod: ownedBy("ReplicaSet", "rs-1"), want: reasons.OwnerUnknown},
+		"an unknown ReplicaSet":             {pod: ownedBy("ReplicaSet", "rs-1"), want: reasons.OwnerUnknown},
 		"a ReplicaSet of the name, another": {objects: []any{replicaSet(3)}, pod: ownedBy("ReplicaSet", "rs-2"), want: reasons.OwnerUnknown},
 		"a ReplicaSet that is deleted": {
 			objects: []any{replicaSet(3, func(rs *appsv1.ReplicaSet) { rs.DeletionTimestamp = &metav1.Time{Time: noon} })},
@@ -274,7 +274,7 @@ func TestOwnersRefuse(t *testing.T) {
 			pod:     ownedBy("StatefulSet", "sts-1"), want: reasons.OwnerScaledDown,
 		},
 		"a settled ReplicationController":           {objects: []any{replicationController()}, pod: inReplicationController()},
-		"a ReplicationController nobody knows":      {pod: inReplicationController(), want: reasons.OwnerUnknown},
+		"an unknown ReplicationController":          {pod: inReplicationController(), want: reasons.OwnerUnknown},
 		"a ReplicationController below its pods":    {objects: []any{replicationController(func(rc *v1.ReplicationController) { rc.Status.Replicas = 4 })}, pod: inReplicationController(), want: reasons.OwnerScaledDown},
 		"a ReplicationController that is scaled up": {objects: []any{replicationController(func(rc *v1.ReplicationController) { rc.Spec.Replicas = new(int32(4)) })}, pod: inReplicationController(), want: reasons.OwnerPodsUnavailable},
 		"an owner that forbids it": {
@@ -287,7 +287,7 @@ func TestOwnersRefuse(t *testing.T) {
 		"a Namespace that allows it":         {objects: []any{replicaSet(3), namespace("ns", "true")}, pod: ownedBy("ReplicaSet", "rs-1")},
 		"another Namespace that forbids":     {objects: []any{replicaSet(3), namespace("other", "false")}, pod: ownedBy("ReplicaSet", "rs-1")},
 		"a settled StatefulSet":              {objects: []any{statefulSet()}, pod: ownedBy("StatefulSet", "sts-1")},
-		"a controller of somebody else":      {pod: ownedBy("Thing", "thing-1"), want: reasons.ControllerUnknown},
+		"someone else's controller":          {pod: ownedBy("Thing", "thing-1"), want: reasons.ControllerUnknown},
 		"a controller that the policy knows": {pod: ownedBy("CloneSet", "clones-1")},
 		"one budget":                         {objects: []any{replicaSet(3), budget("a", room)}, pod: ownedBy("ReplicaSet", "rs-1")},
 		"one budget that never leaves room":  {objects: []any{replicaSet(3), budget("a", policyv1.PodDisruptionBudgetStatus{ExpectedPods: 3, DesiredHealthy: 3})}, pod: ownedBy("ReplicaSet", "rs-1"), want: reasons.PodDisruptionBudgetForbids},
@@ -317,10 +317,10 @@ func TestOwnersScaled(t *testing.T) {
 		refused  reasons.Reason
 		inFlight int
 	}{
-		"nothing but its status changed": {func(e *estate) { e.watched.updated(replicaSet(5), replicaSet(5)) }, "", 3},
-		"scaled up":                      {func(e *estate) { e.watched.updated(replicaSet(4), replicaSet(5)) }, reasons.OwnerJustScaled, 3},
-		"scaled down by two":             {func(e *estate) { e.watched.updated(replicaSet(7), replicaSet(5)) }, reasons.OwnerJustScaled, 1},
-		"deleted":                        {func(e *estate) { e.watched.updated(replicaSet(4), replicaSet(5)); e.watched.deleted(replicaSet(5)) }, "", 0},
+		"only its status changed": {func(e *estate) { e.watched.updated(replicaSet(5), replicaSet(5)) }, "", 3},
+		"scaled up":               {func(e *estate) { e.watched.updated(replicaSet(4), replicaSet(5)) }, reasons.OwnerJustScaled, 3},
+		"scaled down by two":      {func(e *estate) { e.watched.updated(replicaSet(7), replicaSet(5)) }, reasons.OwnerJustScaled, 1},
+		"deleted":                 {func(e *estate) { e.watched.updated(replicaSet(4), replicaSet(5)); e.watched.deleted(replicaSet(5)) }, "", 0},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -356,7 +356,7 @@ func TestStatefulSetsThatWereUpdated(t *testing.T) {
 	}{
 		"a rollout has ended":               {in("1", "2", 2), in("2", "2", 3), reasons.OwnerRollingOut},
 		"it has come to rest at its bounds": {in("1", "2", 0, atTwo), in("1", "2", 1, atTwo), reasons.OwnerRollingOut},
-		"it is at rest as before":           {in("1", "2", 1, atTwo), in("1", "2", 1, atTwo), ""},
+		"still at rest":                     {in("1", "2", 1, atTwo), in("1", "2", 1, atTwo), ""},
 		"nothing was rolled out":            {in("1", "1", 3), in("1", "1", 3), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -391,14 +391,14 @@ func TestStatefulSetsScaled(t *testing.T) {
 		before, after *appsv1.StatefulSet
 		want          []string
 	}{
-		"its status changed":             {replicas(10, 0), replicas(10, 0), []string{"s-0", "s-4", "s-9"}},
-		"scaled up":                      {replicas(10, 0), replicas(12, 0), []string{"s-0", "s-4", "s-9"}},
-		"scaled down by one":             {replicas(10, 0), replicas(9, 0), []string{"s-0", "s-4"}},
-		"scaled down to one":             {replicas(10, 0), replicas(1, 0), []string{"s-0"}},
-		"scaled down to none":            {replicas(10, 0), replicas(0, 0), nil},
-		"it begins with a later number":  {replicas(10, 0), replicas(10, 3), []string{"s-4", "s-9"}},
-		"it ends with a later number":    {replicas(10, 0), replicas(6, 4), []string{"s-4", "s-9"}},
-		"scaled down, but by none of it": {replicas(15, 0), replicas(12, 0), []string{"s-0", "s-4", "s-9"}},
+		"its status changed":            {replicas(10, 0), replicas(10, 0), []string{"s-0", "s-4", "s-9"}},
+		"scaled up":                     {replicas(10, 0), replicas(12, 0), []string{"s-0", "s-4", "s-9"}},
+		"scaled down by one":            {replicas(10, 0), replicas(9, 0), []string{"s-0", "s-4"}},
+		"scaled down to one":            {replicas(10, 0), replicas(1, 0), []string{"s-0"}},
+		"scaled down to none":           {replicas(10, 0), replicas(0, 0), nil},
+		"it begins with a later number": {replicas(10, 0), replicas(10, 3), []string{"s-4", "s-9"}},
+		"it ends with a later number":   {replicas(10, 0), replicas(6, 4), []string{"s-4", "s-9"}},
+		"scaled down, but not to zero":  {replicas(15, 0), replicas(12, 0), []string{"s-0", "s-4", "s-9"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := newEstate(t)
@@ -551,7 +551,7 @@ func TestDisruptionCosts(t *testing.T) {
 		"one of two":                               {2, of("ReplicaSet", "rs-1"), 6},
 		"the only one":                             {1, of("ReplicaSet", "rs-1"), 8},
 		"a volume":                                 {50, of("ReplicaSet", "rs-1", mounting), 8},
-		"one of a StatefulSet of three, mounted":   {3, of("StatefulSet", "sts-1", mounting), 4 + 4 + 4 + 1},
+		"one of three of a StatefulSet, mounted":   {3, of("StatefulSet", "sts-1", mounting), 4 + 4 + 4 + 1},
 		"ready at once":                            {50, of("ReplicaSet", "rs-1", readyAfter(5*time.Second, time.Hour)), 4},
 		"ready after two minutes":                  {50, of("ReplicaSet", "rs-1", readyAfter(2*time.Minute, time.Hour)), 6},
 		"ready after ten minutes":                  {50, of("ReplicaSet", "rs-1", readyAfter(10*time.Minute, time.Hour)), 8},
@@ -559,7 +559,7 @@ func TestDisruptionCosts(t *testing.T) {
 		"of yesterday":                             {50, of("ReplicaSet", "rs-1", readyAfter(5*time.Second, 25*time.Hour)), 5},
 		"not ready yet, or no longer":              {50, of("ReplicaSet", "rs-1", unreadyFor(time.Minute)), 4 + 6},
 		"not seen by its kubelet":                  {50, of("ReplicaSet", "rs-1", func(pod *v1.Pod) { pod.Status = v1.PodStatus{} }), 4 + 6},
-		"started, whether it is ready is not said": {50, of("ReplicaSet", "rs-1", unreadyFor(time.Minute), func(pod *v1.Pod) { pod.Status.Conditions = nil }), 4 + 6},
+		"started, with unknown readiness":          {50, of("ReplicaSet", "rs-1", unreadyFor(time.Minute), func(pod *v1.Pod) { pod.Status.Conditions = nil }), 4 + 6},
 		"not started by its kubelet":               {50, of("ReplicaSet", "rs-1", unreadyFor(0), func(pod *v1.Pod) { pod.Status.StartTime = nil }), 4 + 6},
 		"ready again, two minutes after a restart": {50, of("ReplicaSet", "rs-1", readyAfter(3*time.Hour, 4*time.Hour), restarted(time.Hour+2*time.Minute)), 6},
 		"restarted since it was ready":             {50, of("ReplicaSet", "rs-1", readyAfter(3*time.Hour, 4*time.Hour), restarted(time.Minute)), 4},

@@ -189,14 +189,14 @@ func TestDecodeRefuses(t *testing.T) {
 		"from nowhere":            {document(`{"podUID":"a","state":"Intended"}`), "names no pod or no node"},
 		"never recorded":          {document(`{"podUID":"a","from":"n","state":"Intended"}`), "never recorded"},
 		"landed and not ended":    {document(`{"podUID":"a","from":"n","state":"Landed","recorded":"2026-03-01T12:00:00Z"}`), "never ended"},
-		"that lives for ever":     {document(move + `,"ttl":1000000000000000}`), "lives"},
+		"an unlimited lifetime":   {document(move + `,"ttl":1000000000000000}`), "lives"},
 		"that waits backwards":    {document(move + `,"wait":-1}`), "waits"},
 		"booked less than never":  {document(move + `,"attempts":-1}`), "booked -1 times"},
 		"up to less than none":    {document(move + `,"ceilingMilliCores":-1}`), "filled to -1 milli-cores"},
 		"up to an absurd ceiling": {document(move + `,"ceilingMilliCores":9000000000000000000}`), "filled to 9000000000000000000 milli-cores"},
 		"of negative usage":       {document(move + `,"usage":[-1,0]}`), "used -1"},
 		"of absurd usage":         {document(move + `,"usage":[0,9000000000000000000]}`), "used 9000000000000000000"},
-		"of one pod twice":        {document(move + `},` + move + `}`), "occurs twice"},
+		"the same pod twice":      {document(move + `},` + move + `}`), "occurs twice"},
 		"in flight after the end": {document(`{"podUID":"b","from":"n","state":"Landed","recorded":"2026-03-01T12:00:00Z","ended":"2026-03-01T12:00:00Z"},` + move + `}`), "after moves that ended"},
 	}
 	for name, tc := range cases {

@@ -75,7 +75,7 @@ func TestRolloutsSupersedeMoves(t *testing.T) {
 		"another template, the pod itself":   {set, func(p *Pod) { p.TemplateHash, p.UID = "h2", "uid-1" }, Evicted},
 		"another template, another set":      {set, func(p *Pod) { p.TemplateHash, p.OwnerUID = "h2", "sts-2" }, Evicted},
 		"another template, a namesake's":     {set, func(p *Pod) { p.TemplateHash, p.Namespace = "h2", "other" }, Evicted},
-		"another template, of a ReplicaSet":  {web(1), func(p *Pod) { p.TemplateHash, p.OwnerUID, p.OwnerKind = "h2", "rs-1", "ReplicaSet" }, Evicted},
+		"another template of a ReplicaSet":   {web(1), func(p *Pod) { p.TemplateHash, p.OwnerUID, p.OwnerKind = "h2", "rs-1", "ReplicaSet" }, Evicted},
 		"the same template: the replacement": {set, func(*Pod) {}, Landed},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -23,22 +23,22 @@ func TestMatch(t *testing.T) {
 		second int
 		want   bool
 	}{
-		"a new pod of the same ReplicaSet":     {intent: web(1), pod: webPod("new"), want: true},
-		"created then":                         {intent: web(1), pod: webPod("new", created(0)), want: true},
-		"created by a clock a little behind":   {intent: web(1), pod: webPod("new", created(-3)), want: true},
-		"created before":                       {intent: web(1), pod: webPod("new", created(-4))},
-		"a pod of another owner":               {intent: web(1), pod: webPod("new", func(p *Pod) { p.OwnerUID = "rs-2" })},
-		"a pod of another namespace":           {intent: web(1), pod: webPod("new", elsewhere)},
-		"a pod of another template":            {intent: web(1), pod: webPod("new", func(p *Pod) { p.TemplateHash = "h2" })},
-		"a pod without an owner":               {intent: web(1), pod: webPod("new", func(p *Pod) { p.OwnerUID = "" })},
-		"a pod without a UID":                  {intent: web(1), pod: webPod("")},
-		"the moved pod itself":                 {intent: web(1), pod: webPod("uid-1")},
-		"in the last second":                   {intent: web(1), pod: webPod("new"), second: 300, want: true},
-		"after the last second":                {intent: web(1), pod: webPod("new"), second: 301},
-		"a StatefulSet's pod of the same name": {intent: web(1, statefulSet), pod: db("web-1"), want: true},
-		"a namesake in another namespace":      {intent: web(1, statefulSet), pod: inAnother},
-		"a StatefulSet's pod of another name":  {intent: web(1, statefulSet), pod: db("web-2")},
-		"an owner that nobody has":             {intent: web(1, nobodys), pod: webPod("new", func(p *Pod) { p.OwnerUID = "" })},
+		"a new pod of the same ReplicaSet":      {intent: web(1), pod: webPod("new"), want: true},
+		"created then":                          {intent: web(1), pod: webPod("new", created(0)), want: true},
+		"created by a clock a little behind":    {intent: web(1), pod: webPod("new", created(-3)), want: true},
+		"created before":                        {intent: web(1), pod: webPod("new", created(-4))},
+		"a pod of another owner":                {intent: web(1), pod: webPod("new", func(p *Pod) { p.OwnerUID = "rs-2" })},
+		"a pod in another namespace":            {intent: web(1), pod: webPod("new", elsewhere)},
+		"a pod of another template":             {intent: web(1), pod: webPod("new", func(p *Pod) { p.TemplateHash = "h2" })},
+		"a pod without an owner":                {intent: web(1), pod: webPod("new", func(p *Pod) { p.OwnerUID = "" })},
+		"a pod without a UID":                   {intent: web(1), pod: webPod("")},
+		"the moved pod itself":                  {intent: web(1), pod: webPod("uid-1")},
+		"in the last second":                    {intent: web(1), pod: webPod("new"), second: 300, want: true},
+		"after the last second":                 {intent: web(1), pod: webPod("new"), second: 301},
+		"a StatefulSet's pod of the same name":  {intent: web(1, statefulSet), pod: db("web-1"), want: true},
+		"a namesake in another namespace":       {intent: web(1, statefulSet), pod: inAnother},
+		"a StatefulSet's pod with another name": {intent: web(1, statefulSet), pod: db("web-2")},
+		"an unknown owner":                      {intent: web(1, nobodys), pod: webPod("new", func(p *Pod) { p.OwnerUID = "" })},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -61,7 +61,7 @@ func TestForgedOwnersTakeNothing(t *testing.T) {
 	cases := map[string]func(*books){
 		"seen by the watch": func(b *books) { b.Created(forged) },
 		"asked about":       func(b *books) { b.Match(forged, at(2)) },
-		"asked about before the watch told of it": func(b *books) { b.Guess(forged, at(2)) },
+		"asked about before the watch reported it": func(b *books) { b.Guess(forged, at(2)) },
 		"bound": func(b *books) { b.Bound(forged, "n1", at(2)) },
 		"bound before the move was known": func(b *books) {
 			follower := newBooks(Config{})
@@ -69,7 +69,7 @@ func TestForgedOwnersTakeNothing(t *testing.T) {
 			follower.Reconcile(snapshot("n1", forged), at(3))
 			b.Ledger = follower.Ledger
 		},
-		"in the place of one that went": func(b *books) {
+		"replacing one that left": func(b *books) {
 			b.Created(webPod("new"))
 			b.Created(forged)
 			b.Gone("new", at(3))
@@ -135,7 +135,7 @@ func TestPairsInTheOrderOfTheWatch(t *testing.T) {
 			},
 			want: map[string]string{"uid-1": "a", "uid-2": ""},
 		},
-		"told again by a watch that began anew": {
+		"reported again by a watch that restarted": {
 			play: func(b *books) {
 				b.move(1, web(1))
 				b.Created(webPod("a"))
@@ -154,7 +154,7 @@ func TestPairsInTheOrderOfTheWatch(t *testing.T) {
 			},
 			want: map[string]string{"uid-1": "b"},
 		},
-		"asked about before the watch told of it": {
+		"asked about before the watch reported it": {
 			play: func(b *books) {
 				b.move(1, web(1))
 				b.Guess(webPod("a"), at(1))
@@ -163,7 +163,7 @@ func TestPairsInTheOrderOfTheWatch(t *testing.T) {
 			},
 			want: map[string]string{"uid-1": "a"},
 		},
-		"asked about before the watch told that anything left": {
+		"asked about before the watch reported that any left": {
 			play: func(b *books) {
 				b.Record(at(1), web(1), web(2))
 				b.Guess(webPod("a"), at(1))
@@ -172,7 +172,7 @@ func TestPairsInTheOrderOfTheWatch(t *testing.T) {
 			},
 			want: map[string]string{"uid-1": "", "uid-2": "a"},
 		},
-		"asked about first, but told of later than another": {
+		"asked about first, but reported later than another": {
 			play: func(b *books) {
 				b.move(1, web(1))
 				b.Guess(webPod("b"), at(1))
@@ -182,7 +182,7 @@ func TestPairsInTheOrderOfTheWatch(t *testing.T) {
 			},
 			want: map[string]string{"uid-1": "a"},
 		},
-		"one of an owner that grows, asked about while another move is only intended": {
+		"one of an owner that is scaled up, asked about while another move is only intended": {
 			play: func(b *books) {
 				b.move(1, web(1))
 				b.Created(webPod("a"))
@@ -194,7 +194,7 @@ func TestPairsInTheOrderOfTheWatch(t *testing.T) {
 			},
 			want: map[string]string{"uid-1": "a", "uid-2": "c"},
 		},
-		"two that came for one, of which the first goes": {
+		"two that came for one, of which the first leaves": {
 			play: func(b *books) {
 				b.move(1, web(1))
 				b.Created(webPod("a"))
@@ -205,7 +205,7 @@ func TestPairsInTheOrderOfTheWatch(t *testing.T) {
 			},
 			want: map[string]string{"uid-1": "b"},
 		},
-		"two that came for one, of which both go": {
+		"two that came for one, of which both leave": {
 			play: func(b *books) {
 				b.move(1, web(1))
 				b.Created(webPod("a"))
@@ -216,7 +216,7 @@ func TestPairsInTheOrderOfTheWatch(t *testing.T) {
 			},
 			want: map[string]string{"uid-1": ""},
 		},
-		"one that came before the pod left does not take over": {
+		"one that came before the pod left does not replace it": {
 			play: func(b *books) {
 				b.Record(at(1), web(1))
 				b.Created(webPod("early"))

@@ -37,7 +37,7 @@ func TestAssess(t *testing.T) {
 			change: func(m *Move, _ *OutcomeFacts) { m.To, m.Node = "", "" },
 			want:   func(o *Outcome) { o.Planned = false }, helped: true,
 		},
-		"the source is hot still, but cooler by half of the pod's CPU": {
+		"the source is still hot, but cooler by half of the pod's CPU": {
 			change: hot(cluster.Amounts{7900, 20 * gib}), helped: true,
 		},
 		"cooler by a little less than half": {

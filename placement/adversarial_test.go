@@ -44,12 +44,12 @@ func TestStrangeObjectsGetResults(t *testing.T) {
 		"gigantic requests": func(p *v1.Pod) {
 			p.Spec.Containers[0].Resources.Requests[v1.ResourceCPU] = *resource.NewQuantity(math.MaxInt64, resource.DecimalSI)
 		},
-		"unknown resources": func(p *v1.Pod) { p.Spec.Containers[0].Resources.Requests["x.io/y"] = resource.MustParse("1") },
-		"port out of range": hostPort(-1),
-		"volume of no kind": func(p *v1.Pod) { p.Spec.Volumes = []v1.Volume{{}} },
-		"claim of no name":  claim(""),
-		"resource claim":    resourceClaim,
-		"empty claim":       func(p *v1.Pod) { p.Spec.ResourceClaims = []v1.PodResourceClaim{{}} },
+		"unknown resources":       func(p *v1.Pod) { p.Spec.Containers[0].Resources.Requests["x.io/y"] = resource.MustParse("1") },
+		"port out of range":       hostPort(-1),
+		"a volume without a kind": func(p *v1.Pod) { p.Spec.Volumes = []v1.Volume{{}} },
+		"a claim without a name":  claim(""),
+		"resource claim":          resourceClaim,
+		"empty claim":             func(p *v1.Pod) { p.Spec.ResourceClaims = []v1.PodResourceClaim{{}} },
 		"ephemeral, no spec": func(p *v1.Pod) {
 			p.Spec.Volumes = []v1.Volume{{VolumeSource: v1.VolumeSource{Ephemeral: &v1.EphemeralVolumeSource{}}}}
 		},

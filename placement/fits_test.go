@@ -40,12 +40,12 @@ func TestEachFilterRefusesForItsReason(t *testing.T) {
 			pods:        []*v1.Pod{aPod("web-0", source)},
 			want:        Result{Plugin: "TaintToleration", Reason: "node(s) had untolerated taint(s)"},
 		},
-		"a preference against the node is none of the filters' business": {
+		"the filters ignore a preference against the node": {
 			destination: []func(*v1.Node){nodeTaint("slow", v1.TaintEffectPreferNoSchedule)},
 			pods:        []*v1.Pod{aPod("web-0", source)},
 			want:        Result{OK: true},
 		},
-		"nor are nodesync's taints of a hot node": {
+		"nor do nodesync's taints of a hot node count": {
 			destination: []func(*v1.Node){
 				nodeTaint("evenkeel.io/above-reject", v1.TaintEffectPreferNoSchedule), nodeTaint("evenkeel.io/hot", v1.TaintEffectPreferNoSchedule),
 			},
@@ -110,7 +110,7 @@ func TestEachFilterRefusesForItsReason(t *testing.T) {
 				aPod("web-1", destination, podLabel("app", "web"))},
 			want: Result{Plugin: "InterPodAffinity", Reason: "node(s) didn't match pod anti-affinity rules"},
 		},
-		"anti-affinity of one on the node to the pod": {
+		"anti-affinity to the pod of one on the node": {
 			pods: []*v1.Pod{aPod("web-0", source, podLabel("app", "web")),
 				aPod("other", destination, antiAffinity(v1.LabelHostname, web))},
 			want: Result{Plugin: "InterPodAffinity", Reason: "node(s) didn't satisfy existing pods anti-affinity rules"},
@@ -198,11 +198,11 @@ func TestVolumesOfTheClusterDecide(t *testing.T) {
 			pods: []*v1.Pod{aPod("web-0", source, claim("local"))},
 			want: Result{Plugin: "VolumeBinding", Reason: "node(s) didn't match PersistentVolume's node affinity"},
 		},
-		"a volume of another zone": {
+		"a volume in another zone": {
 			pods: []*v1.Pod{aPod("web-0", source, claim("zonal"))},
 			want: Result{Plugin: "VolumeZone", Reason: "node(s) had no available volume zone"},
 		},
-		"no more volumes of the driver on the node": {
+		"the node is full of the driver's volumes": {
 			pods: []*v1.Pod{aPod("web-0", source, claim("csi-1")), aPod("web-1", destination, claim("csi-2"))},
 			want: Result{Plugin: "NodeVolumeLimits", Reason: "node(s) exceed max volume count"},
 		},
@@ -343,12 +343,12 @@ func TestNamespaceLabelsDecide(t *testing.T) {
 	s := f.Begin()
 	defer s.Close()
 	if s.Fits(pods[0], "with-blue").OK {
-		t.Error("a pod fits beside one in a namespace that its anti-affinity selects")
+		t.Error("a pod fits next to one in a namespace that its anti-affinity selects")
 	}
 	if v := s.Fits(pods[0], "with-green"); !v.OK {
 		t.Errorf("a pod does not fit beside one in a namespace that its anti-affinity leaves out: %+v", v)
 	}
 	if s.Fits(pods[3], "with-lonely").OK {
-		t.Error("a pod fits beside one whose anti-affinity selects its namespace")
+		t.Error("a pod fits next to one whose anti-affinity selects its namespace")
 	}
 }

@@ -14,8 +14,8 @@ func TestReplacementRequestsWhatTheSpecSays(t *testing.T) {
 		}
 	}
 	for name, change := range map[string]func(*v1.Pod){
-		"a status that tells nothing":     func(*v1.Pod) {},
-		"runs with what it asked for":     resized("500m"),
+		"a status without requests":       func(*v1.Pod) {},
+		"runs with its requests":          resized("500m"),
 		"and was given as much":           as("500m", "0.5"),
 		"runs with more":                  resized("700m"),
 		"was given more":                  as("500m", "700m"),

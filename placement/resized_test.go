@@ -30,14 +30,14 @@ func TestReplacementOfAResizedPodAsksWhatItsSiblingsWereCreatedWith(t *testing.T
 			aPod("web-0", source, changed, cpu("500m")),
 			[]*v1.Pod{aPod("web-1", source, asMade, madeAt(1), cpu("500m")), aPod("web-2", source, asMade, madeAt(2), cpu("2"))}, full,
 		},
-		"a pod of another owner says nothing": {
+		"a pod of another owner does not count": {
 			aPod("web-0", source, changed, cpu("500m")),
 			[]*v1.Pod{aPod("api-0", source, asMade, cpu("2"), func(p *v1.Pod) { p.OwnerReferences = ownedBy("ReplicaSet", "api") })}, ok,
 		},
 		"nor one of another kind, of a controller without revisions": {
 			aPod("worker-0", source, changed, cpu("2"), ofCluster("worker")), []*v1.Pod{aPod("head-0", source, asMade, cpu("100m"), ofCluster("head"))}, full,
 		},
-		"nor one of another namespace": {aPod("web-0", source, changed, cpu("500m")), []*v1.Pod{aPod("x-0", source, asMade, cpu("2"), inNamespace("x"))}, ok},
+		"nor one in another namespace": {aPod("web-0", source, changed, cpu("500m")), []*v1.Pod{aPod("x-0", source, asMade, cpu("2"), inNamespace("x"))}, ok},
 		"an older Kubernetes counts no changes": {
 			aPod("web-0", source, cpu("500m")), []*v1.Pod{aPod("web-1", source, cpu("2"))}, ok,
 		},

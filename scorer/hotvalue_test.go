@@ -73,7 +73,7 @@ func TestHotValue(t *testing.T) {
 		"from the future":             {craneTerms, times(2, -time.Hour), 1},
 		"no terms":                    {nil, times(50, now), 0},
 		"a term that divides by zero": {[]HotTerm{{Within: time.Minute}, {Within: time.Minute, Count: 10}}, times(50, now), 5},
-		"a term of no time":           {[]HotTerm{{Count: 1}}, times(50, now), 0},
+		"a term without a time":       {[]HotTerm{{Count: 1}}, times(50, now), 0},
 		"a negative term":             {[]HotTerm{{Within: -time.Minute, Count: 1}, {Within: time.Minute, Count: -1}}, times(50, -time.Hour), 0},
 	}
 	for name, tc := range cases {

@@ -25,7 +25,7 @@ func TestLandsUpTo(t *testing.T) {
 	}{
 		"without one, at the reject line":     {node: at{55, 0}, pod: pod, want: true},
 		"without one, above the reject line":  {node: at{56, 0}, pod: pod},
-		"a ceiling below 0 is none":           {node: at{56, 0}, pod: pod, upTo: -1},
+		"a ceiling below 0 does not count":    {node: at{56, 0}, pod: pod, upTo: -1},
 		"up to it":                            {node: at{85, 0}, pod: pod, upTo: 9000, want: true},
 		"above it":                            {node: at{86, 0}, pod: pod, upTo: 9000},
 		"below the reject line and above it":  {node: at{50, 0}, pod: pod, upTo: 5400},
@@ -33,7 +33,7 @@ func TestLandsUpTo(t *testing.T) {
 		"above the memory line":               {node: at{80, 66}, pod: large, upTo: 9000},
 		"more than the node has":              {node: at{96, 0}, pod: pod, upTo: 20_000},
 		"all that the node has":               {node: at{95, 0}, pod: pod, upTo: 20_000, want: true},
-		"beyond the reject line of a signal":  {node: at{50, 0}, pod: pod, upTo: 9000, pressure: pressed},
+		"beyond a signal's reject line":       {node: at{50, 0}, pod: pod, upTo: 9000, pressure: pressed},
 		"the same, and it uses no memory":     {node: at{50, 0}, pod: cluster.Amounts{500, 0}, upTo: 9000, pressure: pressed},
 		"closed by a taint":                   {node: at{50, 0}, pod: pod, upTo: 9000, closed: true},
 		"not known, so not found to be under": {node: unknown, pod: pod, upTo: 9000},

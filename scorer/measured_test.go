@@ -103,7 +103,7 @@ func TestCraneScores(t *testing.T) {
 			nodes:   []told{{}, {{100, 100, 100}, {100, 100, 100}}},
 			hundred: []int8{100, 0}, wire: []int8{10, 0},
 		},
-		"what is over a whole point is cut off": {
+		"fractions of a point are cut off": {
 			// CPU 10.5 %: 89.5*0.2 = 17.9, and 30 + 50 of it; memory 50: (97.9
 			// + 100) / 2 = 98.95
 			nodes:   []told{{{10.5, 0, 0}, {0, 0, 0}}},
@@ -297,7 +297,7 @@ func TestLandingsKeepToLinesAsWell(t *testing.T) {
 	b := measuring(craneConfig()).board(t, measuredView(told{}))
 	large := cluster.Amounts{8_000, 0}
 	if !b.Accepts(0, large) {
-		t.Error("a node within its limits refuses a pod for what is predicted of it")
+		t.Error("a node within its limits rejects a pod because of its prediction")
 	}
 	if b.Lands(0, large) {
 		t.Error("a move may push a node over its reject line")

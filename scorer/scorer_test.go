@@ -81,7 +81,7 @@ func TestScore(t *testing.T) {
 			nodes: []at{{56, 8}, {5, 8}, {45, 48}},
 			want:  []int8{0, 10, 0},
 		},
-		"one under the line beside hot ones": {
+		"one under the line next to hot ones": {
 			nodes: []at{{80, 8}, {5, 8}, {90, 8}},
 			want:  []int8{0, 5, 0},
 		},
@@ -95,7 +95,7 @@ func TestScore(t *testing.T) {
 			nodes: []at{{5, 8}, unknown, {25, 28}, {45, 48}, unknown},
 			want:  []int8{10, 5, 5, 0, 5},
 		},
-		"unknown nodes beside an even number get the lower median": {
+		"unknown nodes next to an even number get the lower median": {
 			nodes: []at{{5, 8}, {45, 48}, unknown},
 			want:  []int8{10, 0, 0},
 		},
@@ -181,13 +181,13 @@ func TestBest(t *testing.T) {
 		want     cluster.NodeIndex
 	}{
 		"the coolest":                      {nodes: []at{{30, 0}, {10, 0}, {20, 0}}, request: indices(3), excluded: -9, want: 1},
-		"the coolest but the source":       {nodes: []at{{30, 0}, {10, 0}, {20, 0}}, request: indices(3), excluded: 1, want: 2},
-		"equals go by index":               {nodes: []at{{10, 0}, {10, 0}}, request: []cluster.NodeIndex{1, 0}, excluded: -9, want: 0},
+		"the coolest except the source":    {nodes: []at{{30, 0}, {10, 0}, {20, 0}}, request: indices(3), excluded: 1, want: 2},
+		"ties go by index":                 {nodes: []at{{10, 0}, {10, 0}}, request: []cluster.NodeIndex{1, 0}, excluded: -9, want: 0},
 		"unknown is no destination":        {nodes: []at{unknown, {30, 0}}, request: indices(2), excluded: -9, want: 1},
 		"none under the line":              {nodes: []at{{56, 0}, {0, 74}}, request: indices(2), excluded: -9, want: -1},
 		"only nodes of the request":        {nodes: []at{{0, 0}, {30, 0}}, request: []cluster.NodeIndex{1}, excluded: -9, want: 1},
 		"names the board does not know":    {nodes: []at{{30, 0}}, request: []cluster.NodeIndex{-1, 0, -1}, excluded: -9, want: 0},
-		"nothing but names not known":      {nodes: []at{{30, 0}}, request: []cluster.NodeIndex{-1}, excluded: -9, want: -1},
+		"only unknown names":               {nodes: []at{{30, 0}}, request: []cluster.NodeIndex{-1}, excluded: -9, want: -1},
 		"a request without nodes":          {nodes: []at{{30, 0}}, excluded: -9, want: -1},
 		"an index the board does not have": {nodes: []at{{30, 0}}, request: []cluster.NodeIndex{7}, excluded: -9, want: -1},
 	}
@@ -239,14 +239,14 @@ func TestCeiling(t *testing.T) {
 		pressure float64
 		want     cluster.Amounts
 	}{
-		"no lines":                        {want: cluster.Amounts{math.MaxInt64, math.MaxInt64}},
-		"a line of CPU":                   {rules: []thresholds.Rule{reject(usage.CPU, usage.Avg5m, 60)}, want: cluster.Amounts{6000, math.MaxInt64}},
-		"the lower of two windows":        {rules: []thresholds.Rule{reject(usage.CPU, usage.Avg5m, 60), reject(usage.CPU, usage.Last, 50)}, want: cluster.Amounts{5000, math.MaxInt64}},
-		"20 % of 120 GiB available":       {rules: []thresholds.Rule{available}, want: cluster.Amounts{math.MaxInt64, 96 * gib}},
-		"the last hour saw 10 % more":     {rules: []thresholds.Rule{reject(usage.CPU, hour, 60)}, want: cluster.Amounts{5000, math.MaxInt64}},
-		"a pressure at its line":          {rules: []thresholds.Rule{reject(usage.CPU, usage.Avg5m, 60), pressure}, pressure: 30, want: cluster.Amounts{6000, math.MaxInt64}},
-		"a pressure beyond its line":      {rules: []thresholds.Rule{reject(usage.CPU, usage.Avg5m, 60), pressure}, pressure: 30.1},
-		"a pressure that nobody measured": {rules: []thresholds.Rule{reject(usage.CPU, usage.Avg5m, 60), pressure}, pressure: math.NaN(), want: cluster.Amounts{6000, math.MaxInt64}},
+		"no lines":                    {want: cluster.Amounts{math.MaxInt64, math.MaxInt64}},
+		"a line of CPU":               {rules: []thresholds.Rule{reject(usage.CPU, usage.Avg5m, 60)}, want: cluster.Amounts{6000, math.MaxInt64}},
+		"the lower of two windows":    {rules: []thresholds.Rule{reject(usage.CPU, usage.Avg5m, 60), reject(usage.CPU, usage.Last, 50)}, want: cluster.Amounts{5000, math.MaxInt64}},
+		"20 % of 120 GiB available":   {rules: []thresholds.Rule{available}, want: cluster.Amounts{math.MaxInt64, 96 * gib}},
+		"the last hour saw 10 % more": {rules: []thresholds.Rule{reject(usage.CPU, hour, 60)}, want: cluster.Amounts{5000, math.MaxInt64}},
+		"a pressure at its line":      {rules: []thresholds.Rule{reject(usage.CPU, usage.Avg5m, 60), pressure}, pressure: 30, want: cluster.Amounts{6000, math.MaxInt64}},
+		"a pressure beyond its line":  {rules: []thresholds.Rule{reject(usage.CPU, usage.Avg5m, 60), pressure}, pressure: 30.1},
+		"an unmeasured pressure":      {rules: []thresholds.Rule{reject(usage.CPU, usage.Avg5m, 60), pressure}, pressure: math.NaN(), want: cluster.Amounts{6000, math.MaxInt64}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -276,7 +276,7 @@ func TestCeiling(t *testing.T) {
 				t.Errorf("a pod of more than %v is accepted", rest)
 			}
 			if b.Ceiling(-1) != (cluster.Amounts{}) || b.Ceiling(1) != (cluster.Amounts{}) {
-				t.Error("a ceiling of no node")
+				t.Error("the ceiling of no node")
 			}
 		})
 	}
@@ -332,9 +332,9 @@ func TestLikeliest(t *testing.T) {
 		scores  []int8
 		want    cluster.NodeIndex
 	}{
-		"the highest score wins whatever is requested": {charged: map[string]cluster.Charge{"b": full}, scores: []int8{9, 10, 8, 10}, want: 1},
-		"a tie goes to what is requested less":         {charged: map[string]cluster.Charge{"a": full, "b": full}, scores: []int8{10, 10, 10, 10}, want: 2},
-		"what went is free again":                      {charged: map[string]cluster.Charge{"a": full, "b": full}, back: []string{"a"}, scores: []int8{10, 10, 9, 10}, want: 0},
+		"the highest score wins whatever is requested":   {charged: map[string]cluster.Charge{"b": full}, scores: []int8{9, 10, 8, 10}, want: 1},
+		"a tie goes to the node with the lower requests": {charged: map[string]cluster.Charge{"a": full, "b": full}, scores: []int8{10, 10, 10, 10}, want: 2},
+		"freed capacity counts as free":                  {charged: map[string]cluster.Charge{"a": full, "b": full}, back: []string{"a"}, scores: []int8{10, 10, 9, 10}, want: 0},
 		"usage is no request": {
 			charged: map[string]cluster.Charge{"a": {Usage: cluster.Amounts{3000, 0}}, "b": cluster.NewCharge(cluster.Amounts{}, cluster.Amounts{})},
 			scores:  []int8{10, 10, 9, 10}, want: 0,
@@ -394,7 +394,7 @@ func TestNodesScoreByTheirBusiestHour(t *testing.T) {
 			// With 30 % more it will be full at its busiest, but it is under its reject
 			// line now.
 			if !testConfig().board(t, viewOf(infos, reads)).Accepts(1, cluster.Amounts{1500, 0}) {
-				t.Error("a node that will be busy takes no pod now")
+				t.Error("a node that will be busy accepts no pod now")
 			}
 		})
 	}

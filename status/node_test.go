@@ -37,12 +37,12 @@ func TestNodeSummary(t *testing.T) {
 			},
 			"n1 is hot since 12:03 UTC: cpu avg_5m 67.0% and p50_5m 66.0% are above the evict line 65%. 1 pod would be moved.",
 		},
-		"hot by what is available": {
+		"hot by available memory": {
 			func(h *harbor) { h.node("n1", thresholds.Hot, 0, 0, 0, memory(91*gib)) },
 			"n1 is hot since 12:03 UTC: memory.available avg_5m 9.0% is below the evict line 10%. " +
 				"No pod would be moved (HotThroughImmovable: moving every pod that may be moved would not bring it below its evict line).",
 		},
-		"hot, and nobody takes its pods": {
+		"hot, and no node takes its pods": {
 			func(h *harbor) { h.node("n1", thresholds.Hot, 0, 6700, 6600); h.pod("a", 500) },
 			"n1 is hot since 12:03 UTC: cpu avg_5m 67.0% and p50_5m 66.0% are above the evict line 65%. " +
 				"No pod would be moved (NoLanding: the cool nodes do not take enough of its pods).",
@@ -223,6 +223,6 @@ func TestUnknownNode(t *testing.T) {
 		}
 	}
 	if finite(math.NaN()) != nil || finite(math.Inf(-1)) != nil {
-		t.Error("a number that JSON cannot hold is told")
+		t.Error("a number that JSON cannot hold is reported")
 	}
 }

@@ -35,7 +35,7 @@ func TestPodSummary(t *testing.T) {
 			asked: "web-1", candidate: true,
 			want: "shop/web-1 would be moved from n1 to n4: its node is hot, and it uses 900m cpu, 1024Mi memory. n4 would be at 29.0% cpu and 21.0% memory with it. Expected to save 19 hot minutes in 4h.",
 		},
-		"it is moved, but not now": {
+		"it would be moved, but not now": {
 			asked: "web-1", candidate: true, after: func(f *Facts) { f.Paused = "evicting is paused by somebody" },
 			want: "shop/web-1 would be moved from n1 to n4: its node is hot, and it uses 900m cpu, 1024Mi memory. " +
 				"n4 would be at 29.0% cpu and 21.0% memory with it. Expected to save 19 hot minutes in 4h. Not now: evicting is paused by somebody.",
@@ -83,14 +83,14 @@ func TestPodSummary(t *testing.T) {
 			asked: "web-1", change: func(h *harbor) { h.moves[0][0].PodUID = "uid-web-1" }, after: func(f *Facts) { f.Planned.Plan.Moves = nil },
 			want: "shop/web-1 would not be moved (OnTheMove: it was evicted or is about to be). It runs on n1 (hot) and uses 900m cpu, 1024Mi memory.",
 		},
-		"the DefaultEvictor says why": {
+		"the DefaultEvictor protects it": {
 			asked: "web-1", after: func(f *Facts) {
 				f.Planned.Plan.Moves, f.Planned.Protection = nil, "pod has local storage"
 				f.Planned.Pod.Refused = reasons.ProtectedByDefaultEvictor
 			},
 			want: "shop/web-1 would not be moved (ProtectedByDefaultEvictor: the DefaultEvictor protects it: pod has local storage). It runs on n1 (hot) and uses 900m cpu, 1024Mi memory.",
 		},
-		"an annotation says why": {
+		"an annotation protects it": {
 			asked: "web-1", after: func(f *Facts) {
 				f.Planned.Plan.Moves, f.Planned.Protection = nil, "evenkeel.io/evict of its Namespace"
 				f.Planned.Pod.Refused = reasons.EvictionDeclined

@@ -12,19 +12,19 @@ func TestParseSubject(t *testing.T) {
 		want  Subject
 		fails bool
 	}{
-		"a node":             {words: []string{"node", "n1"}, want: Subject{Kind: "node", Name: "n1"}},
-		"a pod":              {words: []string{"pod", "ns/p"}, want: Subject{Kind: "pod", Namespace: "ns", Name: "p"}},
-		"nothing":            {fails: true},
-		"one word":           {words: []string{"node"}, fails: true},
-		"three words":        {words: []string{"pod", "ns", "p"}, fails: true},
-		"a pod as one word":  {words: []string{"pod/ns/p", "x"}, fails: true},
-		"no such kind":       {words: []string{"deployment", "d"}, fails: true},
-		"a node with slash":  {words: []string{"node", "a/b"}, fails: true},
-		"no name":            {words: []string{"node", ""}, fails: true},
-		"no namespace":       {words: []string{"pod", "p"}, fails: true},
-		"empty namespace":    {words: []string{"pod", "/p"}, fails: true},
-		"a pod of two parts": {words: []string{"pod", "a/b/c"}, fails: true},
-		"a long name":        {words: []string{"pods", long}, fails: true},
+		"a node":            {words: []string{"node", "n1"}, want: Subject{Kind: "node", Name: "n1"}},
+		"a pod":             {words: []string{"pod", "ns/p"}, want: Subject{Kind: "pod", Namespace: "ns", Name: "p"}},
+		"nothing":           {fails: true},
+		"one word":          {words: []string{"node"}, fails: true},
+		"three words":       {words: []string{"pod", "ns", "p"}, fails: true},
+		"a pod as one word": {words: []string{"pod/ns/p", "x"}, fails: true},
+		"no such kind":      {words: []string{"deployment", "d"}, fails: true},
+		"a node with slash": {words: []string{"node", "a/b"}, fails: true},
+		"no name":           {words: []string{"node", ""}, fails: true},
+		"no namespace":      {words: []string{"pod", "p"}, fails: true},
+		"empty namespace":   {words: []string{"pod", "/p"}, fails: true},
+		"a two-part pod":    {words: []string{"pod", "a/b/c"}, fails: true},
+		"a long name":       {words: []string{"pods", long}, fails: true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -22,13 +22,13 @@ func TestUnserved(t *testing.T) {
 		pod  Pod
 		want int64
 	}{
-		"wants what it used lately":             {short(500, 250, 0, 900), 400},
-		"a little short of the most":            {short(495, 250, 0, 900), 405},
-		"gets what it asks for":                 {short(400, 250, 0, 900), 0},
-		"never used more":                       {short(500, 250, 0, 300), 0},
-		"up to its limit":                       {short(500, 250, 600, 900), 100},
-		"held back by its limit, not by others": {short(550, 250, 600, 900), 0},
-		"without a request anybody comes first": {short(10, 0, 0, 900), 890},
+		"wants what it recently used":            {short(500, 250, 0, 900), 400},
+		"a little short of the most":             {short(495, 250, 0, 900), 405},
+		"gets what it requests":                  {short(400, 250, 0, 900), 0},
+		"never used more":                        {short(500, 250, 0, 300), 0},
+		"up to its limit":                        {short(500, 250, 600, 900), 100},
+		"held back by its limit, not by others":  {short(550, 250, 600, 900), 0},
+		"without a request, any pod comes first": {short(10, 0, 0, 900), 890},
 	} {
 		t.Run(name, func(t *testing.T) {
 			pods := []Pod{most, tc.pod}

@@ -53,7 +53,7 @@ func TestNodeRecord(t *testing.T) {
 				n.Taints, n.Repelling = []string{"soft", "hard", "harder"}, []string{"hard", "harder"}
 			}),
 		},
-		"with what sources of usage need": {
+		"with the fields that usage sources need": {
 			func(n *v1.Node) {
 				n.Labels = map[string]string{"pool": "batch"}
 				n.Annotations = map[string]string{
@@ -96,7 +96,7 @@ func TestNodeRecord(t *testing.T) {
 				n.Deleting, n.Since = true, map[string]time.Time{cluster.DeletionSign: time.Unix(1, 0)}
 			}),
 		},
-		"with taints whose times are stated": {
+		"with timed taints": {
 			func(n *v1.Node) {
 				n.Spec.Taints = []v1.Taint{
 					{Key: cluster.CordonTaint, TimeAdded: &metav1.Time{Time: time.Unix(5, 0)}},
@@ -189,7 +189,7 @@ func TestCPULimits(t *testing.T) {
 		shared = append(shared, record.CPULimits)
 	}
 	if unsafe.StringData(string(shared[0])) != unsafe.StringData(string(shared[1])) {
-		t.Error("two records have limits of their own")
+		t.Error("two records with separate limits")
 	}
 }
 
@@ -210,9 +210,9 @@ func TestPodOwners(t *testing.T) {
 		"a DaemonSet":          {[]metav1.OwnerReference{{Kind: "DaemonSet", UID: "1", Controller: &controller}}, cluster.Pod{Owner: cluster.Owner{UID: "1", Kind: "DaemonSet"}, TemplateHash: "web-7"}},
 		"nobody":               {},
 		"the longest of names": {refTo("ReplicaSet", long[1:], "1"), cluster.Pod{Owner: cluster.Owner{UID: "1", Kind: "ReplicaSet", Name: long[1:]}, TemplateHash: "h1"}},
-		"a name that is none":  {refs: refTo("ReplicaSet", long, "1")},
-		"a UID that is none":   {refs: refTo("ReplicaSet", "web", types.UID(long))},
-		"a kind that is none":  {refs: refTo(long, "web", "1")},
+		"an invalid name":      {refs: refTo("ReplicaSet", long, "1")},
+		"an invalid UID":       {refs: refTo("ReplicaSet", "web", types.UID(long))},
+		"an invalid kind":      {refs: refTo(long, "web", "1")},
 		"not its controller":   {refs: []metav1.OwnerReference{{Kind: "ReplicaSet", UID: "1"}, {Kind: "Thing", UID: "2", Controller: &not}}},
 		"the second of owners": {[]metav1.OwnerReference{{Kind: "Thing", UID: "1"}, {Kind: "ReplicaSet", UID: "2", Controller: &controller}}, cluster.Pod{Owner: cluster.Owner{UID: "2", Kind: "ReplicaSet"}, TemplateHash: "h1"}},
 	}

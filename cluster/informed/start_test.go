@@ -28,23 +28,23 @@ func TestNewestStartOfAPod(t *testing.T) {
 		init, containers []v1.ContainerStatus
 		want             time.Duration
 	}{
-		"no status":                  {nil, nil, 0},
-		"promptly":                   {nil, []v1.ContainerStatus{running(2 * time.Second)}, cluster.PromptStart},
-		"without its time, stored":   {nil, []v1.ContainerStatus{{State: v1.ContainerState{Running: &v1.ContainerStateRunning{}}}}, cluster.PromptStart},
-		"after a pull":               {nil, []v1.ContainerStatus{running(90 * time.Second)}, 90 * time.Second},
-		"one restarted":              {nil, []v1.ContainerStatus{running(time.Second), running(time.Hour)}, time.Hour},
-		"a sidecar restarted":        {[]v1.ContainerStatus{running(time.Hour)}, []v1.ContainerStatus{running(time.Second)}, time.Hour},
-		"one that restarted twice":   {nil, []v1.ContainerStatus{running(time.Second), restarted(time.Hour, 2)}, time.Hour},
-		"one that keeps restarting":  {nil, []v1.ContainerStatus{running(time.Second), restarted(time.Hour, 3)}, cluster.PromptStart},
-		"a sidecar that does":        {[]v1.ContainerStatus{restarted(time.Hour, 9)}, []v1.ContainerStatus{running(time.Minute)}, time.Minute},
-		"many that restart in turn":  {nil, []v1.ContainerStatus{restarted(time.Minute, 1), restarted(2*time.Minute, 1), restarted(time.Hour, 1)}, 0},
-		"beside one that does":       {nil, []v1.ContainerStatus{restarted(time.Hour, 1), restarted(time.Second, 2), running(time.Minute)}, time.Minute},
-		"beside a sidecar that does": {[]v1.ContainerStatus{restarted(time.Second, 2)}, []v1.ContainerStatus{restarted(time.Hour, 1), running(time.Second)}, cluster.PromptStart},
-		"beside one that waits":      {nil, []v1.ContainerStatus{{RestartCount: 9}, restarted(time.Hour, 1), running(time.Second)}, cluster.PromptStart},
-		"two that restarted once":    {nil, []v1.ContainerStatus{restarted(time.Minute, 1), restarted(time.Hour, 1)}, time.Hour},
-		"one late, among restarts":   {nil, []v1.ContainerStatus{restarted(time.Second, 9), running(time.Hour)}, time.Hour},
-		"an init container ended":    {[]v1.ContainerStatus{ended}, []v1.ContainerStatus{running(time.Minute)}, time.Minute},
-		"before its pod, by a clock": {nil, []v1.ContainerStatus{running(-time.Hour)}, cluster.PromptStart},
+		"no status":                   {nil, nil, 0},
+		"promptly":                    {nil, []v1.ContainerStatus{running(2 * time.Second)}, cluster.PromptStart},
+		"without its time, stored":    {nil, []v1.ContainerStatus{{State: v1.ContainerState{Running: &v1.ContainerStateRunning{}}}}, cluster.PromptStart},
+		"after a pull":                {nil, []v1.ContainerStatus{running(90 * time.Second)}, 90 * time.Second},
+		"one restarted":               {nil, []v1.ContainerStatus{running(time.Second), running(time.Hour)}, time.Hour},
+		"a sidecar restarted":         {[]v1.ContainerStatus{running(time.Hour)}, []v1.ContainerStatus{running(time.Second)}, time.Hour},
+		"one that restarted twice":    {nil, []v1.ContainerStatus{running(time.Second), restarted(time.Hour, 2)}, time.Hour},
+		"one that keeps restarting":   {nil, []v1.ContainerStatus{running(time.Second), restarted(time.Hour, 3)}, cluster.PromptStart},
+		"a sidecar that does":         {[]v1.ContainerStatus{restarted(time.Hour, 9)}, []v1.ContainerStatus{running(time.Minute)}, time.Minute},
+		"many that restart in turn":   {nil, []v1.ContainerStatus{restarted(time.Minute, 1), restarted(2*time.Minute, 1), restarted(time.Hour, 1)}, 0},
+		"next to one that does":       {nil, []v1.ContainerStatus{restarted(time.Hour, 1), restarted(time.Second, 2), running(time.Minute)}, time.Minute},
+		"next to a sidecar that does": {[]v1.ContainerStatus{restarted(time.Second, 2)}, []v1.ContainerStatus{restarted(time.Hour, 1), running(time.Second)}, cluster.PromptStart},
+		"next to one that waits":      {nil, []v1.ContainerStatus{{RestartCount: 9}, restarted(time.Hour, 1), running(time.Second)}, cluster.PromptStart},
+		"two that restarted once":     {nil, []v1.ContainerStatus{restarted(time.Minute, 1), restarted(time.Hour, 1)}, time.Hour},
+		"one late, among restarts":    {nil, []v1.ContainerStatus{restarted(time.Second, 9), running(time.Hour)}, time.Hour},
+		"an init container ended":     {[]v1.ContainerStatus{ended}, []v1.ContainerStatus{running(time.Minute)}, time.Minute},
+		"before its pod, by a clock":  {nil, []v1.ContainerStatus{running(-time.Hour)}, cluster.PromptStart},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -79,6 +79,6 @@ func TestReadySince(t *testing.T) {
 	}
 	node, later := cluster.Node{ReadySince: after(0).Time}, cluster.Node{ReadySince: after(1).Time}
 	if node.Equal(&later) {
-		t.Error("a node that became ready again is the same as before")
+		t.Error("a node that became ready again is unchanged")
 	}
 }

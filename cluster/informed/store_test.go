@@ -137,7 +137,7 @@ func TestStore(t *testing.T) {
 			told:   []string{"+uid-a/a@n1", "-uid-a/a@n1"},
 			placed: "n1[] n2[]",
 		},
-		"a namesake takes its place": {
+		"a namesake replaces it": {
 			play:   func(s *told) { s.SetPod(aPod("a", "n1")); s.SetPod(aPod("a", "n2", uid("second"))) },
 			told:   []string{"+uid-a/a@n1", "-uid-a/a@n1", "+second/a@n2"},
 			placed: "n1[] n2[a]",
@@ -162,7 +162,7 @@ func TestStore(t *testing.T) {
 			told:   []string{"?uid-a/a", "!uid-a/a"},
 			placed: "n1[] n2[]",
 		},
-		"a namesake of one that waits": {
+		"a namesake of a waiting one": {
 			play:   func(s *told) { s.SetPod(aPod("a", "")); s.SetPod(aPod("a", "n2", uid("second"))) },
 			told:   []string{"?uid-a/a", "!uid-a/a", "+second/a@n2"},
 			placed: "n1[] n2[a]",
@@ -172,7 +172,7 @@ func TestStore(t *testing.T) {
 			told:   []string{"+uid-a/a@n3"},
 			placed: "n1[] n2[] n3[a]",
 		},
-		"a node goes and comes back with its pods": {
+		"a node is deleted and comes back with its pods": {
 			play:   func(s *told) { s.SetPod(aPod("a", "n1")); s.DeleteNode("n1"); s.SetNode(aNode("n1")) },
 			told:   []string{"+uid-a/a@n1"},
 			placed: "n1[a] n2[]",
@@ -186,7 +186,7 @@ func TestStore(t *testing.T) {
 			told:   []string{"+uid-c/c@n1", "+uid-a/a@n1", "+uid-b/b@n1"},
 			placed: "n1[a b c] n2[]",
 		},
-		"a list replaces what was": {
+		"a list replaces the previous state": {
 			play: func(s *told) {
 				s.SetPod(aPod("a", "n1"))
 				s.SetPod(aPod("b", "n1"))

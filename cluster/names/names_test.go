@@ -89,7 +89,7 @@ func TestAdd(t *testing.T) {
 			PreferredDuringSchedulingIgnoredDuringExecution: []v1.PreferredSchedulingTerm{first},
 		}, v1.NodeInclusionPolicyIgnore},
 		"no node":             {&v1.Pod{}, nil, nil, ""},
-		"what does not suit":  {requiring(v1.NodeSelectorTerm{}), []string{"n1"}, nil, ""},
+		"unsuitable pods":     {requiring(v1.NodeSelectorTerm{}), []string{"n1"}, nil, ""},
 		"more terms than fit": {requiring(many...), []string{"n1", "n2", "n3"}, nil, ""},
 	} {
 		got := tc.pod.DeepCopy()

@@ -87,17 +87,17 @@ func TestVolumesThatAreReadAreKept(t *testing.T) {
 		source v1.VolumeSource
 		kept   bool
 	}{
-		"a claim":                      {v1.VolumeSource{PersistentVolumeClaim: &v1.PersistentVolumeClaimVolumeSource{ClaimName: "data"}}, true},
-		"a claim of the pod's own":     {v1.VolumeSource{Ephemeral: &v1.EphemeralVolumeSource{}}, true},
-		"local storage":                {v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{}}, true},
-		"the node's own folder":        {v1.VolumeSource{HostPath: &v1.HostPathVolumeSource{Path: "/data"}}, true},
-		"a disk of a cloud":            {v1.VolumeSource{AWSElasticBlockStore: &v1.AWSElasticBlockStoreVolumeSource{VolumeID: "v"}}, true},
-		"a driver":                     {v1.VolumeSource{CSI: &v1.CSIVolumeSource{Driver: "secrets"}}, true},
-		"one that this API lacks":      {v1.VolumeSource{}, true},
-		"configuration":                {v1.VolumeSource{ConfigMap: &v1.ConfigMapVolumeSource{}}, false},
-		"a secret":                     {v1.VolumeSource{Secret: &v1.SecretVolumeSource{}}, false},
-		"the token of its account":     {v1.VolumeSource{Projected: &v1.ProjectedVolumeSource{}}, false},
-		"what the pod knows of itself": {v1.VolumeSource{DownwardAPI: &v1.DownwardAPIVolumeSource{}}, false},
+		"a claim":                  {v1.VolumeSource{PersistentVolumeClaim: &v1.PersistentVolumeClaimVolumeSource{ClaimName: "data"}}, true},
+		"a claim of the pod's own": {v1.VolumeSource{Ephemeral: &v1.EphemeralVolumeSource{}}, true},
+		"local storage":            {v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{}}, true},
+		"the node's own folder":    {v1.VolumeSource{HostPath: &v1.HostPathVolumeSource{Path: "/data"}}, true},
+		"a cloud disk":             {v1.VolumeSource{AWSElasticBlockStore: &v1.AWSElasticBlockStoreVolumeSource{VolumeID: "v"}}, true},
+		"a driver":                 {v1.VolumeSource{CSI: &v1.CSIVolumeSource{Driver: "secrets"}}, true},
+		"one that this API lacks":  {v1.VolumeSource{}, true},
+		"configuration":            {v1.VolumeSource{ConfigMap: &v1.ConfigMapVolumeSource{}}, false},
+		"a secret":                 {v1.VolumeSource{Secret: &v1.SecretVolumeSource{}}, false},
+		"the token of its account": {v1.VolumeSource{Projected: &v1.ProjectedVolumeSource{}}, false},
+		"the pod's own fields":     {v1.VolumeSource{DownwardAPI: &v1.DownwardAPIVolumeSource{}}, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

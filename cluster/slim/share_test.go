@@ -58,10 +58,10 @@ func TestPodsKeepWhatSetsThemApart(t *testing.T) {
 	cases := map[string]func(*v1.Pod){
 		"another owner":            func(p *v1.Pod) { p.OwnerReferences[0].UID = "other"; p.Spec.Containers[0].Image = "v2" },
 		"another revision":         func(p *v1.Pod) { p.Labels["pod-template-hash"] = "2"; p.Spec.Containers[0].Image = "v2" },
-		"a label of its own":       func(p *v1.Pod) { p.Labels["statefulset.kubernetes.io/pod-name"] = "web-1" },
+		"a separate label":         func(p *v1.Pod) { p.Labels["statefulset.kubernetes.io/pod-name"] = "web-1" },
 		"a node to run on":         func(p *v1.Pod) { p.Spec.Affinity = &v1.Affinity{NodeAffinity: &v1.NodeAffinity{}} },
 		"no affinity":              func(p *v1.Pod) { p.Spec.Affinity = nil },
-		"a claim of its own":       func(p *v1.Pod) { p.Spec.Volumes[0].PersistentVolumeClaim.ClaimName = "data-1" },
+		"a separate claim":         func(p *v1.Pod) { p.Spec.Volumes[0].PersistentVolumeClaim.ClaimName = "data-1" },
 		"requests after a resize":  func(p *v1.Pod) { p.Spec.Containers[0].Resources.Requests["cpu"] = resource.MustParse("9") },
 		"what was granted of them": func(p *v1.Pod) { p.Status.ContainerStatuses[0].Resources.Requests["cpu"] = resource.MustParse("8") },
 		"restarts":                 func(p *v1.Pod) { p.Status.ContainerStatuses[0].RestartCount = 7 },

@@ -30,11 +30,11 @@ func TestWhatIsNoObjectIsHandedOn(t *testing.T) {
 func TestOddPods(t *testing.T) {
 	yes, no := true, false
 	cases := map[string]*v1.Pod{
-		"an empty one":             {},
-		"an owner that is nobody":  {ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{Controller: &yes}}}},
-		"an owner that has no say": {ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{UID: "a", Controller: &no}}}},
-		"states without a state":   {Status: v1.PodStatus{ContainerStatuses: []v1.ContainerStatus{{}}, Conditions: []v1.PodCondition{{}}}},
-		"a huge name":              {Spec: v1.PodSpec{NodeName: strings.Repeat("n", 1<<16)}},
+		"an empty one":                        {},
+		"an owner without a UID":              {ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{Controller: &yes}}}},
+		"an owner that is not the controller": {ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{UID: "a", Controller: &no}}}},
+		"states without a state":              {Status: v1.PodStatus{ContainerStatuses: []v1.ContainerStatus{{}}, Conditions: []v1.PodCondition{{}}}},
+		"a huge name":                         {Spec: v1.PodSpec{NodeName: strings.Repeat("n", 1<<16)}},
 	}
 	s := New()
 	for name, pod := range cases {

@@ -62,13 +62,13 @@ func TestOf(t *testing.T) {
 		full    string // takes no pod
 		want    []string
 	}{
-		"its destination, then the coolest": {to: "warm", spec: plain, want: []string{"warm", "cool", "mild"}},
-		"pods of its own priority are safe": {to: "cool", spec: plain, crowded: "cool", want: []string{"cool", "mild", "warm"}},
-		"it may preempt on its destination": {to: "cool", spec: important, crowded: "cool"},
-		"it may preempt on an alternate":    {to: "cool", spec: important, crowded: "mild", want: []string{"cool", "warm"}},
-		"it preempts nobody":                {to: "cool", spec: polite, crowded: "cool", want: []string{"cool", "mild", "warm"}},
-		"an alternate that is full":         {to: "cool", spec: plain, full: "mild", want: []string{"cool", "warm"}},
-		"a destination that is gone":        {to: "gone", spec: plain},
+		"its destination, then the coolest":  {to: "warm", spec: plain, want: []string{"warm", "cool", "mild"}},
+		"pods of the same priority are safe": {to: "cool", spec: plain, crowded: "cool", want: []string{"cool", "mild", "warm"}},
+		"it may preempt on its destination":  {to: "cool", spec: important, crowded: "cool"},
+		"it may preempt on an alternate":     {to: "cool", spec: important, crowded: "mild", want: []string{"cool", "warm"}},
+		"it preempts nobody":                 {to: "cool", spec: polite, crowded: "cool", want: []string{"cool", "mild", "warm"}},
+		"an alternate that is full":          {to: "cool", spec: plain, full: "mild", want: []string{"cool", "warm"}},
+		"a destination that is gone":         {to: "gone", spec: plain},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

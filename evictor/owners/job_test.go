@@ -113,7 +113,7 @@ func TestJobs(t *testing.T) {
 		"its last retry, and another failed": {job: work(failedSoFar(5)), failed: 6, want: reasons.JobWouldFail},
 		"one leaves, another failed":         {job: work(failedSoFar(4)), leaving: 1, failed: 5, want: reasons.JobWouldFail},
 		"all that failed are counted":        {job: work(failedSoFar(5)), failed: 5},
-		"all but one are counted as such":    {job: work(failedSoFar(4), uncounted), failed: 5},
+		"all but one are counted as failed":  {job: work(failedSoFar(4), uncounted), failed: 5},
 		"it may never fail":                  {job: work(func(job *batchv1.Job) { job.Spec.BackoffLimit = new(int32(0)) }), want: reasons.JobWouldFail},
 		"no limit is stated":                 {job: work(noLimit, failedSoFar(5))},
 		"no limit is stated, six failures":   {job: work(noLimit, failedSoFar(6)), want: reasons.JobWouldFail},
@@ -132,15 +132,15 @@ func TestJobs(t *testing.T) {
 		"disruptions are ignored, then an exit code":  {job: work(failedSoFar(6), withPolicy(onDisruption(ignore), onExit(count)))},
 		"disruptions before an exit code":             {job: work(withPolicy(onDisruption(ignore), onExit(failJob)))},
 		"an exit code that may be ignored is no help": {job: work(failedSoFar(6), withPolicy(onExit(ignore))), want: reasons.JobWouldFail},
-		"a policy about something else":               {job: work(withPolicy(batchv1.PodFailurePolicyRule{Action: failJob, OnPodConditions: []batchv1.PodFailurePolicyOnPodConditionsPattern{{Type: "ConfigIssue", Status: v1.ConditionTrue}}}))},
+		"a policy for other failures":                 {job: work(withPolicy(batchv1.PodFailurePolicyRule{Action: failJob, OnPodConditions: []batchv1.PodFailurePolicyOnPodConditionsPattern{{Type: "ConfigIssue", Status: v1.ConditionTrue}}}))},
 
 		"the index has a retry":               {job: work(perIndex(2)), pod: worker(ofIndex("4", "1"))},
 		"the index has none":                  {job: work(perIndex(2)), pod: worker(ofIndex("4", "2")), want: reasons.JobWouldFail},
 		"the index has none, others may fail": {job: work(perIndex(1), func(job *batchv1.Job) { job.Spec.MaxFailedIndexes = new(int32(9)) }), pod: worker(ofIndex("4", "1")), want: reasons.JobWouldFail},
 		"the index has one, the Job has none": {job: work(perIndex(2), failedSoFar(3), func(job *batchv1.Job) { job.Spec.BackoffLimit = new(int32(3)) }), pod: worker(ofIndex("4", "0")), want: reasons.JobWouldFail},
 		"it is not, and has no label for it":  {job: work(perIndex(2)), pod: worker(unlabelled("10")), want: reasons.OwnerScaledDown},
-		"it is wanted, and has no label":      {job: work(perIndex(2)), pod: worker(unlabelled("9"))},
-		"the index is not wanted any more":    {job: work(perIndex(2)), pod: worker(ofIndex("10", "0")), want: reasons.OwnerScaledDown},
+		"wanted, without a label":             {job: work(perIndex(2)), pod: worker(unlabelled("9"))},
+		"an index that is no longer wanted":   {job: work(perIndex(2)), pod: worker(ofIndex("10", "0")), want: reasons.OwnerScaledDown},
 
 		"plenty of time":               {job: work(deadline(3 * time.Hour))},
 		"more than time can hold":      {job: work(func(job *batchv1.Job) { job.Spec.ActiveDeadlineSeconds = new(int64(math.MaxInt64 / 1000)) })},
@@ -159,7 +159,7 @@ func TestJobs(t *testing.T) {
 		"a queue with work":            {job: work(queue(0))},
 		"a queue that ends":            {job: work(queue(1)), want: reasons.OwnerScaledDown},
 		"of another controller":        {job: work(func(job *batchv1.Job) { job.Spec.ManagedBy = new("kueue.x-k8s.io/multikueue") }), want: reasons.OwnerUnknown},
-		"of Kubernetes, as it says":    {job: work(func(job *batchv1.Job) { job.Spec.ManagedBy = new(batchv1.JobControllerName) })},
+		"of Kubernetes, as stated":     {job: work(func(job *batchv1.Job) { job.Spec.ManagedBy = new(batchv1.JobControllerName) })},
 	} {
 		t.Run(name, func(t *testing.T) {
 			pod := tc.pod
@@ -206,7 +206,7 @@ func TestJobsWaitBeforeTheNextPod(t *testing.T) {
 		pod  *v1.Pod
 		want time.Duration
 	}{
-		"the first failure of a single pod": {work(single), &v1.Pod{}, 10 * time.Second},
+		"a single pod's first failure":      {work(single), &v1.Pod{}, 10 * time.Second},
 		"its second":                        {work(single, failedSoFar(1)), &v1.Pod{}, 20 * time.Second},
 		"failures that are not counted yet": {work(single, uncounted), &v1.Pod{}, 40 * time.Second},
 		"its sixth":                         {work(single, failedSoFar(5)), &v1.Pod{}, 320 * time.Second},
@@ -215,9 +215,9 @@ func TestJobsWaitBeforeTheNextPod(t *testing.T) {
 		"one of three":                      {work(), &v1.Pod{}, 40 * time.Second},
 		"one of many":                       {work(func(job *batchv1.Job) { job.Spec.Parallelism = new(int32(9)) }), &v1.Pod{}, 10 * time.Minute},
 		"ignored failures are counted, too": {work(single, withPolicy(onDisruption(batchv1.PodFailurePolicyActionIgnore))), &v1.Pod{}, 10 * time.Minute},
-		"the first of an index":             {work(perIndex(5), failedSoFar(4)), indexed("", ""), 10 * time.Second},
-		"the fourth of an index":            {work(perIndex(5)), indexed("2", "1"), 80 * time.Second},
-		"an index that nobody can read":     {work(perIndex(5)), indexed("-7", "many"), 10 * time.Second},
+		"the first failure of an index":     {work(perIndex(5), failedSoFar(4)), indexed("", ""), 10 * time.Second},
+		"the fourth failure of an index":    {work(perIndex(5)), indexed("2", "1"), 80 * time.Second},
+		"an unreadable index":               {work(perIndex(5)), indexed("-7", "many"), 10 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := OfJob(tc.job, tc.pod, noon).Backoff; got != tc.want {

@@ -51,19 +51,19 @@ func TestReplicaSets(t *testing.T) {
 		set  *appsv1.ReplicaSet
 		want reasons.Reason
 	}{
-		"of a Deployment at rest":                   {of("Deployment", deployment("3"), 3, 3), ""},
-		"of a Deployment in the middle":             {of("Deployment", deployment("10"), 3, 3), reasons.OwnerRollingOut},
-		"of a Deployment that is paused at rest":    {of("Deployment", deployment("3"), 3, 2), ""},
-		"of a Rollout at rest":                      {of("Rollout", rollout("10"), 10, 10), ""},
-		"the canary of a Rollout":                   {of("Rollout", rollout("10"), 3, 3), reasons.OwnerRollingOut},
-		"the stable one of a Rollout in the middle": {of("Rollout", rollout("10"), 7, 7), reasons.OwnerRollingOut},
-		"of a Rollout, adopted from a Deployment":   {of("Rollout", map[string]string{desiredByRollout: "10", desiredByDeployment: "3"}, 10, 10), ""},
-		"adopted, in the middle":                    {of("Rollout", map[string]string{desiredByRollout: "10", desiredByDeployment: "3"}, 3, 3), reasons.OwnerRollingOut},
-		"of a Deployment that was a Rollout":        {of("Deployment", map[string]string{desiredByRollout: "10", desiredByDeployment: "3"}, 3, 3), ""},
-		"a number that nobody can read":             {of("Deployment", deployment("many"), 3, 3), ""},
-		"without a controller":                      {of("", nil, 3, 3), ""},
-		"more pods than it wants":                   {of("Rollout", rollout("3"), 3, 4), reasons.OwnerScaledDown},
-		"a change that its controller has not seen": {unseen, reasons.OwnerRollingOut},
+		"of an idle Deployment":                           {of("Deployment", deployment("3"), 3, 3), ""},
+		"of a Deployment during its rollout":              {of("Deployment", deployment("10"), 3, 3), reasons.OwnerRollingOut},
+		"of an idle, paused Deployment":                   {of("Deployment", deployment("3"), 3, 2), ""},
+		"of an idle Rollout":                              {of("Rollout", rollout("10"), 10, 10), ""},
+		"canary of a Rollout":                             {of("Rollout", rollout("10"), 3, 3), reasons.OwnerRollingOut},
+		"stable ReplicaSet of a Rollout during an update": {of("Rollout", rollout("10"), 7, 7), reasons.OwnerRollingOut},
+		"of a Rollout, adopted from a Deployment":         {of("Rollout", map[string]string{desiredByRollout: "10", desiredByDeployment: "3"}, 10, 10), ""},
+		"adopted, in the middle":                          {of("Rollout", map[string]string{desiredByRollout: "10", desiredByDeployment: "3"}, 3, 3), reasons.OwnerRollingOut},
+		"of a Deployment that was a Rollout":              {of("Deployment", map[string]string{desiredByRollout: "10", desiredByDeployment: "3"}, 3, 3), ""},
+		"an unreadable number":                            {of("Deployment", deployment("many"), 3, 3), ""},
+		"without a controller":                            {of("", nil, 3, 3), ""},
+		"more pods than it wants":                         {of("Rollout", rollout("3"), 3, 4), reasons.OwnerScaledDown},
+		"a change that its controller has not seen":       {unseen, reasons.OwnerRollingOut},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := refuses(OfReplicaSet(tc.set)); got != tc.want {
@@ -176,7 +176,7 @@ func TestStatefulSetsInOrder(t *testing.T) {
 		"numbered from 5":                      {set: set(from(5)), first: 5, gone: -1, left: -1, move: 7},
 		"numbered from 5, a lower one is down": {set: set(from(5)), first: 5, gone: -1, left: -1, change: map[int]func(*v1.Pod){5: down}, move: 14, want: reasons.OwnerCreatesInOrder},
 		"numbered from 5 by now":               {set: set(from(5)), first: 0, gone: -1, left: -1, move: 4, want: reasons.OwnerScaledDown},
-		"above the highest that is wanted":     {set: set(), first: 5, gone: -1, left: -1, move: 10, want: reasons.OwnerScaledDown},
+		"above the highest wanted ordinal":     {set: set(), first: 5, gone: -1, left: -1, move: 10, want: reasons.OwnerScaledDown},
 		"an untold number of absent ones": {set: set(func(s *appsv1.StatefulSet) { *s.Spec.Replicas = 2_000_000_000 }), gone: -1, left: -1, move: 7,
 			want: reasons.OwnerCreatesInOrder},
 	} {

@@ -66,7 +66,7 @@ func TestSwitch(t *testing.T) {
 		"it need not be, and is": {
 			objects: []runtime.Object{stop(nil)}, answers: map[string]error{ledgerName: forbidden}, optional: true, want: paused(object),
 		},
-		"it need not be, but cannot be now": {answers: map[string]error{Name: broken}, optional: true, want: unreadable(Name, broken)},
+		"optional, but unreadable now": {answers: map[string]error{Name: broken}, optional: true, want: unreadable(Name, broken)},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -63,7 +63,7 @@ func TestAllow(t *testing.T) {
 		"so do pods":          {[]*v1.ResourceQuota{quotaOf(amounts{"pods": "3"}, amounts{"pods": "3"})}, []*v1.Pod{aPod()}, false},
 		"and objects":         {[]*v1.ResourceQuota{quotaOf(amounts{"count/pods": "3"}, amounts{"count/pods": "3"})}, []*v1.Pod{aPod()}, false},
 		"nothing of pods":     {[]*v1.ResourceQuota{quotaOf(amounts{"services": "3"}, amounts{"services": "3"})}, []*v1.Pod{aPod()}, true},
-		"exceeded by what the pod does not use": {
+		"exceeded by a resource that the pod does not use": {
 			[]*v1.ResourceQuota{quotaOf(amounts{"requests.nvidia.com/gpu": "1", "pods": "9"}, amounts{"requests.nvidia.com/gpu": "2", "pods": "3"})},
 			[]*v1.Pod{aPod()}, true,
 		},
@@ -81,16 +81,16 @@ func TestAllow(t *testing.T) {
 		"of best-effort pods": {
 			[]*v1.ResourceQuota{quotaOf(amounts{"pods": "3"}, amounts{"pods": "3"}, scoped(v1.ResourceQuotaScopeBestEffort))}, []*v1.Pod{aPod()}, true,
 		},
-		"of pods that are not best-effort": {
+		"for pods that are not best-effort": {
 			[]*v1.ResourceQuota{quotaOf(amounts{"pods": "3"}, amounts{"pods": "3"}, scoped(v1.ResourceQuotaScopeNotBestEffort))}, []*v1.Pod{aPod()}, false,
 		},
-		"full, of one that ends first": {
+		"full, for one that ends first": {
 			[]*v1.ResourceQuota{quotaOf(amounts{"pods": "3"}, amounts{"pods": "3"})}, []*v1.Pod{aPod(ending)}, true,
 		},
-		"full, of one that ends first and one that does not": {
+		"full, for one that ends first and one that does not": {
 			[]*v1.ResourceQuota{quotaOf(amounts{"pods": "3"}, amounts{"pods": "3"})}, []*v1.Pod{aPod(ending), aPod()}, false,
 		},
-		"exceeded, of one that ends first": {
+		"exceeded, for one that ends first": {
 			[]*v1.ResourceQuota{quotaOf(amounts{"pods": "2"}, amounts{"pods": "3"})}, []*v1.Pod{aPod(ending)}, false,
 		},
 		"not counted yet": {[]*v1.ResourceQuota{quotaOf(nil, nil)}, []*v1.Pod{aPod()}, true},

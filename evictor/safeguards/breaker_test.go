@@ -118,7 +118,7 @@ func TestClosedByWebhooks(t *testing.T) {
 		want      reasons.Reason
 		until     time.Time
 	}{
-		"nine of one namespace":     {moves: failed(9, time.Second)},
+		"nine in one namespace":     {moves: failed(9, time.Second)},
 		"four namespaces":           {moves: everywhere(failed(4, time.Second))},
 		"five namespaces":           {moves: everywhere(failed(5, time.Minute)), want: reasons.APIErrors, until: ago(-4 * time.Minute)},
 		"five namespaces, rested":   {moves: everywhere(failed(5, 5*time.Minute))},
@@ -148,12 +148,12 @@ func TestClosedByNodes(t *testing.T) {
 		nodes, notReady int
 		want            reasons.Reason
 	}{
-		"no nodes":                 {},
-		"all ready":                {nodes: 10},
-		"a third of a hundred":     {nodes: 100, notReady: 33},
-		"more than a third":        {nodes: 100, notReady: 34, want: reasons.NodesNotReady},
-		"one of two":               {nodes: 2, notReady: 1, want: reasons.NodesNotReady},
-		"of nodes that nobody has": {notReady: 9},
+		"no nodes":             {},
+		"all ready":            {nodes: 10},
+		"a third of a hundred": {nodes: 100, notReady: 33},
+		"more than a third":    {nodes: 100, notReady: 34, want: reasons.NodesNotReady},
+		"one of two":           {nodes: 2, notReady: 1, want: reasons.NodesNotReady},
+		"without nodes":        {notReady: 9},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -191,10 +191,10 @@ func TestClosedByReplacements(t *testing.T) {
 		"many pending, and two elsewhere": {
 			moves: append(several(20, waits), one(50, "other", waits), one(51, "other", waits)), owner: reasons.OwnerReplacementPending, namespace: reasons.ReplacementsPending,
 		},
-		"four pending, of two namespaces": {
+		"four pending, in two namespaces": {
 			moves: append(several(2, waits), one(50, "other", waits), one(51, "other", waits)), owner: reasons.OwnerReplacementPending,
 		},
-		"many pending, of two namespaces": {
+		"many pending, in two namespaces": {
 			moves: append(several(20, waits), several(20, waits, in("other"))...), owner: reasons.OwnerReplacementPending, namespace: reasons.ReplacementsPending,
 		},
 		"four pending, of three namespaces": {
@@ -206,12 +206,12 @@ func TestClosedByReplacements(t *testing.T) {
 		"many pending, and one each in two other namespaces": {
 			moves: append(several(20, waits), one(50, "other", waits), one(51, "another", waits)), owner: reasons.OwnerReplacementPending, namespace: reasons.ReplacementsPending, all: reasons.ReplacementsPending,
 		},
-		"four pending of a hundred moves in this hour": {
+		"four pending of a hundred moves this hour": {
 			moves: append(append(several(2, waits), one(50, "other", waits), one(51, "another", waits)), helped...), owner: reasons.OwnerReplacementPending,
 		},
 		"three unready": {moves: several(3, crashes), owner: reasons.OwnerReplacementUnready},
 		"four unready":  {moves: several(4, crashes), owner: reasons.OwnerReplacementUnready, namespace: reasons.ReplacementsUnready},
-		"four unready, of two namespaces": {
+		"four unready, in two namespaces": {
 			moves: append(several(2, crashes), one(50, "other", crashes), one(51, "other", crashes)), owner: reasons.OwnerReplacementUnready,
 		},
 		"four unready, of three namespaces": {
@@ -342,13 +342,13 @@ func TestClosedBySeveral(t *testing.T) {
 	}{
 		"everything":              {facts: all, want: reasons.OutsideWindow},
 		"but the calendar":        {facts: all, change: func(f *Facts) { f.Closed = "" }, want: reasons.NodesNotReady},
-		"but nodes as well":       {facts: all, change: func(f *Facts) { f.Closed, f.NotReady = "", 0 }, want: reasons.APIErrors},
-		"but calls as well":       {facts: all, change: func(f *Facts) { f.Closed, f.NotReady, f.Calls = "", 0, nil }, want: reasons.ReplacementsPending},
+		"but nodes do as well":    {facts: all, change: func(f *Facts) { f.Closed, f.NotReady = "", 0 }, want: reasons.APIErrors},
+		"but calls do as well":    {facts: all, change: func(f *Facts) { f.Closed, f.NotReady, f.Calls = "", 0, nil }, want: reasons.ReplacementsPending},
 		"rest and a used-up hour": {facts: timed, want: reasons.APIErrors, until: ago(-40 * time.Minute)},
 		"a used-up hour within a night": {
 			facts: timed, change: func(f *Facts) { f.Closed, f.Opens = "night", ago(-6*time.Hour) }, want: reasons.OutsideWindow, until: ago(-6 * time.Hour),
 		},
-		"nobody knows when the night ends": {facts: timed, change: func(f *Facts) { f.Closed = "night" }, want: reasons.OutsideWindow},
+		"the end of the night is unknown": {facts: timed, change: func(f *Facts) { f.Closed = "night" }, want: reasons.OutsideWindow},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

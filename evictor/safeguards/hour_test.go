@@ -29,12 +29,12 @@ func TestLeft(t *testing.T) {
 		"expired, never evicted":          {limit: 5, moves: []ledger.Move{move(1, expired(time.Minute), func(m *ledger.Move) { m.Evicted = time.Time{} })}, want: 5},
 		"a second less than an hour ago":  {limit: 5, moves: []ledger.Move{move(1, landed(time.Hour-time.Second))}, want: 4},
 		"an hour ago":                     {limit: 5, moves: []ledger.Move{move(1, landed(time.Hour))}, want: 5},
-		"evicted, nobody knows when":      {limit: 5, moves: []ledger.Move{move(1, landed(time.Minute), func(m *ledger.Move) { m.Evicted = time.Time{} })}, want: 4},
+		"evicted at an unknown time":      {limit: 5, moves: []ledger.Move{move(1, landed(time.Minute), func(m *ledger.Move) { m.Evicted = time.Time{} })}, want: 4},
 		"used up":                         {limit: 2, moves: []ledger.Move{move(1, landed(20*time.Minute)), move(2, landed(10*time.Minute))}, until: ago(-40 * time.Minute)},
 		"used up, newest first":           {limit: 2, moves: []ledger.Move{move(1, landed(10*time.Minute)), move(2, landed(20*time.Minute))}, until: ago(-40 * time.Minute)},
 		"beyond a bound that was lowered": {limit: 1, moves: []ledger.Move{move(1, landed(20*time.Minute)), move(2, landed(10*time.Minute))}, until: ago(-50 * time.Minute)},
-		"used up by what is intended":     {limit: 1, moves: []ledger.Move{move(1, intended)}},
-		"in part by what is intended":     {limit: 2, moves: []ledger.Move{move(1, landed(10*time.Minute)), move(2, intended)}, until: ago(-50 * time.Minute)},
+		"used up by intended moves":       {limit: 1, moves: []ledger.Move{move(1, intended)}},
+		"partly used by intended moves":   {limit: 2, moves: []ledger.Move{move(1, landed(10*time.Minute)), move(2, intended)}, until: ago(-50 * time.Minute)},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -82,7 +82,7 @@ func TestBudgetsOfOne(t *testing.T) {
 		"of another namespace": {change: func(c *Config) { c.MaxPerHourOfNamespace = 2 }, moves: two(), intent: move(9, in("other"))},
 		"of the pool":          {change: func(c *Config) { c.MaxPerHourOfPool = 2 }, moves: two(), intent: move(9), want: reasons.NodePoolMovesPerHour},
 		"of another pool":      {change: func(c *Config) { c.MaxPerHourOfPool = 2 }, moves: two(), intent: move(9, pool("spot"))},
-		"of nodes in no pool": {
+		"on nodes without a pool": {
 			change: func(c *Config) { c.MaxPerHourOfPool = 2 }, moves: two(pool("")), intent: move(9, pool("")), want: reasons.NodePoolMovesPerHour,
 		},
 	}

@@ -275,7 +275,7 @@ func TestPending(t *testing.T) {
 		"expired just now":                 {move: move(1, expired(time.Second)), want: true},
 		"expired a rest ago":               {move: move(1, expired(5*time.Minute))},
 		"expired without an eviction":      {move: move(1, expired(time.Second), func(m *ledger.Move) { m.Evicted = time.Time{} })},
-		"evicted, and nobody knows when":   {move: move(1, evicted(time.Hour), func(m *ledger.Move) { m.Evicted = time.Time{} }), want: true},
+		"evicted at an unknown time":       {move: move(1, evicted(time.Hour), func(m *ledger.Move) { m.Evicted = time.Time{} }), want: true},
 		"evicted by a clock that is ahead": {move: move(1, evicted(-time.Minute))},
 	}
 	for name, tc := range cases {
@@ -316,7 +316,7 @@ func TestUnready(t *testing.T) {
 		"between two crashes":              {move: move(1, old), health: ledger.Replacement{Exists: true, Ready: true, Restarts: crashLoop}, want: true},
 		"not ready for more than an hour":  {move: move(1, landed(65*time.Minute)), health: ledger.Replacement{Exists: true}},
 		"not ready for almost an hour now": {move: move(1, landed(65*time.Minute-time.Second)), health: ledger.Replacement{Exists: true}, want: true},
-		"of a move that expired":           {move: move(1, expired(6*time.Minute)), health: ledger.Replacement{Exists: true}},
+		"for a move that expired":          {move: move(1, expired(6*time.Minute)), health: ledger.Replacement{Exists: true}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

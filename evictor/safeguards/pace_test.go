@@ -63,7 +63,7 @@ func TestPace(t *testing.T) {
 				Reason: reasons.MovesPerHour, Limit: 50, Left: 50, Holds: 2 * time.Hour,
 			}}},
 		},
-		"one namespace of several": {
+		"one of several namespaces": {
 			config: func(c *Config) { c.MaxPercentPerHour = 5 },
 			pods:   &Census{All: 250, Namespaces: map[string]int{"ns": 100, "other": 150}},
 			queue:  Queue{Moves: waiting(60, "a", 60)},
@@ -71,7 +71,7 @@ func TestPace(t *testing.T) {
 				Reason: reasons.NamespaceMovesPerHour, Limit: 25, Left: 25, Holds: 2 * time.Hour,
 			}}},
 		},
-		"one owner holds nobody else up": {
+		"one owner delays no other moves": {
 			config: func(c *Config) { c.MaxPercentPerHourOfOwner = 50 },
 			pods:   &Census{All: 250, Owners: map[Whose]int{{"ns", "a-0"}: 6, {"ns", "b-0"}: 100}},
 			queue:  Queue{Moves: append(waiting(5, "a", 1), waiting(5, "b", 1)...)},
@@ -101,13 +101,13 @@ func TestPace(t *testing.T) {
 				"b": {Moves: 3, Now: 3, Last: noon},
 			},
 		},
-		"two of an owner at once, within a cycle": {
+		"two of an owner at once, within one cycle": {
 			queue: Queue{Moves: grouped(waiting(6, "a", 1), 2, 30*time.Second), Deadline: 10 * time.Minute},
 			want: map[string]*Pace{"a": {Moves: 6, Now: 6, Last: in(time.Minute), Bound: Bound{
 				Reason: reasons.OwnerPodsUnavailable, Limit: 2, Holds: time.Minute,
 			}}},
 		},
-		"spread over owners that takes a fraction of the time": {
+		"spread over owners, in a fraction of the time": {
 			queue: Queue{Moves: grouped(waiting(6, "a", 3), 2, 30*time.Second), Deadline: 10 * time.Minute},
 			want:  map[string]*Pace{"a": {Moves: 6, Now: 6, Last: noon}},
 		},
@@ -124,7 +124,7 @@ func TestPace(t *testing.T) {
 				Reason: reasons.NodeSettling, Holds: 5 * time.Minute,
 			}}},
 		},
-		"what is in flight counts and is believed to land": {
+		"moves in flight count and are assumed to land": {
 			config: func(c *Config) { c.MaxPerHour, c.Breaker.MaxPending = 3, 0 },
 			moves:  []ledger.Move{move(1, evicted(10*time.Minute)), move(2, intended)},
 			queue:  Queue{Moves: waiting(2, "a", 2)},
@@ -139,7 +139,7 @@ func TestPace(t *testing.T) {
 			}},
 			want: map[string]*Pace{"a": {Moves: 2, Last: in(90 * time.Minute), Bound: Bound{Reason: reasons.OutsideWindow, Holds: 90 * time.Minute}}},
 		},
-		"beyond what can be seen": {
+		"beyond the horizon": {
 			config: func(c *Config) { c.MaxPerHour = 1 },
 			queue:  Queue{Moves: waiting(30, "a", 30)},
 			want: map[string]*Pace{"a": {Moves: 30, Now: 1, Last: in(24 * time.Hour), Later: true, Bound: Bound{

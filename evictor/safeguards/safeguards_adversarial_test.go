@@ -92,10 +92,10 @@ func TestHugeDurations(t *testing.T) {
 		of   string
 		want reasons.Reason
 	}{
-		"cools down for ever": {owner, "rs-1", reasons.OwnerCoolingDown},
-		"settles for ever":    {v.Node, "far", reasons.NodeSettling},
-		"is never pending":    {owner, "rs-2", ""},
-		"rests for ever":      {func(string) (reasons.Reason, string) { return v.Closed() }, "", reasons.APIErrors},
+		"cools down indefinitely": {owner, "rs-1", reasons.OwnerCoolingDown},
+		"settles for ever":        {v.Node, "far", reasons.NodeSettling},
+		"is never pending":        {owner, "rs-2", ""},
+		"rests for ever":          {func(string) (reasons.Reason, string) { return v.Closed() }, "", reasons.APIErrors},
 	} {
 		reason, detail := tc.ask(tc.of)
 		expect(t, what, reason, tc.want, detail, "")
@@ -217,7 +217,7 @@ func TestForgedOwnersRestNobodyElse(t *testing.T) {
 			v := New(config(func(c *Config) { c.MaxPerHourOfOwner = 1 })).At(facts(move(1, of, in("evil"), from("there"))), noon)
 			victim := move(2).Intent
 			reason, detail := v.Refuse(&victim)
-			expect(t, "the owner whose UID was named", reason, "", detail, "")
+			expect(t, "the owner whose UID was used", reason, "", detail, "")
 		})
 	}
 }

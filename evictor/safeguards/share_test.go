@@ -15,14 +15,14 @@ func TestShareOfAllPods(t *testing.T) {
 		pods *Census
 		want int
 	}{
-		"50 nodes":                 {&Census{All: 1_500}, 75},
-		"5,000 nodes":              {&Census{All: 150_000}, 2000},
-		"1,000 nodes":              {&Census{All: 30_000}, 1500},
-		"a few pods":               {&Census{All: 60}, 50},
-		"as many as the least is":  {&Census{All: 1_000}, 50},
-		"rounded down":             {&Census{All: 1_039}, 51},
-		"no pods":                  {&Census{}, 50},
-		"pods that nobody counted": {nil, 50},
+		"50 nodes":                  {&Census{All: 1_500}, 75},
+		"5,000 nodes":               {&Census{All: 150_000}, 2000},
+		"1,000 nodes":               {&Census{All: 30_000}, 1500},
+		"a few pods":                {&Census{All: 60}, 50},
+		"as many as the least is":   {&Census{All: 1_000}, 50},
+		"rounded down":              {&Census{All: 1_039}, 51},
+		"no pods":                   {&Census{}, 50},
+		"pods that are not counted": {nil, 50},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -87,7 +87,7 @@ func TestShareOfANamespace(t *testing.T) {
 		"half of an odd number":            {all: 7, pods: &Census{All: 2, Namespaces: map[string]int{"ns": 1, "other": 1}}, want: 4},
 		"half of one":                      {all: 1, pods: &Census{All: 2, Namespaces: map[string]int{"ns": 1, "other": 1}}, want: 1},
 		"before the first observation":     {all: 10, pods: &Census{}, want: 5},
-		"a bound of its own":               {all: 10, own: 7, pods: &Census{All: 2, Namespaces: map[string]int{"ns": 1, "other": 1}}, want: 7},
+		"an independent limit":             {all: 10, own: 7, pods: &Census{All: 2, Namespaces: map[string]int{"ns": 1, "other": 1}}, want: 7},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

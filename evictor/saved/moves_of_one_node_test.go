@@ -131,7 +131,7 @@ func TestAMoveAheadIsWatchedUntilItsHour(t *testing.T) {
 func TestAMoveThatLandsAfterTheFirstView(t *testing.T) {
 	set := lines(t)
 	now := world{"a": {55, nil}, "b": {45, map[string]int64{"x": 15}}, "c": {10, nil}}
-	for name, before := range map[string]*time.Time{"of a process that has begun": nil, "after an hour": new(landed.Add(-time.Hour))} {
+	for name, before := range map[string]*time.Time{"of a process that has just started": nil, "after an hour": new(landed.Add(-time.Hour))} {
 		w := &Watch{}
 		if before != nil {
 			w.Look(now.view(*before, "a", "b", "c"), set.Resolve(now.view(*before, "a", "b", "c")), nil)

@@ -74,14 +74,14 @@ func TestWatch(t *testing.T) {
 		first, then use // for an hour, and afterwards
 		want        float64
 	}{
-		"heat that lasts":           {use{60, 40, 20}, use{60, 40, 20}, float64(whole) - 1},
-		"heat of an hour":           {use{60, 40, 20}, use{40, 40, 20}, 60},
-		"a pod that went quiet":     {use{60, 40, 20}, use{60, 40, 2}, 60},
-		"the source is hot anyway":  {use{80, 40, 20}, use{80, 40, 20}, 0},
-		"the destination got hot":   {use{40, 70, 20}, use{40, 40, 20}, -60},
-		"the heat went with it":     {use{60, 70, 20}, use{40, 40, 20}, 0},
-		"by its former usage":       {use{60, 40, -1}, use{40, 40, -1}, 60},
-		"nobody knows of the nodes": {use{-1, -1, 20}, use{-1, -1, 20}, 0},
+		"heat that lasts":          {use{60, 40, 20}, use{60, 40, 20}, float64(whole) - 1},
+		"an hour of heat":          {use{60, 40, 20}, use{40, 40, 20}, 60},
+		"a pod that went quiet":    {use{60, 40, 20}, use{60, 40, 2}, 60},
+		"the source is hot anyway": {use{80, 40, 20}, use{80, 40, 20}, 0},
+		"the destination got hot":  {use{40, 70, 20}, use{40, 40, 20}, -60},
+		"the heat went with it":    {use{60, 70, 20}, use{40, 40, 20}, 0},
+		"by its former usage":      {use{60, 40, -1}, use{40, 40, -1}, 60},
+		"the nodes are unknown":    {use{-1, -1, 20}, use{-1, -1, 20}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := &Watch{}

@@ -92,7 +92,7 @@ func TestJudge(t *testing.T) {
 		"the source cooled":          {site: site{4000, 1000, thresholds.Warm, stays}, want: history.Trial{DestinationTakes: true, PodStayed: true}},
 		"the destination filled up":  {site: site{9000, 4500, thresholds.Hot, stays}, want: history.Trial{SourceStillHot: true, PodStayed: true}},
 		"the pod is gone":            {site: site{9000, 1000, thresholds.Hot, nil}, want: history.Trial{SourceStillHot: true, DestinationTakes: true}},
-		"a namesake took its place":  {site: site{9000, 1000, thresholds.Hot, map[string]*v1.Pod{"web-1": podNamed("web-1", "other")}}, want: history.Trial{SourceStillHot: true, DestinationTakes: true}},
+		"a namesake replaced it":     {site: site{9000, 1000, thresholds.Hot, map[string]*v1.Pod{"web-1": podNamed("web-1", "other")}}, want: history.Trial{SourceStillHot: true, DestinationTakes: true}},
 		"the source is not measured": {site: site{-1, 1000, thresholds.Unknown, stays}, unknown: true},
 		"the source is gone":         {site: site{9000, 1000, thresholds.Hot, stays}, from: "gone", unknown: true},
 		"nor is the destination":     {site: site{9000, -1, thresholds.Hot, stays}, unknown: true},

@@ -307,10 +307,10 @@ func TestCleanupReleasesStrandedPods(t *testing.T) {
 		"restricted":              {func(*v1.Pod) {}, true},
 		"it has a node":           {func(p *v1.Pod) { p.Spec.NodeName = "n9" }, false},
 		"it was not tried yet":    {func(p *v1.Pod) { p.Status.Conditions = nil }, false},
-		"nobody makes it again":   {func(p *v1.Pod) { p.OwnerReferences = nil }, false},
+		"nothing recreates it":    {func(p *v1.Pod) { p.OwnerReferences = nil }, false},
 		"as its template has it":  {func(p *v1.Pod) { p.CreationTimestamp = metav1.Time{Time: noon.Add(time.Second)} }, false},
 		"annotated by hand":       {func(p *v1.Pod) { p.Spec.Affinity = nil }, false},
-		"held, and then let go":   {func(p *v1.Pod) { p.Annotations[names.Annotation] = names.Gate }, false},
+		"held, and then released": {func(p *v1.Pod) { p.Annotations[names.Annotation] = names.Gate }, false},
 		"restricted by its owner": {func(p *v1.Pod) { delete(p.Annotations, names.Annotation) }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -348,7 +348,7 @@ func TestCleanupAfterOneMode(t *testing.T) {
 		"nodesync, while serve runs in another namespace and writes to nodes": {
 			NodeSync, "", false, nil, []string{gate, "evenkeel.io/hot", "presure", "evenkeel-ledger"}, "",
 		},
-		"nodesync, of an other release": {
+		"nodesync, of another release": {
 			NodeSync, "", true, []string{"evenkeel.io/hot", "presure"}, []string{gate, "evenkeel-ledger", "evenkeel-pause"}, "",
 		},
 		"serve, while nodesync runs": {

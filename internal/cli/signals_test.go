@@ -23,13 +23,13 @@ func TestUntilSignalled(t *testing.T) {
 		want    int
 		took    time.Duration
 	}{
-		"it ends by itself":        {command: func(context.Context) error { return nil }},
-		"the plan has moves":       {command: func(context.Context) error { return exit.ErrDiffers }, want: 1},
-		"it fails by itself":       {command: func(context.Context) error { return exit.Usagef("no") }, want: exit.Misuse},
-		"it obeys":                 {command: obeys, signals: []os.Signal{syscall.SIGINT}, want: 130, took: time.Second},
-		"it finishes what it does": {command: finishes, signals: []os.Signal{syscall.SIGTERM}, took: time.Second + patience/2},
-		"it does not end":          {command: stuck, signals: []os.Signal{syscall.SIGTERM}, want: 143, took: time.Second + patience},
-		"a second signal":          {command: stuck, signals: []os.Signal{syscall.SIGTERM, syscall.SIGINT}, want: 130, took: 2 * time.Second},
+		"it ends on its own":   {command: func(context.Context) error { return nil }},
+		"the plan has moves":   {command: func(context.Context) error { return exit.ErrDiffers }, want: 1},
+		"it fails on its own":  {command: func(context.Context) error { return exit.Usagef("no") }, want: exit.Misuse},
+		"it obeys":             {command: obeys, signals: []os.Signal{syscall.SIGINT}, want: 130, took: time.Second},
+		"it finishes its work": {command: finishes, signals: []os.Signal{syscall.SIGTERM}, took: time.Second + patience/2},
+		"it does not end":      {command: stuck, signals: []os.Signal{syscall.SIGTERM}, want: 143, took: time.Second + patience},
+		"a second signal":      {command: stuck, signals: []os.Signal{syscall.SIGTERM, syscall.SIGINT}, want: 130, took: 2 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -31,12 +31,12 @@ func TestSettledPercent(t *testing.T) {
 		live uint64
 		want int
 	}{
-		"nothing is known yet":        {0, 100},
-		"a small heap":                {20 << 20, 100},
-		"a heap of a thousand nodes":  {64 << 20, 50},
-		"a heap of five thousand":     {170 << 20, 20},
-		"a heap of any size at all":   {1 << 63, 20},
-		"the room is all of the heap": {32 << 20, 100},
+		"nothing is known yet":         {0, 100},
+		"a small heap":                 {20 << 20, 100},
+		"a heap with a thousand nodes": {64 << 20, 50},
+		"a heap of five thousand":      {170 << 20, 20},
+		"a heap of any size at all":    {1 << 63, 20},
+		"the room is all of the heap":  {32 << 20, 100},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := settledPercent(tc.live); got != tc.want {

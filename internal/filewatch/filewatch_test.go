@@ -80,7 +80,7 @@ func TestRunTellsOfEachContentOnce(t *testing.T) {
 			steps: []func(*mount){func(m *mount) { m.swap("two") }, nil, func(m *mount) { m.swap("three") }, nil, nil},
 			want:  []string{"two", "three"},
 		},
-		"told again until it is done with": {
+		"reported again until it is handled": {
 			steps: []func(*mount){func(m *mount) { m.swap("busy") }, nil, nil, nil, nil, nil},
 			want:  []string{"busy", "busy", "busy"},
 		},

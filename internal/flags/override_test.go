@@ -36,7 +36,7 @@ func TestFlagsOverrideThePolicy(t *testing.T) {
 		"seldom, so that samples have to last": {
 			marking: &NodeSync{Interval: 5 * time.Minute}, file: ruleFile, want: amended{"", 5 * time.Minute, 15 * time.Minute},
 		},
-		"an address that is none":  {marking: &NodeSync{Prometheus: "p:9090"}, file: ruleFile, err: "rule.yaml: with --prom and --seconds: usage.sources[0].prometheus.address: Invalid value"},
+		"an invalid address":       {marking: &NodeSync{Prometheus: "p:9090"}, file: ruleFile, err: "rule.yaml: with --prom and --seconds: usage.sources[0].prometheus.address: Invalid value"},
 		"a policy that has no use": {marking: &NodeSync{Prometheus: "http://p:9090"}, file: own, err: "rule.yaml: --prom: there is no usage source of type Prometheus"},
 		"too often":                {marking: &NodeSync{Interval: time.Second}, file: ruleFile, err: "usage.sampleInterval: Invalid value"},
 	}

@@ -47,15 +47,15 @@ func TestFirstLists(t *testing.T) {
 		took  time.Duration
 		want  string
 	}{
-		"at once":                         {after: map[reflect.Type]time.Duration{pods: 0, csiNodes: 0}},
-		"pods that come for an hour":      {after: map[reflect.Type]time.Duration{pods: time.Hour, csiNodes: 0}, until: map[string]time.Duration{"pods": time.Hour}, took: time.Hour},
-		"pods that come no more":          {after: map[reflect.Type]time.Duration{pods: never, csiNodes: 0}, until: map[string]time.Duration{"pods": 10 * time.Minute}, took: 12 * time.Minute, want: "nothing new for 2m0s of Pod"},
-		"what is there goes on coming":    {after: map[reflect.Type]time.Duration{pods: 0, csiNodes: never}, until: map[string]time.Duration{"pods": time.Hour}, took: 2 * time.Minute, want: "of CSINode"},
-		"one kind after the other":        {after: map[reflect.Type]time.Duration{pods: 90 * time.Second, csiNodes: 3 * time.Minute}, took: 3 * time.Minute},
-		"nothing of any":                  {after: map[reflect.Type]time.Duration{pods: never, csiNodes: never}, took: 2 * time.Minute, want: "of CSINode, Pod"},
-		"what is fed takes nothing in":    {after: map[reflect.Type]time.Duration{pods: 0, csiNodes: 0}, fed: never, took: 2 * time.Minute, want: "nothing new for 2m0s"},
-		"what is fed is done a while on":  {after: map[reflect.Type]time.Duration{pods: time.Minute, csiNodes: 0}, fed: 2 * time.Minute, took: 2 * time.Minute},
-		"plurals are those of the server": {after: map[reflect.Type]time.Duration{pods: 0, csiNodes: time.Hour}, until: map[string]time.Duration{"csinodes": time.Hour}, took: time.Hour},
+		"at once":                           {after: map[reflect.Type]time.Duration{pods: 0, csiNodes: 0}},
+		"pods that keep coming for an hour": {after: map[reflect.Type]time.Duration{pods: time.Hour, csiNodes: 0}, until: map[string]time.Duration{"pods": time.Hour}, took: time.Hour},
+		"pods that stop coming":             {after: map[reflect.Type]time.Duration{pods: never, csiNodes: 0}, until: map[string]time.Duration{"pods": 10 * time.Minute}, took: 12 * time.Minute, want: "nothing new for 2m0s of Pod"},
+		"the existing ones keep coming":     {after: map[reflect.Type]time.Duration{pods: 0, csiNodes: never}, until: map[string]time.Duration{"pods": time.Hour}, took: 2 * time.Minute, want: "of CSINode"},
+		"one kind after the other":          {after: map[reflect.Type]time.Duration{pods: 90 * time.Second, csiNodes: 3 * time.Minute}, took: 3 * time.Minute},
+		"nothing of any":                    {after: map[reflect.Type]time.Duration{pods: never, csiNodes: never}, took: 2 * time.Minute, want: "of CSINode, Pod"},
+		"the feed takes nothing in":         {after: map[reflect.Type]time.Duration{pods: 0, csiNodes: 0}, fed: never, took: 2 * time.Minute, want: "nothing new for 2m0s"},
+		"the feed ends later":               {after: map[reflect.Type]time.Duration{pods: time.Minute, csiNodes: 0}, fed: 2 * time.Minute, took: 2 * time.Minute},
+		"plurals are those of the server":   {after: map[reflect.Type]time.Duration{pods: 0, csiNodes: time.Hour}, until: map[string]time.Duration{"csinodes": time.Hour}, took: time.Hour},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

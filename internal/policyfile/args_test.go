@@ -37,7 +37,7 @@ func TestRefusedArguments(t *testing.T) {
 			"  pluginConfig:\n  - name: HighNodeUtilization\n",
 			"line 6, column 5: DeschedulerPolicy: profiles[0].pluginConfig[0].args: no resource threshold is configured (HighNodeUtilization)",
 		},
-		"of two profiles, several of one": {
+		"in two profiles, several in one": {
 			"  pluginConfig: [{name: HighNodeUtilization, args: {thresholds: {cpu: -1}}}]\n" +
 				"- name: q\n  pluginConfig: [{name: RemovePodsHavingTooManyRestarts, args: {namespaces: {include: [a], exclude: [b]}}}]\n",
 			`line 5, column 46: DeschedulerPolicy: profiles[0].pluginConfig[0].args: cpu threshold not in [0, 100] range, in {"thresholds":{"cpu":-1}} (HighNodeUtilization)` + "\n" +

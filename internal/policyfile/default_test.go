@@ -95,7 +95,7 @@ func TestWhatRunsNothingIsRefused(t *testing.T) {
 			load(t, loadPolicyHead+"usage: {sources: [{type: Prometheus, prometheus: {queries: {nodes: {busy: {expr: busy}}}}}], metrics: [{name: busy, relieves: none}]}\nlines: {busy: {evict: 90}}"),
 			"policy.yaml: there is nothing to run: it has no DeschedulerPolicy, and its lines name neither cpu nor memory",
 		},
-		"rules of a system that only marked": {load(t, "Rulename: {busy: {Promsql: busy, Threshold: 90}}"), "policy.yaml: there is nothing to run: "},
+		"rules of a system that only marked nodes": {load(t, "Rulename: {busy: {Promsql: busy, Threshold: 90}}"), "policy.yaml: there is nothing to run: "},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

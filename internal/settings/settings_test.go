@@ -60,7 +60,7 @@ func TestLinesAreOneSetForBothHalves(t *testing.T) {
 			}},
 			cpu: thresholds.Levels{Low: 30, Reject: 47, Evict: 50, Leave: 45}, memory: shippedMemory,
 		},
-		"a pool has lines of its own": {
+		"a pool with lines of its own": {
 			change: func(p *policy.LoadPolicy) {
 				level := 90.0
 				pool := policy.NodePool{

@@ -37,20 +37,20 @@ func TestRecurs(t *testing.T) {
 		used func(day, minute int) int64
 		want bool
 	}{
-		"nothing was seen":          {0, burst(600), false},
-		"a burst was seen once":     {1, burst(600), false},
-		"a burst has come back":     {2, burst(600), true},
-		"it comes back with noise":  {3, func(d, m int) int64 { return burst(600)(d, m) + int64(20*rng.NormFloat64()) }, true},
-		"around midnight":           {2, burst(1400), true},
-		"noise alone":               {6, func(int, int) int64 { return max(500+int64(100*rng.NormFloat64()), 0) }, false},
-		"it came at another time":   {2, func(d, m int) int64 { return burst(300+500*d)(d, m) }, false},
-		"it comes at random":        {6, func(d, m int) int64 { return burst(d*d*397%1440)(d, m) }, false},
-		"it has not come again":     {4, func(d, m int) int64 { return burst(600+1000000*min(d/3, 1))(d, m)*int64(1-d/3) + 100*int64(d/3) }, false},
-		"nothing changes":           {3, func(int, int) int64 { return 250 }, true}, // as predicted, and without consequence
-		"nothing is used":           {3, func(int, int) int64 { return 0 }, true},
-		"it grows from day to day":  {3, func(d, m int) int64 { return int64(1+d) * burst(600)(d, m) }, true}, // predicted too low, but at the right time
-		"it drifts by ten minutes":  {4, func(d, m int) int64 { return burst(600+10*d)(d, m) }, true},
-		"twice as much on one part": {3, func(d, m int) int64 { return burst(600)(d, m) + int64(d%2)*50 }, true},
+		"nothing was seen":            {0, burst(600), false},
+		"a burst was seen once":       {1, burst(600), false},
+		"a burst has recurred":        {2, burst(600), true},
+		"it recurs with noise":        {3, func(d, m int) int64 { return burst(600)(d, m) + int64(20*rng.NormFloat64()) }, true},
+		"around midnight":             {2, burst(1400), true},
+		"noise alone":                 {6, func(int, int) int64 { return max(500+int64(100*rng.NormFloat64()), 0) }, false},
+		"it occurred at another time": {2, func(d, m int) int64 { return burst(300+500*d)(d, m) }, false},
+		"it occurs at random":         {6, func(d, m int) int64 { return burst(d*d*397%1440)(d, m) }, false},
+		"it has not recurred":         {4, func(d, m int) int64 { return burst(600+1000000*min(d/3, 1))(d, m)*int64(1-d/3) + 100*int64(d/3) }, false},
+		"nothing changes":             {3, func(int, int) int64 { return 250 }, true}, // as predicted, and without consequence
+		"nothing is used":             {3, func(int, int) int64 { return 0 }, true},
+		"it grows from day to day":    {3, func(d, m int) int64 { return int64(1+d) * burst(600)(d, m) }, true}, // predicted too low, but at the right time
+		"it drifts by ten minutes":    {4, func(d, m int) int64 { return burst(600+10*d)(d, m) }, true},
+		"twice as much on one part":   {3, func(d, m int) int64 { return burst(600)(d, m) + int64(d%2)*50 }, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var r Recurrence

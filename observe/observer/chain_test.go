@@ -84,7 +84,7 @@ func TestChainAsks(t *testing.T) {
 		"a node that is not ready is not missed": {
 			play: func(h *harbor) { delete(h.meter.nodes, "n1"); h.unready("n1") }, want: []int{3, 0, 0},
 		},
-		"a node that nobody has": {
+		"a node that no source has": {
 			play: func(h *harbor) { h.meter.nodes["ghost"] = cluster.Amounts{1, 1} }, want: []int{3, 0, 0},
 		},
 		"the first has no pods": {play: func(h *harbor) { h.meter.pods = nil }, want: []int{3, 3, 0}},

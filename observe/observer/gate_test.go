@@ -81,7 +81,7 @@ func TestClosed(t *testing.T) {
 			},
 			gate: reasons.NoUsageData, want: "NoUsageData: 0 of 0 ready nodes have fresh usage",
 		},
-		"nodes that just came have no window yet": {
+		"new nodes have no window yet": {
 			play: func(h *harbor) {
 				h.pass(75 * time.Second)
 				for i := range 3 {
@@ -129,8 +129,8 @@ func TestGated(t *testing.T) {
 			h.pass(3 * time.Minute)
 		}, []string{"UsageCoverageTooLow"}},
 		{"the source falls silent", func() { h.fail = errSource; h.pass(3 * time.Minute) }, []string{"UsageSourceUnavailable"}},
-		{"it comes back as it was", func() { h.fail = nil; h.pass(3 * time.Minute) }, []string{"UsageCoverageTooLow"}},
-		{"as many more come, whose windows fill", func() {
+		{"it closes as before", func() { h.fail = nil; h.pass(3 * time.Minute) }, []string{"UsageCoverageTooLow"}},
+		{"as many more come, whose windows are filling", func() {
 			for i := range 10 {
 				h.node(fmt.Sprintf("new%d", i), 3000)
 			}
@@ -205,7 +205,7 @@ func TestSettled(t *testing.T) {
 		"the source gives single values": {
 			change: func(*harbor, *Config) {},
 		},
-		"it gives one of two windows": {
+		"it provides one of two windows": {
 			change: func(h *harbor, config *Config) {
 				h.window = usage.Avg5m
 				config.Usage.Windows = []usage.Window{median}
@@ -232,7 +232,7 @@ func TestSettled(t *testing.T) {
 				config.Usage.Windows, config.HotWindows, config.Hot.ConsecutiveSamples = []usage.Window{short}, []usage.Window{short}, 6
 			},
 		},
-		"a window that nobody reads": {
+		"a window that no line uses": {
 			change: func(h *harbor, config *Config) { h.window, config.HotWindows = usage.Avg5m, []usage.Window{short} },
 		},
 		"on four of five nodes": {
@@ -275,10 +275,10 @@ func TestRipe(t *testing.T) {
 		period     time.Duration
 		want       bool
 	}{
-		"half of a hot node's":      {"n0", 75 * time.Second, false},
-		"half of a cool node's":     {"n1", 75 * time.Second, true},
-		"none":                      {"", 75 * time.Second, true},
-		"none, observed too little": {"", 5 * time.Minute, false},
+		"half of a hot node's pods":  {"n0", 75 * time.Second, false},
+		"half of a cool node's pods": {"n1", 75 * time.Second, true},
+		"none":                       {"", 75 * time.Second, true},
+		"none, observed too little":  {"", 5 * time.Minute, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHarbor(t)

@@ -158,8 +158,8 @@ func TestHistoryFails(t *testing.T) {
 		hour    int64 // the highest mean of the last hour after the first sample
 		gate    reasons.Reason
 	}{
-		"none of it":         {failing: []int{0, 1}, hour: 1000, gate: reasons.UsageWindowsFilling},
-		"but the older half": {failing: []int{1}, hour: 7000, gate: reasons.UsageWindowsFilling},
+		"none of it":                {failing: []int{0, 1}, hour: 1000, gate: reasons.UsageWindowsFilling},
+		"except for the older half": {failing: []int{1}, hour: 7000, gate: reasons.UsageWindowsFilling},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -58,7 +58,7 @@ func TestObservations(t *testing.T) {
 	}{
 		{"the first sample is no window", func() { h.pass(15 * time.Second) }, reasons.UsageWindowsFilling, thresholds.Unknown, thresholds.Unknown, 5, false},
 		{"after 75 s all is known", func() { h.pass(75 * time.Second) }, "", thresholds.Hot, thresholds.Cool, 5, false},
-		{"one of five is not measured any more", func() { delete(h.nodes, "n4"); h.pass(2 * time.Minute) }, "", thresholds.Hot, thresholds.Cool, 5, false},
+		{"one of five is no longer measured", func() { delete(h.nodes, "n4"); h.pass(2 * time.Minute) }, "", thresholds.Hot, thresholds.Cool, 5, false},
 		{"nor another: too few", func() { delete(h.nodes, "n3"); h.pass(2 * time.Minute) }, reasons.UsageCoverageTooLow, thresholds.Hot, thresholds.Cool, 5, false},
 		{"the source fails: what is known ages", func() { h.fail = errSource; h.pass(75 * time.Second) }, reasons.UsageCoverageTooLow, thresholds.Hot, thresholds.Cool, 5, true},
 		{"until it is too old", func() { h.pass(30 * time.Second) }, reasons.UsageSourceUnavailable, thresholds.Unknown, thresholds.Unknown, 5, true},
@@ -150,7 +150,7 @@ func TestBoardBetweenSamples(t *testing.T) {
 		{"a pod of nobody's kind is bound: 85 % of its request", func() { h.pod("e", "n1", "other") }, 2950, 2900},
 		{"and goes again", func() { h.Store().DeletePod("ns", "e") }, 2100, 2900},
 		{"so does a measured one", func() { h.Store().DeletePod("ns", b.Name) }, 1000, 2900},
-		{"a node nobody knows", func() { h.pod("f", "n9", "web"); h.Store().DeletePod("ns", "f") }, 1000, 2900},
+		{"an unknown node", func() { h.pod("f", "n9", "web"); h.Store().DeletePod("ns", "f") }, 1000, 2900},
 	}
 	for _, step := range steps {
 		step.do()
@@ -181,10 +181,10 @@ func TestReplacementsThatCameWithANode(t *testing.T) {
 		reports []report
 		want    bool
 	}{
-		"created, then bound by a scheduler":               {[]report{{"", false}, {"n2", scheduled}}, false},
-		"bound by a scheduler during a gap in the watch":   {[]report{{"n2", scheduled}}, false},
-		"created with a node":                              {[]report{{"n2", false}}, true},
-		"created with a node, and taken up by its kubelet": {[]report{{"n2", false}, {"n2", scheduled}}, true},
+		"created, then bound by a scheduler":              {[]report{{"", false}, {"n2", scheduled}}, false},
+		"bound by a scheduler during a gap in the watch":  {[]report{{"n2", scheduled}}, false},
+		"created with a node":                             {[]report{{"n2", false}}, true},
+		"created with a node, and adopted by its kubelet": {[]report{{"n2", false}, {"n2", scheduled}}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHarbor(t)

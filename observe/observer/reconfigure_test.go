@@ -166,7 +166,7 @@ func TestReconfigureTakesOver(t *testing.T) {
 			},
 			after: 4*time.Minute + 15*time.Second, gate: reasons.UsageSourceUnavailable,
 		},
-		"after twice the period where it tells of too little": {
+		"after twice the period if it reports too little": {
 			next: func(h *harbor) Source {
 				m := newMeter("half", h.at.config.Now)
 				m.nodes = map[string]cluster.Amounts{"busy": {6000, 0}}

@@ -45,14 +45,14 @@ func TestContention(t *testing.T) {
 		// 4160 m have left since: 1040 of 5200 m remain.
 		"once they have left": {[]Rule{cpu, line}, 9700, 5540, 50, 0, verdict{10, false, 0}},
 		// 2600 of 5200 m remain, which wait 25 %; 1040 m may stay.
-		"half of the way":                          {[]Rule{cpu, line}, 9700, 7100, 50, 0, verdict{25, true, 1560}},
-		"what is leaving is no longer needed":      {[]Rule{cpu, line}, 9700, 9700, 50, 1000, verdict{50, true, 3160}},
-		"pods that came make it no worse":          {[]Rule{cpu, line}, 9700, 9900, 12, 0, verdict{12, true, 900}},
-		"on a node that is cool no pod helps":      {[]Rule{cpu, line}, 4400, 4400, 50, 0, verdict{50, true, 0}},
-		"without lines of cpu it is in proportion": {[]Rule{line}, 9000, 9000, 20, 0, verdict{20, true, 4500}},
-		"nothing relieves it":                      {[]Rule{cpu, unrelieved}, 9700, 9700, 50, 0, verdict{50, true, 0}},
-		"not known":                                {[]Rule{cpu, line}, 9700, 9700, math.NaN(), 0, verdict{math.NaN(), false, 0}},
-		"at the line":                              {[]Rule{cpu, line}, 9700, 9700, 10, 0, verdict{10, false, 0}},
+		"half of the way": {[]Rule{cpu, line}, 9700, 7100, 50, 0, verdict{25, true, 1560}},
+		"usage that is leaving is no longer needed": {[]Rule{cpu, line}, 9700, 9700, 50, 1000, verdict{50, true, 3160}},
+		"new pods make it no worse":                 {[]Rule{cpu, line}, 9700, 9900, 12, 0, verdict{12, true, 900}},
+		"on a node that is cool no pod helps":       {[]Rule{cpu, line}, 4400, 4400, 50, 0, verdict{50, true, 0}},
+		"without lines of cpu it is in proportion":  {[]Rule{line}, 9000, 9000, 20, 0, verdict{20, true, 4500}},
+		"nothing relieves it":                       {[]Rule{cpu, unrelieved}, 9700, 9700, 50, 0, verdict{50, true, 0}},
+		"not known":                                 {[]Rule{cpu, line}, 9700, 9700, math.NaN(), 0, verdict{math.NaN(), false, 0}},
+		"at the line":                               {[]Rule{cpu, line}, 9700, 9700, 10, 0, verdict{10, false, 0}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

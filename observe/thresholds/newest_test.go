@@ -37,15 +37,15 @@ func TestGlance(t *testing.T) {
 		node  node
 		want  glances
 	}{
-		"above in every window":         {both, steady(7000, 10), glances{Hot, Hot}},
-		"the newest sample alone":       {both, over(7000, 4000, 4000), glances{Cool, Hot}},
-		"all but the newest sample":     {both, over(3000, 7000, 7000), glances{Hot, Cool}},
-		"at the line":                   {both, steady(6500, 10), glances{Warm, Warm}},
-		"windows fill":                  {both, unknown(steady(7000, 10), reasons.WindowTooShort), glances{Unknown, Hot}},
-		"windows fill, and it is cool":  {both, unknown(steady(4500, 10), reasons.WindowTooShort), glances{Unknown, Cool}},
-		"a stale sample":                {both, unknown(steady(7000, 10), reasons.UsageStale), glances{Unknown, Unknown}},
-		"pods that come are no reading": {both, coming, glances{Warm, Cool}},
-		"a signal":                      {[]Rule{evictAt(usage.IOPressure, usage.Avg5m, 45)}, signals(50, 90), glances{Hot, Hot}},
+		"above in every window":               {both, steady(7000, 10), glances{Hot, Hot}},
+		"the newest sample alone":             {both, over(7000, 4000, 4000), glances{Cool, Hot}},
+		"everything except the newest sample": {both, over(3000, 7000, 7000), glances{Hot, Cool}},
+		"at the line":                         {both, steady(6500, 10), glances{Warm, Warm}},
+		"windows fill":                        {both, unknown(steady(7000, 10), reasons.WindowTooShort), glances{Unknown, Hot}},
+		"windows fill, and it is cool":        {both, unknown(steady(4500, 10), reasons.WindowTooShort), glances{Unknown, Cool}},
+		"a stale sample":                      {both, unknown(steady(7000, 10), reasons.UsageStale), glances{Unknown, Unknown}},
+		"new pods are no reading":             {both, coming, glances{Warm, Cool}},
+		"a signal":                            {[]Rule{evictAt(usage.IOPressure, usage.Avg5m, 45)}, signals(50, 90), glances{Hot, Hot}},
 		// The mean of 20 % and 30 % is 25 %. An unknown window would count as 50 %,
 		// and 20 % would be cool.
 		"around the mean of newest samples": {deviating, unknown(steady(2000, 10), reasons.WindowTooShort), glances{Unknown, Warm}},

@@ -27,7 +27,7 @@ func TestAboveReject(t *testing.T) {
 		"at the line":                       {[]Rule{cpu}, steady(6000, 10), between},
 		"as far below as leave below evict": {[]Rule{cpu}, steady(5500, 10), below},
 		"not as far":                        {[]Rule{cpu}, steady(5501, 10), between},
-		"by pods that have just come": {
+		"because of new pods": {
 			[]Rule{cpu}, func() node { n := steady(5000, 10); n.more[0] = 1001; return n }(), above,
 		},
 		"by the newest sample alone":     {[]Rule{cpu}, over(9000, 5000, 5000), below},
@@ -36,11 +36,11 @@ func TestAboveReject(t *testing.T) {
 		"below in both":                  {[]Rule{cpu, cpuHour}, over(9000, 5000, 6000), below},
 		"another metric is":              {[]Rule{cpu, {Metric: usage.Memory, Window: usage.Avg5m, Levels: levels(45, 60, 65, 60)}}, steady(1000, 61), above},
 		"no reject line":                 {[]Rule{evictAt(usage.CPU, usage.Avg5m, 65)}, steady(9000, 10), below},
-		"no line but that":               {[]Rule{rejectAt(usage.CPU, usage.Avg5m, 60)}, steady(6000, 10), below},
+		"no other line":                  {[]Rule{rejectAt(usage.CPU, usage.Avg5m, 60)}, steady(6000, 10), below},
 		"less is worse: below it":        {[]Rule{swapping}, signals(0, 19), above},
 		"less is worse: at leave's gap":  {[]Rule{swapping}, signals(0, 25), below},
 		"less is worse: not as far":      {[]Rule{swapping}, signals(0, 24), between},
-		"a signal that is not there":     {[]Rule{swapping}, signals(0, math.NaN()), below},
+		"a missing signal":               {[]Rule{swapping}, signals(0, math.NaN()), below},
 		"the low line bounds how far it": {[]Rule{{Metric: usage.CPU, Window: usage.Avg5m, Levels: levels(45, 50, 80, 50)}}, steady(4500, 10), below},
 		"above the low line":             {[]Rule{{Metric: usage.CPU, Window: usage.Avg5m, Levels: levels(45, 50, 80, 50)}}, steady(4501, 10), between},
 	}

@@ -141,10 +141,10 @@ func TestRisingMemoryOfANode(t *testing.T) {
 		t.Errorf("evidence %q, want %q", got, want)
 	}
 	quiet := map[string]func(*usage.NodeUsage){
-		"too slow":                 func(read *usage.NodeUsage) { read.Rise.BytesPerMinute = 3 * gib },
-		"a sample below the line":  func(read *usage.NodeUsage) { read.Rise.Lowest = 79 * gib },
-		"the pod has left":         func(read *usage.NodeUsage) { read.Current[usage.AtLast][cluster.Memory] -= 10 * gib },
-		"what is left is below it": func(read *usage.NodeUsage) { read.Current[usage.AtLast][cluster.Memory] -= 2 * gib },
+		"too slow":                func(read *usage.NodeUsage) { read.Rise.BytesPerMinute = 3 * gib },
+		"a sample below the line": func(read *usage.NodeUsage) { read.Rise.Lowest = 79 * gib },
+		"the pod has left":        func(read *usage.NodeUsage) { read.Current[usage.AtLast][cluster.Memory] -= 10 * gib },
+		"the rest is below it":    func(read *usage.NodeUsage) { read.Current[usage.AtLast][cluster.Memory] -= 2 * gib },
 	}
 	for name, change := range quiet {
 		if metric, over := rising(change).Over(0); over {

@@ -333,15 +333,15 @@ func TestNodesThatBecameReadyRecently(t *testing.T) {
 		used    int64
 		want    NodeState
 	}{
-		"in its startup":                        {time.Minute, 3 * time.Minute, []Rule{last}, 9000, NodeState{State: Warm, Starting: at(120)}},
-		"after it, by what reaches back":        {7 * time.Minute, 3 * time.Minute, []Rule{last, five}, 9000, NodeState{State: Warm, Starting: at(60)}},
-		"after it, by what does not":            {4 * time.Minute, 3 * time.Minute, []Rule{last}, 9000, NodeState{State: Hot, Over: 3}},
-		"five minutes after it, by an hour":     {9 * time.Minute, 3 * time.Minute, []Rule{five, hourly}, 9000, NodeState{State: Hot, Over: 3}},
-		"long after it":                         {time.Hour, 3 * time.Minute, []Rule{five}, 9000, NodeState{State: Hot, Over: 3}},
-		"without a startup":                     {time.Second, 0, []Rule{five}, 9000, NodeState{State: Hot, Over: 3}},
-		"by a clock that is ahead":              {-time.Minute, 3 * time.Minute, []Rule{last}, 9000, NodeState{State: Warm, Starting: at(240)}},
-		"by a clock that is wrong":              {-time.Hour, 3 * time.Minute, []Rule{five}, 9000, NodeState{State: Hot, Over: 3}},
-		"over nothing, but above its leave one": {time.Minute, 3 * time.Minute, []Rule{{Metric: usage.CPU, Window: usage.Last, Levels: levels(45, 60, 65, 60)}}, 6200, NodeState{State: Warm, Starting: at(120)}},
+		"in its startup": {time.Minute, 3 * time.Minute, []Rule{last}, 9000, NodeState{State: Warm, Starting: at(120)}},
+		"after it, with a window that reaches back":    {7 * time.Minute, 3 * time.Minute, []Rule{last, five}, 9000, NodeState{State: Warm, Starting: at(60)}},
+		"after it, with a window that does not":        {4 * time.Minute, 3 * time.Minute, []Rule{last}, 9000, NodeState{State: Hot, Over: 3}},
+		"five minutes after it, by an hour":            {9 * time.Minute, 3 * time.Minute, []Rule{five, hourly}, 9000, NodeState{State: Hot, Over: 3}},
+		"long after it":                                {time.Hour, 3 * time.Minute, []Rule{five}, 9000, NodeState{State: Hot, Over: 3}},
+		"without a startup":                            {time.Second, 0, []Rule{five}, 9000, NodeState{State: Hot, Over: 3}},
+		"by a clock that is ahead":                     {-time.Minute, 3 * time.Minute, []Rule{last}, 9000, NodeState{State: Warm, Starting: at(240)}},
+		"by a clock that is wrong":                     {-time.Hour, 3 * time.Minute, []Rule{five}, 9000, NodeState{State: Hot, Over: 3}},
+		"over no evict line, but above its leave line": {time.Minute, 3 * time.Minute, []Rule{{Metric: usage.CPU, Window: usage.Last, Levels: levels(45, 60, 65, 60)}}, 6200, NodeState{State: Warm, Starting: at(120)}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

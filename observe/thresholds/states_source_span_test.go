@@ -47,7 +47,7 @@ func TestClassifyVouched(t *testing.T) {
 			windows: []usage.Window{usage.Last, usage.Avg5m},
 			want:    []State{Warm, Warm, Hot},
 		},
-		"a short window of the source stands for as many samples as fit": {
+		"a short window of the source counts as as many samples as fit": {
 			// 15 s and 15 s more: two samples with the reading itself, then
 			// four
 			seen: []seen{given(700, interval, interval), given(700, interval, interval)},

@@ -162,7 +162,7 @@ func TestClassify(t *testing.T) {
 			seen: []seen{level(700), {last: 700, avg: 700, again: true}, {last: 700, avg: 700, again: true}, level(700), {last: 700, avg: 700, again: true}, level(700)},
 			want: []State{Warm, Warm, Warm, Warm, Warm, Hot},
 		},
-		"cool takes what is predicted into account, hot does not": {
+		"cool depends on the prediction, hot does not": {
 			seen: []seen{{last: 300, avg: 300, predicted: 900}, {last: 300, avg: 300, predicted: 900}, {last: 300, avg: 300, predicted: 900}, level(300)},
 			want: []State{Warm, Warm, Warm, Cool},
 		},
@@ -170,7 +170,7 @@ func TestClassify(t *testing.T) {
 			seen: []seen{level(700), level(700), {last: 700, avg: 700, unknown: reasons.UsageStale}, level(700), level(700), level(700)},
 			want: []State{Warm, Warm, Unknown, Warm, Warm, Hot},
 		},
-		"what is read of an unknown node is no evidence": {
+		"readings of an unknown node are no evidence": {
 			seen: []seen{
 				{last: 700, avg: 700, unknown: reasons.UsageStale}, {last: 700, avg: 700, unknown: reasons.AllocatableUnknown},
 				{last: 700, avg: 700, unknown: reasons.NoUsageSample}, {last: 700, avg: 700, unknown: reasons.UsageAbsurd},
@@ -178,7 +178,7 @@ func TestClassify(t *testing.T) {
 			},
 			want: []State{Unknown, Unknown, Unknown, Unknown, Unknown, Unknown, Warm},
 		},
-		"samples of a window too short count once it is long enough": {
+		"samples of a window that is too short count once it is long enough": {
 			seen: []seen{{last: 700, avg: 700, unknown: reasons.WindowTooShort}, {last: 700, avg: 700, unknown: reasons.WindowTooShort}, level(700)},
 			want: []State{Unknown, Unknown, Hot},
 		},
@@ -186,7 +186,7 @@ func TestClassify(t *testing.T) {
 			seen: []seen{level(700), level(700), level(700), {last: 700, avg: 700, notReady: true}, level(700)},
 			want: []State{Warm, Warm, Hot, Unknown, Warm},
 		},
-		"a window that nobody reads says nothing": {
+		"a window without readings has no effect": {
 			seen:    []seen{level(990), level(990), level(990)},
 			windows: []usage.Window{{Kind: usage.KindAvg, Over: time.Hour}},
 			want:    []State{Cool, Cool, Cool},
@@ -305,7 +305,7 @@ func TestKeep(t *testing.T) {
 			before: before, view: ready(seen{unknown: reasons.UsageStale}),
 			want: NodeState{State: Unknown, Since: at(15), Unknown: reasons.UsageStale},
 		},
-		"not ready any more": {
+		"no longer ready": {
 			before: before, view: ready(seen{notReady: true}),
 			want: NodeState{State: Unknown, Since: at(15), Unknown: reasons.NodeNotReady},
 		},

@@ -23,18 +23,18 @@ func TestNew(t *testing.T) {
 		pools []Pool
 		ok    bool
 	}{
-		"one pool of all nodes":               {[]Pool{{}}, true},
-		"some nodes, and then all":            {[]Pool{{Matches: some}, {}}, true},
-		"no pools":                            {nil, false},
-		"nobody's nodes":                      {[]Pool{{Matches: some}}, false},
-		"all nodes first":                     {[]Pool{{}, {Matches: some}}, false},
-		"for cpu, less is worse":              {with(evictAt(usage.CPU, usage.Last, 1).reversed()), false},
-		"for available memory, more is worse": {with(evictAt(MemoryAvailable, usage.Last, 1)), false},
-		"for available memory, less is worse": {with(evictAt(MemoryAvailable, usage.Last, 1).reversed()), true},
-		"relief by what there is not":         {with(evictAt(usage.IOPressure, usage.Last, 1).relieves(cluster.NumResources + 1)), false},
-		"distances":                           {with(deviating(all)), true},
-		"distances with a level missing":      {with(deviating(evictAt(usage.CPU, usage.Last, 1))), false},
-		"distances of what has no percent":    {with(deviating(Rule{Metric: swap})), false},
+		"one pool of all nodes":                       {[]Pool{{}}, true},
+		"some nodes, and then all":                    {[]Pool{{Matches: some}, {}}, true},
+		"no pools":                                    {nil, false},
+		"nobody's nodes":                              {[]Pool{{Matches: some}}, false},
+		"all nodes first":                             {[]Pool{{}, {Matches: some}}, false},
+		"for cpu, less is worse":                      {with(evictAt(usage.CPU, usage.Last, 1).reversed()), false},
+		"for available memory, more is worse":         {with(evictAt(MemoryAvailable, usage.Last, 1)), false},
+		"for available memory, less is worse":         {with(evictAt(MemoryAvailable, usage.Last, 1).reversed()), true},
+		"relief by an unknown resource":               {with(evictAt(usage.IOPressure, usage.Last, 1).relieves(cluster.NumResources + 1)), false},
+		"distances":                                   {with(deviating(all)), true},
+		"distances with a level missing":              {with(deviating(evictAt(usage.CPU, usage.Last, 1))), false},
+		"distances of a metric that is no percentage": {with(deviating(Rule{Metric: swap})), false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -96,7 +96,7 @@ func TestOf(t *testing.T) {
 		"as given":                   {usage.CPU, usage.Avg5m, cpu.Levels, true},
 		"where less is worse":        {swap, hour, free.Levels, true},
 		"another window":             {usage.CPU, usage.Last, NoLevels(), false},
-		"a window nobody has":        {usage.CPU, usage.Window{Kind: usage.KindAvg, Over: 1}, NoLevels(), false},
+		"an unknown window":          {usage.CPU, usage.Window{Kind: usage.KindAvg, Over: 1}, NoLevels(), false},
 		"a metric that is not ruled": {usage.Memory, usage.Avg5m, NoLevels(), false},
 	}
 	for name, tc := range cases {
@@ -124,12 +124,12 @@ func TestDeviation(t *testing.T) {
 		nodes []node
 		want  Levels
 	}{
-		"one node":                              {[]node{steady(4000, 0)}, levels(30, 50, 55, 45)},
-		"two nodes":                             {[]node{steady(2000, 0), steady(6000, 0)}, levels(30, 50, 55, 45)},
-		"a large node weighs more":              {[]node{steady(8000, 0), large}, levels(40, 60, 65, 55)}, // (8 + 12) of (10 + 30)
-		"nodes that nobody knows do not":        {[]node{steady(4000, 0), unknown}, levels(30, 50, 55, 45)},
-		"what is measured, not what is to come": {[]node{expecting}, levels(30, 50, 55, 45)},
-		"nothing is known":                      {[]node{unknown}, levels(40, 60, 65, 55)},
+		"one node":                      {[]node{steady(4000, 0)}, levels(30, 50, 55, 45)},
+		"two nodes":                     {[]node{steady(2000, 0), steady(6000, 0)}, levels(30, 50, 55, 45)},
+		"a large node weighs more":      {[]node{steady(8000, 0), large}, levels(40, 60, 65, 55)}, // (8 + 12) of (10 + 30)
+		"unknown nodes do not count":    {[]node{steady(4000, 0), unknown}, levels(30, 50, 55, 45)},
+		"measured, not predicted usage": {[]node{expecting}, levels(30, 50, 55, 45)},
+		"nothing is known":              {[]node{unknown}, levels(40, 60, 65, 55)},
 		// evict is at least twice the gap, reject a gap below it, and leave no lower
 		// than half way to low
 		"all idle":     {[]node{steady(0, 0)}, levels(0, 10, 15, 7.5)},
@@ -186,7 +186,7 @@ func TestDeviationByPool(t *testing.T) {
 		t.Errorf("evict line of memory %v, want 45", got.Evict)
 	}
 	if _, ok := r.Of(0, usage.Memory, usage.Last); ok {
-		t.Error("a pool has the lines of another")
+		t.Error("one pool has the lines of another")
 	}
 }
 

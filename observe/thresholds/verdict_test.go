@@ -32,7 +32,7 @@ func TestOver(t *testing.T) {
 		"both windows":                          {[]Rule{cpu5m, cpuHour}, over(0, 6501, 6501), usage.CPU},
 		"one of two windows":                    {[]Rule{cpu5m, cpuHour}, over(9000, 6501, 6500), ""},
 		"the other of two windows":              {[]Rule{cpu5m, cpuHour}, over(9000, 6500, 6501), ""},
-		"a window without a line has no say":    {[]Rule{cpu5m, rejectAt(usage.CPU, hour, 1)}, over(0, 6501, 0), usage.CPU},
+		"a window without a line has no effect": {[]Rule{cpu5m, rejectAt(usage.CPU, hour, 1)}, over(0, 6501, 0), usage.CPU},
 		"one of two metrics":                    {[]Rule{cpu5m, evictAt(usage.Memory, usage.Avg5m, 80)}, steady(6500, 81), usage.Memory},
 		"the first of two metrics":              {[]Rule{cpu5m, evictAt(usage.Memory, usage.Avg5m, 80)}, steady(6501, 81), usage.CPU},
 		"a tenth of capacity is left":           {[]Rule{available}, steady(0, 108), ""},
@@ -42,10 +42,10 @@ func TestOver(t *testing.T) {
 		}}, ""},
 		"a pressure at its line":               {[]Rule{io}, signals(40, nan), ""},
 		"a pressure above it":                  {[]Rule{io}, signals(40.1, nan), usage.IOPressure},
-		"a pressure that nobody knows":         {[]Rule{io}, signals(nan, nan), ""},
+		"an unknown pressure":                  {[]Rule{io}, signals(nan, nan), ""},
 		"less is worse, and enough":            {[]Rule{swapFree}, signals(nan, 20), ""},
 		"less is worse, and too little":        {[]Rule{swapFree}, signals(nan, 19.9), swap},
-		"less is worse, and nobody knows":      {[]Rule{swapFree}, signals(nan, nan), ""},
+		"lower is worse, and it is unknown":    {[]Rule{swapFree}, signals(nan, nan), ""},
 		"a window that the view does not have": {[]Rule{evictAt(usage.CPU, usage.Window{Kind: usage.KindAvg, Over: time.Hour}, 1)}, steady(9000, 0), ""},
 		"and one that it has":                  {[]Rule{evictAt(usage.CPU, usage.Window{Kind: usage.KindAvg, Over: time.Hour}, 1), cpu5m}, steady(9000, 0), usage.CPU},
 		"a signal that the view does not have": {[]Rule{evictAt("nobody.knows", usage.Last, 0)}, steady(9000, 0), ""},
@@ -99,7 +99,7 @@ func TestLeftAndCool(t *testing.T) {
 		"less than half is left":            {[]Rule{available}, steady(0, 61), true, false},
 		"less than two fifths are left":     {[]Rule{available}, steady(0, 73), false, false},
 		"a pressure above":                  {[]Rule{cpu, io}, node{io: 21}, false, false},
-		"a pressure that nobody knows":      {[]Rule{cpu, io}, node{io: math.NaN()}, true, true},
+		"an unknown pressure":               {[]Rule{cpu, io}, node{io: math.NaN()}, true, true},
 		"only an evict line":                {[]Rule{evictAt(usage.CPU, usage.Avg5m, 65)}, steady(10_000, 0), true, true},
 	}
 	for name, tc := range cases {
@@ -122,17 +122,17 @@ func TestNeed(t *testing.T) {
 		left  cluster.Amounts
 		want  cluster.Amounts
 	}{
-		"not over":                       {rules: []Rule{cpu}, node: steady(6500, 0)},
-		"to the line":                    {rules: []Rule{cpu}, node: steady(9000, 0), want: cluster.Amounts{2500, 0}},
-		"less what has left":             {rules: []Rule{cpu}, node: steady(9000, 0), left: cluster.Amounts{2000, gib}, want: cluster.Amounts{500, 0}},
-		"everything has left":            {rules: []Rule{cpu}, node: steady(9000, 0), left: cluster.Amounts{2501, 0}},
-		"more has come than left":        {rules: []Rule{cpu}, node: steady(9000, 0), left: cluster.Amounts{-500, 0}, want: cluster.Amounts{3000, 0}},
-		"the window that needs least":    {rules: []Rule{cpu, evictAt(usage.CPU, hour, 80)}, node: over(0, 9000, 8500), want: cluster.Amounts{500, 0}},
-		"least of all the first":         {rules: []Rule{evictAt(usage.CPU, hour, 80), cpu}, node: over(0, 9000, 8500), want: cluster.Amounts{500, 0}},
-		"a window without a line":        {rules: []Rule{cpu, rejectAt(usage.CPU, usage.Last, 10)}, node: over(6600, 9000, 0), want: cluster.Amounts{2500, 0}},
-		"both resources":                 {rules: []Rule{cpu, memory}, node: steady(9000, 90), want: cluster.Amounts{2500, 10 * gib}},
-		"what is available, of capacity": {rules: []Rule{available}, node: steady(0, 115), want: cluster.Amounts{0, 7 * gib}},
-		"the more of two metrics":        {rules: []Rule{memory, available}, node: steady(0, 115), want: cluster.Amounts{0, 35 * gib}},
+		"not over":                      {rules: []Rule{cpu}, node: steady(6500, 0)},
+		"to the line":                   {rules: []Rule{cpu}, node: steady(9000, 0), want: cluster.Amounts{2500, 0}},
+		"less the usage that left":      {rules: []Rule{cpu}, node: steady(9000, 0), left: cluster.Amounts{2000, gib}, want: cluster.Amounts{500, 0}},
+		"everything has left":           {rules: []Rule{cpu}, node: steady(9000, 0), left: cluster.Amounts{2501, 0}},
+		"more has come than left":       {rules: []Rule{cpu}, node: steady(9000, 0), left: cluster.Amounts{-500, 0}, want: cluster.Amounts{3000, 0}},
+		"the window that needs least":   {rules: []Rule{cpu, evictAt(usage.CPU, hour, 80)}, node: over(0, 9000, 8500), want: cluster.Amounts{500, 0}},
+		"least of all the first":        {rules: []Rule{evictAt(usage.CPU, hour, 80), cpu}, node: over(0, 9000, 8500), want: cluster.Amounts{500, 0}},
+		"a window without a line":       {rules: []Rule{cpu, rejectAt(usage.CPU, usage.Last, 10)}, node: over(6600, 9000, 0), want: cluster.Amounts{2500, 0}},
+		"both resources":                {rules: []Rule{cpu, memory}, node: steady(9000, 90), want: cluster.Amounts{2500, 10 * gib}},
+		"available memory, of capacity": {rules: []Rule{available}, node: steady(0, 115), want: cluster.Amounts{0, 7 * gib}},
+		"the higher of two metrics":     {rules: []Rule{memory, available}, node: steady(0, 115), want: cluster.Amounts{0, 35 * gib}},
 		// 5000m at a pressure of 80 of which 40 is allowed: half of it
 		"a pressure in proportion":           {rules: []Rule{evictAt(usage.IOPressure, usage.Avg5m, 40)}, node: signals(80, nan), want: cluster.Amounts{2500, 0}},
 		"a pressure that memory relieves":    {rules: []Rule{evictAt(usage.IOPressure, usage.Avg5m, 30).relieves(cluster.Memory)}, node: signals(40, nan), want: cluster.Amounts{0, 10 * gib}},
@@ -224,13 +224,13 @@ func TestCeiling(t *testing.T) {
 		"a long window has seen 2000m more": {[]Rule{rejectAt(usage.CPU, hour, 60)}, over(3000, 3000, 5000), cluster.Amounts{4000, most}},
 		"more than the higher of the short": {[]Rule{rejectAt(usage.CPU, hour, 60)}, lasting(over(0, 3000, 5000), 4500), cluster.Amounts{5500, most}},
 		"a long window is beyond its line":  {[]Rule{rejectAt(usage.CPU, hour, 60)}, over(1000, 1000, 9000), cluster.Amounts{-2000, most}},
-		"what is available, of capacity":    {[]Rule{rejectAt(MemoryAvailable, usage.Avg5m, 20).reversed()}, steady(0, 10), cluster.Amounts{most, 96 * gib}},
+		"available memory, of capacity":     {[]Rule{rejectAt(MemoryAvailable, usage.Avg5m, 20).reversed()}, steady(0, 10), cluster.Amounts{most, 96 * gib}},
 		"and of allocatable":                {[]Rule{rejectAt(MemoryAvailable, usage.Avg5m, 20).reversed(), rejectAt(usage.Memory, usage.Avg5m, 90)}, steady(0, 10), cluster.Amounts{most, 90 * gib}},
 		"a pressure at its line":            {[]Rule{rejectAt(usage.IOPressure, usage.Avg5m, 30), rejectAt(usage.CPU, usage.Avg5m, 60)}, signals(30, nan), cluster.Amounts{6000, most}},
 		"a pressure beyond its line":        {[]Rule{rejectAt(usage.CPU, usage.Avg5m, 60), rejectAt(usage.IOPressure, usage.Avg5m, 30)}, signals(30.1, nan), cluster.Amounts{}},
-		"a pressure that nobody knows":      {[]Rule{rejectAt(usage.IOPressure, usage.Avg5m, 30)}, signals(nan, nan), cluster.Amounts{most, most}},
-		"too little of what should be":      {[]Rule{rejectAt(swap, usage.Avg5m, 20).reversed()}, signals(nan, 19), cluster.Amounts{}},
-		"enough of what should be":          {[]Rule{rejectAt(swap, usage.Avg5m, 20).reversed()}, signals(nan, 20), cluster.Amounts{most, most}},
+		"an unknown pressure":               {[]Rule{rejectAt(usage.IOPressure, usage.Avg5m, 30)}, signals(nan, nan), cluster.Amounts{most, most}},
+		"too little available":              {[]Rule{rejectAt(swap, usage.Avg5m, 20).reversed()}, signals(nan, 19), cluster.Amounts{}},
+		"enough available":                  {[]Rule{rejectAt(swap, usage.Avg5m, 20).reversed()}, signals(nan, 20), cluster.Amounts{most, most}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -279,13 +279,13 @@ func TestSourceSpan(t *testing.T) {
 		node  node
 		want  time.Duration
 	}{
-		"not over":                {[]Rule{cpu5m}, steady(0, 0), 0},
-		"one window":              {[]Rule{cpuHour}, steady(9000, 0), time.Hour},
-		"the shorter of two":      {[]Rule{cpuHour, cpu5m}, steady(9000, 0), 5 * time.Minute},
-		"a sample":                {[]Rule{cpuHour, evictAt(usage.CPU, usage.Last, 65)}, steady(9000, 0), 0},
-		"a line to reject by":     {[]Rule{cpu5m, rejectAt(usage.CPU, usage.Last, 65)}, steady(9000, 0), 5 * time.Minute},
-		"a metric that is not":    {[]Rule{cpuHour, evictAt(usage.Memory, usage.Last, 65)}, steady(9000, 0), time.Hour},
-		"the shorter of two hots": {[]Rule{cpuHour, evictAt(usage.Memory, usage.Avg5m, 65)}, steady(9000, 90), 5 * time.Minute},
+		"not over":                            {[]Rule{cpu5m}, steady(0, 0), 0},
+		"one window":                          {[]Rule{cpuHour}, steady(9000, 0), time.Hour},
+		"the shorter of two":                  {[]Rule{cpuHour, cpu5m}, steady(9000, 0), 5 * time.Minute},
+		"a sample":                            {[]Rule{cpuHour, evictAt(usage.CPU, usage.Last, 65)}, steady(9000, 0), 0},
+		"a line to reject by":                 {[]Rule{cpu5m, rejectAt(usage.CPU, usage.Last, 65)}, steady(9000, 0), 5 * time.Minute},
+		"a metric that is not":                {[]Rule{cpuHour, evictAt(usage.Memory, usage.Last, 65)}, steady(9000, 0), time.Hour},
+		"the shorter of two that make it hot": {[]Rule{cpuHour, evictAt(usage.Memory, usage.Avg5m, 65)}, steady(9000, 90), 5 * time.Minute},
 		"an hour summed up in here": {[]Rule{cpuHour}, node{highest: [2]int64{9000, 0}, change: func(_ *cluster.Node, read *usage.NodeUsage) {
 			read.SourceSpan[2] = 0
 		}}, 0},
@@ -349,7 +349,7 @@ func TestNeedOther(t *testing.T) {
 	}{
 		"CPU alone":                         {rules: []Rule{cpu}},
 		"memory beside it":                  {rules: []Rule{cpu, memory}, want: cluster.Amounts{0, gib}},
-		"memory beside it has left":         {rules: []Rule{cpu, memory}, left: cluster.Amounts{0, gib}},
+		"memory has left as well":           {rules: []Rule{cpu, memory}, left: cluster.Amounts{0, gib}},
 		"a signal that CPU relieves":        {rules: []Rule{cpu, pressure.relieves(cluster.CPU)}, want: cluster.Amounts{1800}}, // a fifth
 		"a part of that has left":           {rules: []Rule{cpu, pressure.relieves(cluster.CPU)}, left: cluster.Amounts{800}, want: cluster.Amounts{1000}},
 		"a signal that nothing relieves":    {rules: []Rule{cpu, pressure.relieves(Nothing)}},

@@ -160,7 +160,7 @@ func TestSignals(t *testing.T) {
 			// 0 to 20: io.pressure is read from the store's current state
 			{{20, 10, 10}, {0.5, 0.5, 0.5}}, {{nan, nan, nan}, {nan, nan, nan}}, {{nan, nan, nan}, {nan, nan, nan}},
 		}},
-		"what has ended is no more known": {300, [][][]float64{
+		"what has ended is no longer known": {300, [][][]float64{
 			{{20, 10, 10}, {nan, nan, nan}}, {{nan, nan, nan}, {nan, nan, nan}}, {{nan, nan, nan}, {nan, nan, nan}},
 		}},
 	}

@@ -35,26 +35,26 @@ func TestWindowsOverHistory(t *testing.T) {
 		of        func(uint32) float32
 		want      float64
 	}{
-		"the newest":                         {"last", 15, 600, rising, 600},
-		"the mean of five minutes":           {"avg_5m", 15, 600, rising, 450}, // (300 + 600) / 2, both ends included
-		"the mean of what there is":          {"avg_5m", 15, 60, rising, 37.5}, // 15, 30, 45, 60
-		"the mean of one minute":             {"avg_1m", 15, 600, rising, 570},
-		"the mean of an hour":                {"avg_1h", 15, 7200, rising, 5400},
-		"the mean of two hours, of means":    {"avg_2h", 15, 4 * 3600, flat(7), 7},
-		"the median of five minutes":         {"p50_5m", 15, 600, rising, 450},
-		"the lower of two in the middle":     {"p50_1m", 15, 60, rising, 30}, // 15, 30, 45, 60
-		"a percentile of an hour":            {"p95_1h", 15, 7200, rising, 7020},
-		"the least percentile":               {"p1_1h", 15, 7200, rising, 3630},
-		"the highest percentile is no max":   {"p99_5m", 15, 600, rising, 585},
-		"a percentile of a day, of means":    {"p50_1d", 300, day, between(0, 6*3600, 100, 20), 20},
-		"a quarter of the day is p75":        {"p80_1d", 300, day, between(0, 6*3600, 100, 20), 100},
-		"the highest mean of an hour":        {"max_avg_1h", 15, 7200, between(4500, 4800, 90, 10), 90},
-		"a spike of a minute is no mean":     {"max_avg_1h", 15, 7200, between(4560, 4620, 110, 10), 30}, // 4 of 20 samples
-		"a spike that has just begun":        {"max_avg_1h", 15, 7215, between(7215, 7230, 220, 10), 20}, // 1 of 21 samples
-		"half a mean in the first minutes":   {"max_avg_1h", 15, 150, flat(40), 40},
-		"what was before the hour has ended": {"max_avg_1h", 15, 7200, between(1800, 3300, 90, 10), 10},
-		"the highest mean of a day":          {"max_avg_1d", 15, day, between(3600, 3900, 90, 10), 90},
-		"a day of samples each 5 s":          {"max_avg_1d", 5, day, between(3600, 3900, 90, 10), 90},
+		"the newest":                                   {"last", 15, 600, rising, 600},
+		"the mean of five minutes":                     {"avg_5m", 15, 600, rising, 450}, // (300 + 600) / 2, both ends included
+		"the mean of the available samples":            {"avg_5m", 15, 60, rising, 37.5}, // 15, 30, 45, 60
+		"the mean over a minute":                       {"avg_1m", 15, 600, rising, 570},
+		"the mean over an hour":                        {"avg_1h", 15, 7200, rising, 5400},
+		"the mean over two hours, from means":          {"avg_2h", 15, 4 * 3600, flat(7), 7},
+		"the median of five minutes":                   {"p50_5m", 15, 600, rising, 450},
+		"the lower of the two middle samples":          {"p50_1m", 15, 60, rising, 30}, // 15, 30, 45, 60
+		"a percentile over an hour":                    {"p95_1h", 15, 7200, rising, 7020},
+		"the least percentile":                         {"p1_1h", 15, 7200, rising, 3630},
+		"the highest percentile is no max":             {"p99_5m", 15, 600, rising, 585},
+		"a percentile over a day, from means":          {"p50_1d", 300, day, between(0, 6*3600, 100, 20), 20},
+		"a quarter of the day is p75":                  {"p80_1d", 300, day, between(0, 6*3600, 100, 20), 100},
+		"the highest mean within an hour":              {"max_avg_1h", 15, 7200, between(4500, 4800, 90, 10), 90},
+		"a one-minute spike is not a mean":             {"max_avg_1h", 15, 7200, between(4560, 4620, 110, 10), 30}, // 4 of 20 samples
+		"a spike that has just begun":                  {"max_avg_1h", 15, 7215, between(7215, 7230, 220, 10), 20}, // 1 of 21 samples
+		"half a mean in the first minutes":             {"max_avg_1h", 15, 150, flat(40), 40},
+		"samples from before the hour no longer count": {"max_avg_1h", 15, 7200, between(1800, 3300, 90, 10), 10},
+		"the highest mean within a day":                {"max_avg_1d", 15, day, between(3600, 3900, 90, 10), 90},
+		"a day of samples each 5 s":                    {"max_avg_1d", 5, day, between(3600, 3900, 90, 10), 90},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

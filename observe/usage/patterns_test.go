@@ -51,15 +51,15 @@ func TestPatternsThatAreNotAdopted(t *testing.T) {
 		data   []byte
 		fails  bool
 	}{
-		"nothing":              {hourly, at(4 * 3600), nil, false},
-		"of four hours ago":    {hourly, at(8 * 3600), data, false},
-		"of the future":        {hourly, at(0), data, false},
-		"of another period":    {func(c *Config) { c.Recurs.Period = 2 * time.Hour }, at(4 * 3600), data, false},
-		"where none is wanted": {func(*Config) {}, at(4 * 3600), data, false},
-		"cut off":              {hourly, at(4 * 3600), data[:len(data)-1], true},
-		"a header cut off":     {hourly, at(4 * 3600), data[:7], true},
-		"of another version":   {hourly, at(4 * 3600), append([]byte{9}, data[1:]...), true},
-		"with what is no number": {hourly, at(4 * 3600), func() []byte {
+		"nothing":            {hourly, at(4 * 3600), nil, false},
+		"of four hours ago":  {hourly, at(8 * 3600), data, false},
+		"of the future":      {hourly, at(0), data, false},
+		"of another period":  {func(c *Config) { c.Recurs.Period = 2 * time.Hour }, at(4 * 3600), data, false},
+		"with detection off": {func(*Config) {}, at(4 * 3600), data, false},
+		"cut off":            {hourly, at(4 * 3600), data[:len(data)-1], true},
+		"a header cut off":   {hourly, at(4 * 3600), data[:7], true},
+		"of another version": {hourly, at(4 * 3600), append([]byte{9}, data[1:]...), true},
+		"with an invalid number": {hourly, at(4 * 3600), func() []byte {
 			odd := append([]byte(nil), data...)
 			binary.LittleEndian.PutUint32(odd[patternsHeader+8+4:], math.Float32bits(float32(math.NaN())))
 			return odd

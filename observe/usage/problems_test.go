@@ -92,7 +92,7 @@ func TestIngestProblems(t *testing.T) {
 			want:    Problems{Future: {1, []string{"node n1"}}},
 			unknown: reasons.UsageFromTheFuture,
 		},
-		"what the source had to leave out itself": {
+		"what the source itself had to leave out": {
 			batch:   &told{200, Batch{Source: "test", Received: at(200), Problems: Problems{Unreachable: {1, []string{"node n1"}}}}},
 			want:    Problems{Unreachable: {1, []string{"node n1"}}},
 			unknown: reasons.NoUsageSample,
@@ -186,10 +186,10 @@ func TestContradictoryNode(t *testing.T) {
 		"half of its pods":                          {amounts(4000, 900), amounts(8000, 800), false},
 		"a third of its pods":                       {amounts(4000, 900), amounts(12_000, 800), false},
 		"less than a third":                         {amounts(3999, 900), amounts(12_000, 800), true},
-		"nothing, but that is a tenth of the node":  {amounts(0, 900), amounts(3200, 800), false},
+		"zero, but that is a tenth of the node":     {amounts(0, 900), amounts(3200, 800), false},
 		"nothing, and that is more than a tenth":    {amounts(0, 900), amounts(3201, 800), true},
 		"memory in KiB":                             {cluster.Amounts{9000, 100_000 * mib / 1024}, amounts(8000, 90_000), true},
-		"memory less than a third, of a large node": {amounts(9000, 1000), amounts(8000, 20_000), false},
+		"memory less than a third, on a large node": {amounts(9000, 1000), amounts(8000, 20_000), false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -21,7 +21,7 @@ func TestToldIsWhatSourcesStandBy(t *testing.T) {
 		want     []Reported
 	}{
 		"no reading": {want: []Reported{nothing, nothing, nothing}},
-		"every window by itself": {
+		"every window on its own": {
 			readings: []Reading{{Metric: CPU, Window: Avg5m, Value: 0}, {Metric: CPU, Window: hour, Value: 70.5}, {Metric: Memory, Window: Avg5m, Value: 9.25}},
 			want:     []Reported{nothing, {0, 9.25}, {70.5, math.NaN()}},
 		},

@@ -22,16 +22,16 @@ func TestWhoIsNoVersion(t *testing.T) {
 		kin  Kin
 		want bool
 	}{
-		"a version":                                   {kin(func(*Kin) {}), true},
-		"a pod without the label of the hash":         {kin(func(k *Kin) { k.TemplateHash = "" }), false},
-		"an owner whose name ends otherwise":          {kin(func(k *Kin) { k.Owner.Name = "web-newer" }), false},
-		"a Deployment of another namespace":           {kin(func(k *Kin) { k.Namespace = "other" }), false},
-		"a StatefulSet with a template hash":          {kin(func(k *Kin) { k.Owner.Kind = "StatefulSet" }), false},
-		"a ReplicaSet of its own, called like it":     {kin(func(k *Kin) { k.Owner.Name = "web" }), false},
-		"one whose name begins alike":                 {kin(func(k *Kin) { k.Owner.Name = "web-api-new" }), false},
-		"one whose hash takes a part of another name": {kin(func(k *Kin) { k.Owner.Name, k.TemplateHash = "web-api-new", "api-new" }), true},
-		"one of its own that passes for a version":    {kin(func(k *Kin) { k.Owner.Name, k.TemplateHash = "web-x", "x" }), true},
-		"nobody's pod":                                {Kin{Namespace: "ns", TemplateHash: "new"}, false},
+		"a version":                                            {kin(func(*Kin) {}), true},
+		"a pod without the label of the hash":                  {kin(func(k *Kin) { k.TemplateHash = "" }), false},
+		"an owner whose name ends differently":                 {kin(func(k *Kin) { k.Owner.Name = "web-newer" }), false},
+		"a Deployment in another namespace":                    {kin(func(k *Kin) { k.Namespace = "other" }), false},
+		"a StatefulSet with a template hash":                   {kin(func(k *Kin) { k.Owner.Kind = "StatefulSet" }), false},
+		"an independent ReplicaSet with the Deployment's name": {kin(func(k *Kin) { k.Owner.Name = "web" }), false},
+		"one whose name begins the same":                       {kin(func(k *Kin) { k.Owner.Name = "web-api-new" }), false},
+		"one whose hash is a part of another name":             {kin(func(k *Kin) { k.Owner.Name, k.TemplateHash = "web-api-new", "api-new" }), true},
+		"an independent one that looks like a version":         {kin(func(k *Kin) { k.Owner.Name, k.TemplateHash = "web-x", "x" }), true},
+		"nobody's pod":                                         {Kin{Namespace: "ns", TemplateHash: "new"}, false},
 	}
 	view := play(newStore(t), stage{0, map[string][]int64{"old": {100, 300}}})
 	for name, tc := range cases {

@@ -57,11 +57,11 @@ func TestSiblingsOfANewVersion(t *testing.T) {
 		limit  int64
 		want   int64
 	}{
-		"the first version of a Deployment has nobody to go by": {
+		"the first version of a Deployment has no predecessor": {
 			stages: []stage{{0, pods{}}},
 			hash:   "new", want: unknown,
 		},
-		"before any of its pods is measured, what the version before uses": {
+		"before any of its pods is measured, the previous version's usage": {
 			stages: []stage{{0, pods{"old": {100, 300}}}},
 			hash:   "new", want: 200,
 		},
@@ -69,19 +69,19 @@ func TestSiblingsOfANewVersion(t *testing.T) {
 			stages: []stage{{0, pods{"old": {100, 300, 100, 300}, "new": {900, 1100}}}},
 			hash:   "new", want: 200,
 		},
-		"with three of its pods measured, what those use": {
+		"with three of its pods measured, their usage": {
 			stages: []stage{{0, pods{"old": {100, 300, 100, 300}, "new": {900, 1000, 1100}}}},
 			hash:   "new", want: 1000,
 		},
-		"the version before goes by itself meanwhile": {
+		"meanwhile, the previous version has its own usage": {
 			stages: []stage{{0, pods{"old": {100, 300, 100, 300}, "new": {900, 1000, 1100}}}},
 			hash:   "old", want: 200,
 		},
-		"the last pod of the version before goes by its own": {
+		"the last pod of the previous version has its own usage": {
 			stages: []stage{{0, pods{"old": {100, 300}}}, {300, pods{"old": {300}, "new": {900}}}},
 			hash:   "old", want: 300,
 		},
-		"a single pod tells as much as the single one before it": {
+		"a single pod counts as much as the previous version's single pod": {
 			stages: []stage{{0, pods{"old": {100}, "new": {900}}}},
 			hash:   "new", want: 900,
 		},
@@ -89,11 +89,11 @@ func TestSiblingsOfANewVersion(t *testing.T) {
 			stages: []stage{{0, pods{"old": {100, 300}}}, {600, pods{}}},
 			hash:   "new", want: 200,
 		},
-		"beside one pod of the next": {
+		"next to one pod of the next version": {
 			stages: []stage{{0, pods{"old": {100, 300}}}, {600, pods{"new": {900}}}},
 			hash:   "new", want: 200,
 		},
-		"but not beside as many of it": {
+		"but not next to as many of it": {
 			stages: []stage{{0, pods{"old": {100, 300}}}, {600, pods{"new": {900, 1100}}}},
 			hash:   "new", want: 1000,
 		},
@@ -109,29 +109,29 @@ func TestSiblingsOfANewVersion(t *testing.T) {
 			stages: []stage{{0, pods{"old": {100, 300}}}, {3601, pods{}}},
 			hash:   "new", want: unknown,
 		},
-		"no longer beside one pod of the next either": {
+		"no longer next to one pod of the next version, either": {
 			stages: []stage{{0, pods{"old": {100, 300}}}, {1800, pods{"new": {900}}}, {3601, pods{"new": {900}}}},
 			hash:   "new", want: 900,
 		},
-		"a version that was scaled to nothing goes by what it used": {
+		"a version that was scaled to zero has its former usage": {
 			stages: []stage{{0, pods{"old": {100, 300}}}, {600, pods{}}},
 			hash:   "old", want: 200,
 		},
-		"one that was scaled down goes by the pods that are left": {
+		"one that was scaled down has the usage of its remaining pods": {
 			stages: []stage{{0, pods{"old": {100, 100, 100, 100, 100}}}, {600, pods{"old": {300}}}},
 			hash:   "old", want: 300,
 		},
-		"the third version goes by the second": {
+		"the third version has the usage of the second": {
 			stages: []stage{
 				{0, pods{"old": {100, 100, 100, 100}}}, {300, pods{"old": {100}, "newer": {500, 500, 500}}}, {600, pods{"newer": {500, 500, 500}}},
 			},
 			hash: "new", want: 500,
 		},
-		"smaller containers use no more than they are allowed": {
+		"smaller containers use no more than their limits": {
 			stages: []stage{{0, pods{"old": {100, 300}}}},
 			hash:   "new", limit: 150, want: 150,
 		},
-		"larger ones what the smaller ones did": {
+		"larger ones use what the smaller ones did": {
 			stages: []stage{{0, pods{"old": {100, 300}}}},
 			hash:   "new", limit: 4000, want: 200,
 		},

@@ -27,14 +27,14 @@ func TestSignalsOnly(t *testing.T) {
 		unknown reasons.Reason
 		signals []float64 // disk.busy and swap.free, last
 	}{
-		"nothing was told":                {unknown: reasons.NoUsageSample, signals: []float64{nan, nan}},
-		"told once":                       {told: []*told{readAt(0).reading("n1", disk, Last, 5)}, signals: []float64{5, nan}},
-		"told of without a signal":        {told: []*told{silent(0)}, signals: []float64{nan, nan}},
-		"a signal that is no longer told": {told: []*told{readAt(0).reading("n1", disk, Last, 5).reading("n1", free, Last, 7), readAt(15).reading("n1", free, Last, 7)}, at: 15, signals: []float64{nan, 7}},
-		"none is told any more":           {told: []*told{readAt(0).reading("n1", disk, Last, 5), silent(15)}, at: 15, signals: []float64{nan, nan}},
-		"one that is negative":            {told: []*told{readAt(0).reading("n1", disk, Last, -5)}, signals: []float64{-5, nan}},
-		"one that is absurd":              {told: []*told{readAt(0).reading("n1", disk, Last, math.Inf(-1))}, unknown: reasons.UsageAbsurd, signals: []float64{nan, nan}},
-		"nobody answers any more":         {told: []*told{readAt(0).reading("n1", disk, Last, 5)}, at: 100, unknown: reasons.UsageStale, signals: []float64{nan, nan}},
+		"nothing was told":                    {unknown: reasons.NoUsageSample, signals: []float64{nan, nan}},
+		"told once":                           {told: []*told{readAt(0).reading("n1", disk, Last, 5)}, signals: []float64{5, nan}},
+		"reported without a signal":           {told: []*told{silent(0)}, signals: []float64{nan, nan}},
+		"a signal that is no longer reported": {told: []*told{readAt(0).reading("n1", disk, Last, 5).reading("n1", free, Last, 7), readAt(15).reading("n1", free, Last, 7)}, at: 15, signals: []float64{nan, 7}},
+		"none is reported any longer":         {told: []*told{readAt(0).reading("n1", disk, Last, 5), silent(15)}, at: 15, signals: []float64{nan, nan}},
+		"one that is negative":                {told: []*told{readAt(0).reading("n1", disk, Last, -5)}, signals: []float64{-5, nan}},
+		"one that is absurd":                  {told: []*told{readAt(0).reading("n1", disk, Last, math.Inf(-1))}, unknown: reasons.UsageAbsurd, signals: []float64{nan, nan}},
+		"no source answers any longer":        {told: []*told{readAt(0).reading("n1", disk, Last, 5)}, at: 100, unknown: reasons.UsageStale, signals: []float64{nan, nan}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

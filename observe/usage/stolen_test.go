@@ -58,14 +58,14 @@ func TestStolenCPUFitsIntoTheMachine(t *testing.T) {
 		contradictory       bool
 	}{
 		"all of an idle machine":                            {used: 0, stolen: 8000, left: 80},
-		"all but what it uses, as far as times agree":       {used: 700, stolen: 8000, left: 700},
-		"all of a machine that is half used":                {used: 4000, stolen: 8000, left: 8000, contradictory: true},
+		"all but its usage, as far as times agree":          {used: 700, stolen: 8000, left: 700},
+		"all of a half-used machine":                        {used: 4000, stolen: 8000, left: 8000, contradictory: true},
 		"far more than there is":                            {used: 100, stolen: 20_000, left: 8000, contradictory: true},
 		"usage has stolen time in it":                       {used: 7900, stolen: 6400, left: 8000, contradictory: true},
 		"usage of the first source has it, and is not full": {first: 4000, used: 2000, stolen: 2000, left: 8000},
 		"usage of the first source has it, and is full":     {first: 8000, used: 1600, stolen: 6400, left: 8000},
 		"usage of the first source lacks it":                {first: 1700, used: 1600, stolen: 6400, left: 1700},
-		"usage of pods has it":                              {used: 1600, stolen: 6400, pod: 7500, left: 1600},
+		"usage of pods contains it":                         {used: 1600, stolen: 6400, pod: 7500, left: 1600},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -24,19 +24,19 @@ func TestPodsOutliveTheirSource(t *testing.T) {
 			means: []int{0}, lasts: []int{15}, started: -3600, at: 15,
 			want: PodUsage{Measured: true, Span: 5 * time.Minute, Used: amounts(2000, 200)},
 		},
-		"the next comes while the mean is fresh": {
+		"the next source starts while the mean is fresh": {
 			means: []int{0}, lasts: []int{90}, started: -3600, at: 91,
 			want: PodUsage{Measured: true, Span: 5 * time.Minute, Used: amounts(2000, 200)},
 		},
-		"nobody looked for too long": {
+		"no samples for too long": {
 			means: []int{0, 15}, lasts: []int{106}, started: -3600, at: 106,
 			want: PodUsage{Measured: true, Span: 106 * time.Second, Used: amounts(2333, 233)},
 		},
-		"nobody looked for longer than a window": {
+		"no samples for longer than a window": {
 			means: []int{0}, lasts: []int{400}, started: -3600, at: 400,
 			want: PodUsage{Used: amounts(1000, 716)}, // an estimate of 70 % of its memory
 		},
-		"what the first gave is older than a window": {
+		"the first source's values are older than a window": {
 			means: []int{0}, lasts: []int{90, 180, 270, 301}, started: -3600, at: 301,
 			want: PodUsage{Measured: true, Span: 211 * time.Second, Used: last},
 		},

@@ -40,11 +40,11 @@ func TestNewcomersThatOnlyTheNodeTellsOfCountOnce(t *testing.T) {
 	}
 	without, with := snapshotOf(nodeWith("n1", bg)), snapshotOf(nodeWith("n1", bg, young("a"), young("b")))
 	for name, tc := range map[string]struct{ node, want int64 }{
-		"all of their usage shows":                {10_500, 10_500},
-		"half of it shows":                        {6250, 10_500},
-		"none of it shows":                        {2000, 10_500},
-		"more than was expected of them":          {13_000, 13_000},
-		"less than before, as the others let off": {1000, 9500},
+		"all of their usage shows":                 {10_500, 10_500},
+		"half of it shows":                         {6250, 10_500},
+		"none of it shows":                         {2000, 10_500},
+		"more than was expected of them":           {13_000, 13_000},
+		"less than before, as the others back off": {1000, 9500},
 	} {
 		t.Run(name, func(t *testing.T) {
 			store := newStore(t)

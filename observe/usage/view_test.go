@@ -66,7 +66,7 @@ func TestPodEstimates(t *testing.T) {
 			pod:  aPod("new", startedAt(290), owner("other")),
 			want: cluster.Amounts{850, 751619276},
 		},
-		"pods without a controller are nobody's siblings": {
+		"pods without a controller have no siblings": {
 			pod:  aPod("new", startedAt(290), owner("")),
 			want: cluster.Amounts{850, 751619276},
 		},
@@ -78,7 +78,7 @@ func TestPodEstimates(t *testing.T) {
 			pod:  aPod("new", startedAt(290), owner("other"), requesting(cluster.Amounts{}), limited(amounts(100, 0))),
 			want: amounts(100, 200),
 		},
-		"what was seen of it already counts": {
+		"its observed usage already counts": {
 			// the siblings' mean is 200m and 50 MiB
 			pod:  aPod("new", startedAt(270)),
 			seen: amounts(700, 20),
@@ -175,7 +175,7 @@ func TestSystemShareIgnoresComingsAndGoings(t *testing.T) {
 			feed(s, alone, 165, 180, amounts(9000, 90), map[string]cluster.Amounts{"stays": amounts(2000, 20)})
 			feed(s, alone, 195, 300, amounts(3000, 30), map[string]cluster.Amounts{"stays": amounts(2000, 20)})
 		},
-		"a pod started and two samples do not tell of it": func(s *Store) {
+		"a pod started, and two samples do not contain it": func(s *Store) {
 			feed(s, alone, 0, 150, amounts(3000, 30), map[string]cluster.Amounts{"stays": amounts(2000, 20)})
 			feed(s, with, 165, 180, amounts(9000, 90), map[string]cluster.Amounts{"stays": amounts(2000, 20)})
 			feed(s, with, 195, 300, amounts(9000, 90), map[string]cluster.Amounts{"stays": amounts(2000, 20), "other": amounts(6000, 60)})

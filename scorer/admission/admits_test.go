@@ -32,7 +32,7 @@ func TestAdmits(t *testing.T) {
 		"tainted, by which pods leave":  {tainted(v1.TaintEffectNoExecute), as, false},
 		"tainted, which is tolerated":   {tainted(v1.TaintEffectNoSchedule), tolerating("x/y"), true},
 		"tainted, another is tolerated": {tainted(v1.TaintEffectNoSchedule), tolerating("z"), false},
-		"tainted, by what is preferred": {tainted(v1.TaintEffectPreferNoSchedule), as, true},
+		"tainted with PreferNoSchedule": {tainted(v1.TaintEffectPreferNoSchedule), as, true},
 		"selected":                      {func(*v1.Node) {}, selecting("ssd"), true},
 		"not selected":                  {func(*v1.Node) {}, selecting("hdd"), false},
 	} {

@@ -449,12 +449,12 @@ func TestCopiedNamesAreNotReleased(t *testing.T) {
 		after time.Duration // since the move landed
 		want  []string
 	}{
-		"restricted for the move":  {"n1,n2", 0, []string{"pending: released"}},
-		"while the key may last":   {"n1", keyLasts, []string{"pending: released"}},
-		"for a move elsewhere":     {"n2,n1", 0, nil},
-		"when there is no key":     {"n1,n2", keyLasts + time.Second, nil},
-		"before there was a key":   {"n1,n2", -keyLasts - time.Second, nil},
-		"for no move, but by hand": {"n7", time.Hour, nil},
+		"restricted for the move": {"n1,n2", 0, []string{"pending: released"}},
+		"while the key may last":  {"n1", keyLasts, []string{"pending: released"}},
+		"for a move elsewhere":    {"n2,n1", 0, nil},
+		"when there is no key":    {"n1,n2", keyLasts + time.Second, nil},
+		"before there was a key":  {"n1,n2", -keyLasts - time.Second, nil},
+		"by hand, for no move":    {"n7", time.Hour, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, rs := newWorld(), keyID{"shop", "rs-web"}
@@ -640,7 +640,7 @@ func TestNoGateStays(t *testing.T) {
 			next.UID = "next"
 			return errors.Join(s.Delete(kind, "shop", "a"), s.Add(next))
 		},
-		"another gate comes off": func(s server, i int) error {
+		"another gate is removed": func(s server, i int) error {
 			if i > 0 {
 				return nil
 			}

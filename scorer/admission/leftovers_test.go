@@ -95,8 +95,8 @@ func TestLetGo(t *testing.T) {
 		err     string
 	}{
 		"as it was seen":               {now: podOf("a", gate), want: "a: remove /spec/schedulingGates/0"},
-		"another gate was taken":       {now: podOf("a", gate), refused: 1, with: invalid, want: "a: remove /spec/schedulingGates/0"},
-		"it has the gate no more":      {now: podOf("a"), refused: 1, with: invalid, want: "a:  failed"},
+		"another gate was removed":     {now: podOf("a", gate), refused: 1, with: invalid, want: "a: remove /spec/schedulingGates/0"},
+		"it no longer has the gate":    {now: podOf("a"), refused: 1, with: invalid, want: "a:  failed"},
 		"another pod has its name":     {now: another, refused: 1, with: invalid, want: "a:  failed"},
 		"it is gone":                   {refused: 1, with: apierrors.NewNotFound(v1.Resource("pods"), "a"), want: "a:  failed"},
 		"the patch is always rejected": {now: podOf("a", gate), refused: 9, with: invalid, want: "a:  failed", err: "removing the gate from"},

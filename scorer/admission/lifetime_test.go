@@ -146,7 +146,7 @@ func TestAKeyEndsWithItsMove(t *testing.T) {
 			w.ledger.CancelOwner("shop", "set", 1<<30, w.now)
 			_ = w.server.Tracker().Delete(resource, "shop", objectName)
 		}, keepPause},
-		"the pod has come and gone at once": {func(w *world) { w.ledger.Left("uid-db-0", w.now); w.comes("StatefulSet", "set", "db-0", "again") }, keepPause},
+		"the pod has come and left at once": {func(w *world) { w.ledger.Left("uid-db-0", w.now); w.comes("StatefulSet", "set", "db-0", "again") }, keepPause},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld()

@@ -86,16 +86,16 @@ func TestProven(t *testing.T) {
 		server apiServer
 		want   string // part of the error
 	}{
-		"it steers at once":          {apiServer{forbidden: "none"}, ""},
-		"it steers soon":             {apiServer{steersFrom: 5, forbidden: "none"}, ""},
-		"its clock is ahead":         {apiServer{ahead: keyLasts, forbidden: "none"}, errUnsteered.Error()},
-		"it never steers":            {apiServer{steersFrom: -1, forbidden: "none"}, errUnsteered.Error()},
-		"one of two does not steer":  {apiServer{beside: true, forbidden: "none"}, errUnsteered.Error()},
-		"a dry run is refused":       {apiServer{broken: errors.New("pods is forbidden"), forbidden: "none"}, "pods is forbidden"},
-		"gates may not be taken off": {apiServer{forbidden: "status"}, ""},
-		"it is not installed":        {apiServer{forbidden: "steerings"}, errNotInstalled.Error()},
-		"not, for an administrator":  {apiServer{forbidden: "none", all: true}, errNotInstalled.Error()},
-		"it is, for one":             {apiServer{forbidden: "none", all: true, kind: true}, ""},
+		"it steers at once":         {apiServer{forbidden: "none"}, ""},
+		"it steers soon":            {apiServer{steersFrom: 5, forbidden: "none"}, ""},
+		"its clock is ahead":        {apiServer{ahead: keyLasts, forbidden: "none"}, errUnsteered.Error()},
+		"it never steers":           {apiServer{steersFrom: -1, forbidden: "none"}, errUnsteered.Error()},
+		"one of two does not steer": {apiServer{beside: true, forbidden: "none"}, errUnsteered.Error()},
+		"a dry run is refused":      {apiServer{broken: errors.New("pods is forbidden"), forbidden: "none"}, "pods is forbidden"},
+		"gates must not be removed": {apiServer{forbidden: "status"}, ""},
+		"it is not installed":       {apiServer{forbidden: "steerings"}, errNotInstalled.Error()},
+		"not, for an administrator": {apiServer{forbidden: "none", all: true}, errNotInstalled.Error()},
+		"it is, for one":            {apiServer{forbidden: "none", all: true, kind: true}, ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -384,7 +384,7 @@ func TestReadyWhereKeysAreRefused(t *testing.T) {
 		want reasons.Reason
 	}{
 		"the namespace is being deleted, or a webhook denies it": {apierrors.NewForbidden(resource.GroupResource(), objectName, nil), reasons.SteeringRefused},
-		"somebody else has filled the Steering":                  {apierrors.NewInvalid(schema.GroupKind{Kind: "Steering"}, objectName, nil), reasons.SteeringRefused},
+		"someone else has filled the Steering":                   {apierrors.NewInvalid(schema.GroupKind{Kind: "Steering"}, objectName, nil), reasons.SteeringRefused},
 		"the kind is gone":                                       {apierrors.NewNotFound(resource.GroupResource(), objectName), reasons.SteeringAbsent},
 		"the API server is away":                                 {errors.New("connection refused"), reasons.SteeringAbsent},
 	} {

@@ -42,7 +42,7 @@ func TestHeldPodsGoFreeWhateverTheKeySays(t *testing.T) {
 		"it has expired":         {podOf("held", gate), func(t *testing.T, w *world) { opens(t, w, key); w.now = start.Add(2 * time.Hour) }},
 		"another process leads":  {podOf("held", gate), func(t *testing.T, w *world) { opens(t, w, key); w.deposed = errors.New("another leads") }},
 		"keys cannot be written": {podOf("held", gate), func(t *testing.T, w *world) { opens(t, w, key); w.breaks(errors.New("connection refused")) }},
-		"the kind is not there": {podOf("held", gate), func(t *testing.T, w *world) {
+		"the kind does not exist": {podOf("held", gate), func(t *testing.T, w *world) {
 			opens(t, w, key)
 			w.breaks(apierrors.NewNotFound(resource.GroupResource(), ""))
 		}},

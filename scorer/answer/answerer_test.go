@@ -201,17 +201,17 @@ func TestLanding(t *testing.T) {
 			request: []string{"hot"},
 			want:    said{"hot": isSource},
 		},
-		"with nodes that are not known beside it kept by the handler": {
+		"next to unknown nodes, kept by the handler": {
 			request: []string{"c", "new-node"},
 			want:    said{"c": keep, "new-node": notThere},
 		},
-		"but not with nodes of unknown usage": {
+		"but not next to nodes with unknown usage": {
 			play:    func(b *bridge) { b.node("silent", -1) },
 			request: []string{"silent", "d"},
 			want:    said{"silent": notThere, "d": keep},
 			charged: "d",
 		},
-		"a pod of another template is no replacement, but of the same owner": {
+		"a pod of another template is no replacement, but has the same owner": {
 			pod: func() *extender.Pod {
 				pod := webPod("new")
 				pod.TemplateHash = "h2"
@@ -302,7 +302,7 @@ func TestLostLandingsStayOnThePlatform(t *testing.T) {
 		"one that it was found to run on":   {labels: map[string]map[string]string{"hot": amd, "planned": arm, "cooler": arm, "cool": amd}, want: "cooler"},
 		"as planned, without the source":    {labels: map[string]map[string]string{"planned": amd, "cooler": arm, "cool": amd}, gone: []string{"hot"}, want: "cool"},
 		"nobody knows":                      {labels: map[string]map[string]string{"cooler": arm, "cool": amd}, gone: []string{"hot", "planned"}},
-		"nobody knows, and all are alike":   {gone: []string{"hot", "planned"}, want: "cooler"},
+		"unknown, and all are alike":        {gone: []string{"hot", "planned"}, want: "cooler"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBridge(t)

@@ -20,10 +20,10 @@ func TestLandingsUpToTheCeilingOfTheirMove(t *testing.T) {
 		pod     *extender.Pod
 		want    map[string]extender.Reject
 	}{
-		"the replacement":            {9000, webPod("new"), map[string]extender.Reject{"busy": keep, "cool": notThere}},
-		"beyond the move's ceiling":  {7500, webPod("new"), map[string]extender.Reject{"busy": notThere, "cool": keep}},
-		"a move without one":         {0, webPod("new"), map[string]extender.Reject{"busy": notThere, "cool": keep}},
-		"a pod that replaces nobody": {9000, strange("p", 100), map[string]extender.Reject{"busy": tooHot, "cool": keep}},
+		"the replacement":           {9000, webPod("new"), map[string]extender.Reject{"busy": keep, "cool": notThere}},
+		"beyond the move's ceiling": {7500, webPod("new"), map[string]extender.Reject{"busy": notThere, "cool": keep}},
+		"a move without one":        {0, webPod("new"), map[string]extender.Reject{"busy": notThere, "cool": keep}},
+		"a pod that replaces none":  {9000, strange("p", 100), map[string]extender.Reject{"busy": tooHot, "cool": keep}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBridge(t)

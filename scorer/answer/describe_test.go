@@ -36,7 +36,7 @@ func TestLandNominates(t *testing.T) {
 		"the plan is gone": {
 			used: map[string]int64{"from": 7000, "to": 2000, "other": 1000}, move: true, deleted: []string{"to"}, want: "other",
 		},
-		"the plan takes it no more": {
+		"the plan no longer accepts it": {
 			used: map[string]int64{"from": 7000, "to": 2000, "other": 1000}, move: true, refusing: []string{"to"}, want: "other",
 		},
 		"every landing is closed": {

@@ -30,8 +30,8 @@ var attackedNodes = []string{"from", "to", "trap", "other"}
 // count.
 func TestForgedRequestsChangeNothing(t *testing.T) {
 	forgeries := map[string]func(n int) *extender.Pod{
-		"replacements that nobody made": func(n int) *extender.Pod { return webPod(fmt.Sprint("forged-", n)) },
-		"a vast pod":                    func(n int) *extender.Pod { return strange(fmt.Sprint("vast-", n), 8000) },
+		"replacements that do not exist": func(n int) *extender.Pod { return webPod(fmt.Sprint("forged-", n)) },
+		"a vast pod":                     func(n int) *extender.Pod { return strange(fmt.Sprint("vast-", n), 8000) },
 		"a vast pod with claims": func(n int) *extender.Pod {
 			pod := strange(fmt.Sprint("claims-", n), 8000)
 			pod.HasClaims = true

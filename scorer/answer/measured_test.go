@@ -55,8 +55,8 @@ func TestLimitsDoNotHoldForDaemons(t *testing.T) {
 		change []func(*observer.Config)
 		want   extender.Reject
 	}{
-		"by measured windows":  {[]func(*observer.Config){byCrane}, keep},
-		"by what is predicted": {nil, tooHot},
+		"by measured windows": {[]func(*observer.Config){byCrane}, keep},
+		"by predicted usage":  {nil, tooHot},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBridge(t, tc.change...)

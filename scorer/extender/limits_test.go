@@ -33,7 +33,7 @@ func TestLimitsAreShared(t *testing.T) {
 		"another's share":                      {before: "1 1 1 1", client: "2", ok: true},
 		"the one with most yields, the oldest": {before: "2 1 1 1 2 1 2 3", client: "3", ok: true, ended: []int{1}},
 		"many clients with one each":           {before: "1 2 3 4 5 6 7 8", client: "9", ok: true, ended: []int{0}},
-		"no more than those who would yield":   {before: "1 1 2 2 3 3 4 4", client: "4"},
+		"no more than those that would yield":  {before: "1 1 2 2 3 3 4 4", client: "4"},
 		"not while it is worked for":           {before: "1! 1! 1 2 2 2 3 3", client: "3", ok: true, ended: []int{2}},
 		"all are worked for":                   {before: "1! 2! 3! 4! 5! 6! 7! 8!", client: "9"},
 	} {

@@ -25,7 +25,7 @@ func TestLoad(t *testing.T) {
 			config: Config{Answerer: rejecting("a"), LoadMessage: loadHigh}, nodes: `["a","b"]`,
 			want: `{"NodeNames":["b"],"FailedAndUnresolvableNodes":{"a":"node memory load high"}}`,
 		},
-		"else one of its own": {
+		"otherwise its own": {
 			config: Config{Answerer: rejecting("a")}, nodes: `["a","b"]`,
 			want: `{"NodeNames":["b"],"FailedAndUnresolvableNodes":{"a":"node load above the policy's limit"}}`,
 		},
@@ -33,10 +33,10 @@ func TestLoad(t *testing.T) {
 			config: Config{Answerer: rejecting("a"), LoadMessage: "\"a\\\n\x00<é\xff"}, nodes: `["a","b"]`,
 			want: `{"NodeNames":["b"],"FailedAndUnresolvableNodes":{"a":"\"a\\\n\u0000\u003cé\ufffd"}}`,
 		},
-		"not all of a request, unless that is wanted": {
+		"not all nodes of a request, unless enabled": {
 			config: Config{Answerer: rejecting("a", "b")}, nodes: `["a","b"]`, want: `{"NodeNames":["a","b"]}`,
 		},
-		"all of a request": {
+		"all nodes of a request": {
 			config: Config{Answerer: rejecting("a", "b"), RejectAll: true, LoadMessage: loadHigh}, nodes: `["a","b"]`,
 			want: `{"NodeNames":[],"FailedAndUnresolvableNodes":{"a":"node memory load high","b":"node memory load high"}}`,
 		},
@@ -44,7 +44,7 @@ func TestLoad(t *testing.T) {
 			config: Config{Answerer: rejecting("a"), RejectAll: true, LoadMessage: loadHigh}, nodes: `["a"]`,
 			want: `{"NodeNames":[],"FailedAndUnresolvableNodes":{"a":"node memory load high"}}`,
 		},
-		"with none left each is told, whatever the limit": {
+		"with none left, each is reported, whatever the limit": {
 			config: Config{Answerer: rejecting("a", "b"), RejectAll: true, LoadMessage: "x", ListedRejects: -1}, nodes: `["a","b"]`,
 			want: `{"NodeNames":[],"FailedAndUnresolvableNodes":{"a":"x","b":"x"}}`,
 		},
@@ -143,7 +143,7 @@ func TestPages(t *testing.T) {
 		method, path, want string
 		code               int
 	}{
-		"a page of its own":      {http.MethodGet, "/", "hello\n", 200},
+		"an additional page":     {http.MethodGet, "/", "hello\n", 200},
 		"healthcheck":            {http.MethodGet, "/healthcheck", "OK\n", 200},
 		"healthcheck is read":    {http.MethodPost, "/healthcheck", "use GET or HEAD\n", 405},
 		"livez":                  {http.MethodGet, "/livez", "ok\n", 200},

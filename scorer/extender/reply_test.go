@@ -39,7 +39,7 @@ func TestFilterReply(t *testing.T) {
 			answerer: newFakeAnswerer("a", "b", "c").reject(RejectHot, "a", "b"), nodes: `["a","b","c"]`, listed: 1,
 			want: `{"NodeNames":["c"],"FailedAndUnresolvableNodes":{"a":"` + hot + `"}}`,
 		},
-		"more rejected than are listed, but all are asked for": {
+		"more rejected than listed, but all are requested": {
 			answerer: newFakeAnswerer("a", "b", "c").reject(RejectHot, "a", "b"), nodes: `["a","b","c"]`, listed: 1, query: "?full",
 			want: `{"NodeNames":["c"],"FailedAndUnresolvableNodes":{"a":"` + hot + `","b":"` + hot + `"}}`,
 		},
@@ -52,11 +52,11 @@ func TestFilterReply(t *testing.T) {
 		"the only node rejected: it is kept": {
 			answerer: newFakeAnswerer("a").reject(RejectSource, "a"), nodes: `["a"]`, want: `{"NodeNames":["a"]}`,
 		},
-		"unknown nodes are kept, whatever the answerer says": {
+		"unknown nodes are kept, whatever the answerer returns": {
 			answerer: newFakeAnswerer("a").reject(RejectHot, "a"), nodes: `["x","a","y"]`,
 			want: `{"NodeNames":["x","y"],"FailedAndUnresolvableNodes":{"a":"` + hot + `"}}`,
 		},
-		"escaped names are recognised and come back as they were": {
+		"escaped names are recognized and come back unchanged": {
 			answerer: newFakeAnswerer("a", "b").reject(RejectHot, "a"), nodes: `["\u0061","\u0062"]`,
 			want: `{"NodeNames":["\u0062"],"FailedAndUnresolvableNodes":{"\u0061":"` + hot + `"}}`,
 		},
@@ -82,7 +82,7 @@ func TestPrioritizeReply(t *testing.T) {
 		query    string
 		want     string
 	}{
-		"the lowest score is taken off all": {
+		"the lowest score is subtracted from all": {
 			// 3 is the lowest: 10-3, 3-3 (left out), 4-3.
 			answerer: newFakeAnswerer("a", "b", "c").score(10, "a").score(3, "b").score(4, "c"), nodes: `["a","b","c"]`,
 			want: `[{"Host":"a","Score":7},{"Host":"c","Score":1}]`,

@@ -28,7 +28,7 @@ func TestConfig(t *testing.T) {
 		"a negative budget":                {Config{Answerer: answerer, Budget: -1}, "negative duration"},
 		"a certificate without its key":    {Config{Answerer: answerer, TLS: certs.Files{CertFile: "x"}}, "both"},
 		"a client CA without certificate":  {Config{Answerer: answerer, TLS: certs.Files{ClientCAFile: "x"}}, "client CA"},
-		"a certificate that is not there":  {Config{Answerer: answerer, TLS: certs.Files{CertFile: "x", KeyFile: "y"}}, "reading the certificate files"},
+		"a missing certificate":            {Config{Answerer: answerer, TLS: certs.Files{CertFile: "x", KeyFile: "y"}}, "reading the certificate files"},
 		"a listener needs no free address": {Config{Answerer: answerer, Address: "nowhere"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

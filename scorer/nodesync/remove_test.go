@@ -56,7 +56,7 @@ func TestRemoveTakesAwayWhatIsOurs(t *testing.T) {
 		t.Errorf("annotations (-want +got):\n%s", diff)
 	}
 	if a.node(t, "taken").Labels["status"] != "mine" || a.node(t, "torn").Labels["status"] != "presure" {
-		t.Error("what is not surely ours is gone")
+		t.Error("what is not certainly ours is removed")
 	}
 	a.patches = nil
 	if report, err := Remove(t.Context(), a); err != nil || report.Nodes != 0 || len(a.patches) != 0 {

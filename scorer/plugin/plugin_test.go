@@ -155,11 +155,11 @@ func TestReplacementLandsElsewhere(t *testing.T) {
 		others   func(node string) bool
 		feasible []string
 	}{
-		"the planned node takes it no more":   {func(n string) bool { return n != "to" }, []string{"cooler"}},
-		"nor does the coolest":                {func(n string) bool { return n != "to" && n != "cooler" }, []string{"warm"}},
-		"only its old node and a hot one":     {func(n string) bool { return n == "from" || n == "hot" }, []string{"from", "hot"}},
-		"only an unknown node beside its own": {func(n string) bool { return n == "from" || n == "silent" }, []string{"silent"}},
-		"only its old node":                   {func(n string) bool { return n == "from" }, []string{"from"}},
+		"the planned node no longer accepts it": {func(n string) bool { return n != "to" }, []string{"cooler"}},
+		"nor does the coolest":                  {func(n string) bool { return n != "to" && n != "cooler" }, []string{"warm"}},
+		"only its old node and a hot one":       {func(n string) bool { return n == "from" || n == "hot" }, []string{"from", "hot"}},
+		"only an unknown node besides its own":  {func(n string) bool { return n == "from" || n == "silent" }, []string{"silent"}},
+		"only its old node":                     {func(n string) bool { return n == "from" }, []string{"from"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -163,13 +163,13 @@ func TestMutualTLS(t *testing.T) {
 		invalid bool
 		want    string // of the error
 	}{
-		"both know each other":     {tls: source.TLS{CAFile: caFile, CertFile: certFile, KeyFile: keyFile}},
-		"no client certificate":    {tls: source.TLS{CAFile: caFile}, want: "certificate required"},
-		"no CA":                    {tls: source.TLS{CertFile: certFile, KeyFile: keyFile}, want: "unknown authority"},
-		"another name":             {tls: source.TLS{CAFile: caFile, CertFile: certFile, KeyFile: keyFile, ServerName: "evenkeel.shop.svc"}, want: "not evenkeel.shop.svc"},
-		"a key without its pair":   {tls: source.TLS{CAFile: caFile, KeyFile: keyFile}, invalid: true, want: "must be used together"},
-		"a CA that is not there":   {tls: source.TLS{CAFile: "/nowhere/ca.crt"}, invalid: true, want: "/nowhere/ca.crt"},
-		"a key that is of another": {tls: source.TLS{CAFile: caFile, CertFile: caFile, KeyFile: keyFile}, invalid: true, want: "does not match"},
+		"both know each other":         {tls: source.TLS{CAFile: caFile, CertFile: certFile, KeyFile: keyFile}},
+		"no client certificate":        {tls: source.TLS{CAFile: caFile}, want: "certificate required"},
+		"no CA":                        {tls: source.TLS{CertFile: certFile, KeyFile: keyFile}, want: "unknown authority"},
+		"another name":                 {tls: source.TLS{CAFile: caFile, CertFile: certFile, KeyFile: keyFile, ServerName: "evenkeel.shop.svc"}, want: "not evenkeel.shop.svc"},
+		"a key without its pair":       {tls: source.TLS{CAFile: caFile, KeyFile: keyFile}, invalid: true, want: "must be used together"},
+		"a missing CA":                 {tls: source.TLS{CAFile: "/nowhere/ca.crt"}, invalid: true, want: "/nowhere/ca.crt"},
+		"a key of another certificate": {tls: source.TLS{CAFile: caFile, CertFile: caFile, KeyFile: keyFile}, invalid: true, want: "does not match"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := &Extender{URL: server.URL, TLS: tc.tls}

@@ -48,10 +48,10 @@ func TestBestSteering(t *testing.T) {
 		wantHold   bool
 	}
 	cases := map[string][]step{
-		"nobody asks, and the API server steers": {{wantProven: true, wantServer: true}, {wantProven: true, wantServer: true}},
+		"no requests, and the API server steers": {{wantProven: true, wantServer: true}, {wantProven: true, wantServer: true}},
 		"neither":                                {{absent: absent}, {absent: absent}},
 		"kube-scheduler asks":                    {{asked: 1}, {asked: 2}},
-		"kube-scheduler asks no more":            {{asked: 5}, {asked: 5, wantProven: true, wantServer: true}},
+		"kube-scheduler no longer asks":          {{asked: 5}, {asked: 5, wantProven: true, wantServer: true}},
 		"kube-scheduler begins to ask":           {{wantProven: true, wantServer: true}, {asked: 3}},
 		"the API server begins to steer":         {{absent: absent}, {wantProven: true, wantServer: true}},
 		"the API server should steer, and does not": {

@@ -38,7 +38,7 @@ func TestGateIsToldByEvents(t *testing.T) {
 	turn(reasons.NoUsageData)
 	a.Evicting(leads{errors.New("the Lease is lost")})
 	turn("")
-	a.tell("Normal", "RoomFound", "not to be told by a process that leads no more")
+	a.tell("Normal", "RoomFound", "not reported by a process that no longer leads")
 	want := []string{
 		"Warning UsageCoverageTooLow UsageCoverageTooLow: 0 of 3 ready nodes have fresh usage",
 		"Normal UsageGateOpened Real usage is known well enough to evict on.",

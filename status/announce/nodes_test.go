@@ -106,7 +106,7 @@ func TestNodesAreTold(t *testing.T) {
 	w.want("it is still hot")
 	w.set("a", thresholds.Warm, 10*time.Minute, 5830)
 	w.observe(10*time.Minute, "a", "b")
-	w.want("it is not hot any more", "Normal Cooled Cooled after 10m: cpu 58.3%, memory 40.0% over 5 minutes.")
+	w.want("it is no longer hot", "Normal Cooled Cooled after 10m: cpu 58.3%, memory 40.0% over 5 minutes.")
 	w.set("b", thresholds.Hot, 11*time.Minute, 6200)
 	w.observe(11*time.Minute, "a", "b")
 	w.want("another one, back below its evict line", "Warning BecameHot Became hot: cpu 62.0%, memory 40.0% over 5 minutes.")

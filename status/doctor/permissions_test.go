@@ -144,7 +144,7 @@ func TestNeeds(t *testing.T) {
 			want:   []string{"create serviceaccounts/token evenkeel/evenkeel-kubelet-source"},
 			absent: []string{"get nodes/stats", "get nodes/metrics", "list nodes.metrics.k8s.io", "get nodes/proxy"},
 		},
-		"kubelets with a token of their own": {
+		"kubelets with a separate token": {
 			types:  []string{kubelet.Name},
 			change: func(p *doctor.Process) { p.Sources[0].Config.(*kubelet.Config).BearerTokenFile = "/token" },
 			absent: []string{"create serviceaccounts/token evenkeel/evenkeel-kubelet-source", "get nodes/stats", "get nodes/metrics"},
@@ -259,11 +259,11 @@ func TestPermissions(t *testing.T) {
 			mend: "a Role in the namespace \"evenkeel\" that is bound to it:\n- apiGroups: [\"\"]\n  resources: [serviceaccounts/token]\n" +
 				"  resourceNames: [evenkeel-kubelet-source]\n  verbs: [create]",
 		},
-		"kubelets get no token, beside another source": {
+		"kubelets without a token, next to another source": {
 			types: []string{kubelet.Name, metricsserver.Name}, denied: []string{"serviceaccounts/token"},
 			want: []string{"warning reading usage from Kubelet: It may not create serviceaccounts/token evenkeel/evenkeel-kubelet-source. The other sources are asked instead."},
 		},
-		"the API server does not say": {
+		"the API server does not answer": {
 			types: []string{metricsserver.Name}, err: errors.New("timeout"),
 			want: []string{"problem: The API server could not be asked about list nodes: timeout"},
 		},

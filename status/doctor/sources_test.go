@@ -27,7 +27,7 @@ func TestErrorsOfSources(t *testing.T) {
 		want string // part of the fix
 	}{
 		"Prometheus is down":            {prometheus.Name, errors.New("dial tcp 10.0.0.1:9090: connect: connection refused"), "Prometheus itself listens on 9090"},
-		"nobody vouches for it":         {prometheus.Name, fmt.Errorf("tls: failed to verify certificate: %w", x509.UnknownAuthorityError{}), "tls: {caFile:"},
+		"an untrusted authority":        {prometheus.Name, fmt.Errorf("tls: failed to verify certificate: %w", x509.UnknownAuthorityError{}), "tls: {caFile:"},
 		"the certificate is another's":  {prometheus.Name, errors.New("tls: failed to verify certificate: x509: certificate is valid for a, not b"), "serverName"},
 		"an address in the certificate": {kubelet.Name, errors.New("x509: cannot validate certificate for 10.0.0.1 because it doesn't contain any IP SANs"), "kubelet:\n        tls: {serverName"},
 		"no token":                      {prometheus.Name, errors.New("cpu avg_5m: the server answered 401 Unauthorized"), "bearerTokenSecret"},
@@ -43,7 +43,7 @@ func TestErrorsOfSources(t *testing.T) {
 		"another program":               {prometheus.Name, errors.New("the answer has no status: is this the Prometheus API?"), "/api/v1/query"},
 		"broken off":                    {prometheus.Name, errors.New("the answer breaks off at byte 100: unexpected EOF"), "proxies"},
 		"the server is ill":             {prometheus.Name, errors.New("the server answered 500 Internal Server Error"), "its log"},
-		"metrics-server is not there":   {metricsserver.Name, errors.New("listing metrics of nodes: the server could not find the requested resource"), "install metrics-server"},
+		"metrics-server is missing":     {metricsserver.Name, errors.New("listing metrics of nodes: the server could not find the requested resource"), "install metrics-server"},
 		"metrics-server is down":        {metricsserver.Name, errors.New("the server is currently unable to handle the request"), "get apiservice v1beta1.metrics.k8s.io"},
 		"something never seen":          {annotations.Name, errors.New("oops"), "See the error"},
 	}
@@ -87,7 +87,7 @@ func TestSources(t *testing.T) {
 			change: func(w *ward) { w.sources[0].batch.Nodes[0].Readings = w.sources[0].batch.Nodes[0].Readings[:1] },
 			want:   []string{"warning MetricsServer: It returned 3 nodes, but only 2 of them with memory. Nodes without it are unknown."},
 		},
-		"what nobody judges is not missed": {
+		"a resource without lines is not missed": {
 			change: func(w *ward) {
 				delete(w.patient.Load.Lines, usage.Memory)
 				w.sources[0].batch.Nodes[0].Readings = w.sources[0].batch.Nodes[0].Readings[:1]
@@ -126,7 +126,7 @@ func TestMatching(t *testing.T) {
 			types: []string{prometheus.Name},
 			want:  []string{"ok Prometheus: Usage reported for all 3 ready nodes."},
 		},
-		"series name a node as nobody knows it": {
+		"series with an unknown node name": {
 			types: []string{prometheus.Name},
 			change: func(w *ward) {
 				w.sources[0].batch.Nodes = w.sources[0].batch.Nodes[:2]
@@ -153,7 +153,7 @@ func TestMatching(t *testing.T) {
 				`warning Prometheus: Usage reported for 3 of 3 ready nodes, and 1 sample for nodes that this cluster does not have: instance="db1:9100".`,
 			},
 		},
-		"series of several clusters, and of a page of a pod": {
+		"series of several clusters, and of a pod's page": {
 			types: []string{prometheus.Name},
 			change: func(w *ward) {
 				w.sources[0].batch.Problems.Add(usage.SeveralClusters, `cpu avg_5m of nodes: cluster="eu" and "us"`)

@@ -95,7 +95,7 @@ func TestWindows(t *testing.T) {
 			},
 			want: []string{"ok avg_5m, p95_1h: The sources provide them, so a process knows them from its first reading."},
 		},
-		"of one resource only is not enough": {
+		"a single resource is not enough": {
 			kind: annotations.Name,
 			change: func(w *ward) {
 				give(w, 0, []usage.Metric{usage.CPU}, usage.Avg5m, 3)
@@ -138,7 +138,7 @@ func TestWindows(t *testing.T) {
 				"ok disk.busy: It has lines, and 3 of 3 nodes with usage report it.",
 			},
 		},
-		"a metric whose query brings nothing": {
+		"a metric whose query returns nothing": {
 			kind:   prometheus.Name,
 			change: func(w *ward) { line(w, "disk.busy") },
 			want: []string{
@@ -147,7 +147,7 @@ func TestWindows(t *testing.T) {
 			},
 			mend: "disk.busy: {expr: ...}",
 		},
-		"nothing is said of windows where no source answers": {
+		"no findings on windows without a source": {
 			kind:   metricsserver.Name,
 			change: func(w *ward) { w.sources[0].err = errors.New("down") },
 		},
@@ -200,8 +200,8 @@ func TestOwnClock(t *testing.T) {
 		want  []string
 		mend  string
 	}{
-		"nobody told the time": {},
-		"right":                {clock: doctor.Clock{Known: true}, want: []string{"ok this machine: Its clock and the API server's differ by at most about 2s."}},
+		"the API server's time is unknown": {},
+		"right":                            {clock: doctor.Clock{Known: true}, want: []string{"ok this machine: Its clock and the API server's differ by at most about 2s."}},
 		"behind": {
 			clock: doctor.Clock{Known: true, Skew: 10*time.Minute + 300*time.Millisecond},
 			want:  []string{"warning this machine: Its clock is 10m0s behind the API server's. Evenkeel uses the API server's time; its logs, and other programs on this machine, do not."},

@@ -67,7 +67,7 @@ func steeringCases() []steeringCase {
 		{"admission, may not be read", policy.SteeringAdmission, func(p *doctor.Patient) { all(p, doctor.PartUnread); p.Steering.Version = "" }},
 		{"admission, not served", policy.SteeringAdmission, func(p *doctor.Patient) { p.Steering.Unserved, p.Steering.Version = true, "v1.35.2" }},
 		{"admission, not installed", policy.SteeringAdmission, func(p *doctor.Patient) { all(p, doctor.PartMissing) }},
-		{"admission, of another version", policy.SteeringAdmission, func(p *doctor.Patient) {
+		{"admission, in another version", policy.SteeringAdmission, func(p *doctor.Patient) {
 			steer := part(p, "MutatingAdmissionPolicy evenkeel-steer")
 			steer.State, steer.Where = doctor.PartOther, "spec.matchConditions[1].expression"
 			part(p, "Namespace evenkeel-probe").State = doctor.PartMissing
@@ -81,7 +81,7 @@ func steeringCases() []steeringCase {
 		}},
 		{"auto, by webhook, all well", policy.SteeringAuto, byWebhook},
 		{"admission, by webhook, all well", policy.SteeringAdmission, byWebhook},
-		{"admission, by webhook of another version", policy.SteeringAdmission, func(p *doctor.Patient) {
+		{"admission, by a webhook of another version", policy.SteeringAdmission, func(p *doctor.Patient) {
 			byWebhook(p)
 			hook := part(p, "MutatingWebhookConfiguration evenkeel-steer")
 			hook.State, hook.Where = doctor.PartOther, "webhooks[0].failurePolicy"

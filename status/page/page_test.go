@@ -187,7 +187,7 @@ func TestHeadline(t *testing.T) {
 			},
 			Headline{Text: "No usage is known", By: "Prometheus could not be read: connection refused", Action: "Nothing is evicted."},
 		},
-		"the first reading is to come": {
+		"before the first reading": {
 			func(f *Facts) { f.View, f.Sources = nil, nil },
 			Headline{Text: "No usage is known", By: "There is no reading yet.", Action: "Nothing is evicted."},
 		},

@@ -75,7 +75,7 @@ func TestPages(t *testing.T) {
 		"through a forwarded port":  {url: "http://10.0.0.7:1234/explain/pod/secret/web-1", want: 200},
 		"by an IPv6 address":        {url: "http://[::1]:8889/metrics", want: 200},
 		"by one without a port":     {url: "http://[::1]/metrics", want: 200},
-		"by a name of a stranger":   {url: "http://evil.example:8889/status", want: 403},
+		"by a stranger's name":      {url: "http://evil.example:8889/status", want: 403},
 		"by a name like localhost":  {url: "http://localhost.evil.example/status", want: 403},
 		"a page is only read":       {method: http.MethodPost, url: "http://localhost/status", want: 405},
 		"no profile":                {url: "http://localhost/debug/pprof/heap", want: 404},

@@ -83,12 +83,12 @@ func TestRulesHoldForStrategiesThatIgnoreThem(t *testing.T) {
 		want   []string
 		why    map[string]reasons.Reason
 	}{
-		"nothing forbids anything":    {want: all},
-		"MaxMoves of the policy":      {change: func(f *plugintest.Fleet) { f.Options.MaxMoves = 2 }, want: all[:2], why: map[string]reasons.Reason{"b-1": reasons.MoveLimit}},
-		"moves that the hour has":     {change: func(f *plugintest.Fleet) { f.Observed.MaxMoves = 2 }, want: all[:2], why: map[string]reasons.Reason{"b-1": reasons.MoveLimit}},
-		"an owner's moves of an hour": {change: func(f *plugintest.Fleet) { f.Observed.Beside = refusing(func(o, _ int) bool { return o > 0 }) }, want: []string{all[0], all[2]}, why: map[string]reasons.Reason{"a-2": reasons.OwnerMovesPerHour}},
-		"a namespace's":               {change: func(f *plugintest.Fleet) { f.Observed.Beside = refusing(func(_, n int) bool { return n > 0 }) }, want: all[:1], why: map[string]reasons.Reason{"a-2": reasons.OwnerMovesPerHour, "b-1": reasons.OwnerMovesPerHour}},
-		"another zone":                {change: zones, why: noLanding()},
+		"nothing forbids anything": {want: all},
+		"MaxMoves of the policy":   {change: func(f *plugintest.Fleet) { f.Options.MaxMoves = 2 }, want: all[:2], why: map[string]reasons.Reason{"b-1": reasons.MoveLimit}},
+		"moves that the hour has":  {change: func(f *plugintest.Fleet) { f.Observed.MaxMoves = 2 }, want: all[:2], why: map[string]reasons.Reason{"b-1": reasons.MoveLimit}},
+		"an owner's hourly moves":  {change: func(f *plugintest.Fleet) { f.Observed.Beside = refusing(func(o, _ int) bool { return o > 0 }) }, want: []string{all[0], all[2]}, why: map[string]reasons.Reason{"a-2": reasons.OwnerMovesPerHour}},
+		"a namespace's":            {change: func(f *plugintest.Fleet) { f.Observed.Beside = refusing(func(_, n int) bool { return n > 0 }) }, want: all[:1], why: map[string]reasons.Reason{"a-2": reasons.OwnerMovesPerHour, "b-1": reasons.OwnerMovesPerHour}},
+		"another zone":             {change: zones, why: noLanding()},
 		"another capacity type": {change: func(f *plugintest.Fleet) {
 			f.Options.AcrossCapacityTypes, f.Node("to-0").Labels["karpenter.sh/capacity-type"] = false, "spot"
 		}, why: noLanding()},

@@ -79,7 +79,7 @@ func TestWhatIsRelievedAhead(t *testing.T) {
 		"nothing may be evicted":    {9000, func(y *yard) { y.observed.Closed = "OutsideWindow" }, 0},
 		"its pods are not measured": {9000, func(y *yard) { unmeasured(y, 0, 1, 2) }, 0},
 		"its owners rest":           {9000, func(y *yard) { refuseAll(y, reasons.OwnerCoolingDown) }, 0},
-		"no more moves may be made": {9000, func(y *yard) {
+		"no more moves are allowed": {9000, func(y *yard) {
 			y.observed.MaxMoves = 0
 			y.deps.Options.MaxMoves = 0
 			refuseAll(y, reasons.MovesPerHour)

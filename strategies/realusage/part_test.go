@@ -26,7 +26,7 @@ func TestNumberOfNodesCountsNodesThatTakePods(t *testing.T) {
 		"one is for other pods": {tainted, false, false},
 		"one is for these pods": {tainted, true, true},
 		"one is leaving":        {func(y *yard) { y.observed.View.Snapshot.Nodes[2].Node.Leaving = "deletionTimestamp" }, false, false},
-		"one is tainted, but gently": {func(y *yard) {
+		"one has a PreferNoSchedule taint": {func(y *yard) {
 			y.nodes[2].Spec.Taints = []v1.Taint{{Key: "soft", Effect: v1.TaintEffectPreferNoSchedule}}
 		}, false, true},
 	} {

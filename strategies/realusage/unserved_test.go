@@ -20,11 +20,11 @@ func TestPodsOfAFullNodeWantMore(t *testing.T) {
 		want           []int64
 		sum            int64
 	}{
-		"full":                                 {31_400, 32_000, false, []int64{0, 6300, 300}, 6600},
-		"nearly but not":                       {31_000, 0, false, []int64{0, 0, 0}, 0},
-		"hot, but not now":                     {24_000, 0, false, []int64{0, 0, 0}, 0},
-		"the machine has what is not for pods": {31_400, 34_000, false, []int64{0, 0, 0}, 0},
-		"full, and nothing is expected":        {31_400, 32_000, true, []int64{0, 0, 0}, 0},
+		"full":             {31_400, 32_000, false, []int64{0, 6300, 300}, 6600},
+		"nearly but not":   {31_000, 0, false, []int64{0, 0, 0}, 0},
+		"hot, but not now": {24_000, 0, false, []int64{0, 0, 0}, 0},
+		"the machine has capacity that is not for pods": {31_400, 34_000, false, []int64{0, 0, 0}, 0},
+		"full, and nothing is expected":                 {31_400, 32_000, true, []int64{0, 0, 0}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			y := newYard(t, func(pod *v1.Pod) {

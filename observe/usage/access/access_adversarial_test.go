@@ -15,13 +15,13 @@ func TestInvalidConfigs(t *testing.T) {
 		config Config
 		want   string
 	}{
-		"nobody to read a token": {Config{BearerTokenSecret: inSecret()}, "ReadSecret must be set"},
-		"nobody to read Secrets": {
+		"no way to read a token": {Config{BearerTokenSecret: inSecret()}, "ReadSecret must be set"},
+		"no way to read Secrets": {
 			Config{BasicAuth: source.BasicAuth{Username: "ali", PasswordSecret: inSecret()}}, "ReadSecret must be set",
 		},
-		"a missing authority":       {Config{TLS: source.TLS{CAFile: "/nowhere/ca.crt"}}, "open /nowhere/ca.crt"},
-		"an authority that is none": {Config{TLS: source.TLS{CAFile: nonsense}}, "tls: unable to use specified CA cert"},
-		"a key that is none":        {Config{TLS: source.TLS{CertFile: here, KeyFile: nonsense}}, "tls: "},
+		"a missing authority":  {Config{TLS: source.TLS{CAFile: "/nowhere/ca.crt"}}, "open /nowhere/ca.crt"},
+		"an invalid authority": {Config{TLS: source.TLS{CAFile: nonsense}}, "tls: unable to use specified CA cert"},
+		"an invalid key":       {Config{TLS: source.TLS{CertFile: here, KeyFile: nonsense}}, "tls: "},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

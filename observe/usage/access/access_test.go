@@ -216,8 +216,8 @@ func TestSecretIsReadSeldom(t *testing.T) {
 		{"the first request reads it", 0, "one", "one", nil, 200, 1},
 		{"soon after it is known", 59 * time.Second, "one", "one", nil, 200, 1},
 		{"after a minute it is read again", 2 * time.Second, "one", "one", nil, 200, 2},
-		{"a changed one is taken up by the request that is refused", 10 * time.Second, "two", "two", nil, 200, 3},
-		{"a wrong one is told", 10 * time.Second, "two", "three", nil, 401, 4},
+		{"a changed one is used for the rejected request", 10 * time.Second, "two", "two", nil, 200, 3},
+		{"a wrong one is reported", 10 * time.Second, "two", "three", nil, 401, 4},
 		{"and not read again and again", time.Second, "two", "three", nil, 401, 4},
 		{"it is used on while Secrets cannot be read", 2 * time.Minute, "two", "two", errors.New("down"), 200, 5},
 		{"which is tried again soon", 6 * time.Second, "two", "two", nil, 200, 6},
@@ -352,7 +352,7 @@ func TestTLS(t *testing.T) {
 		"a known one is trusted":                   {source.TLS{CAFile: caFile, CertFile: certFile, KeyFile: keyFile}, ""},
 		"without a client certificate":             {source.TLS{CAFile: caFile}, "certificate required"},
 		"the name may be another":                  {source.TLS{CAFile: caFile, CertFile: certFile, KeyFile: keyFile, ServerName: "example.com"}, ""},
-		"but has to be on the certificate":         {source.TLS{CAFile: caFile, CertFile: certFile, KeyFile: keyFile, ServerName: "thanos"}, "not thanos"},
+		"but it must be on the certificate":        {source.TLS{CAFile: caFile, CertFile: certFile, KeyFile: keyFile, ServerName: "thanos"}, "not thanos"},
 		"whoever answers, where that is asked for": {source.TLS{CertFile: certFile, KeyFile: keyFile, InsecureSkipVerify: true}, ""},
 	}
 	for name, tc := range cases {

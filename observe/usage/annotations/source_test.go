@@ -56,7 +56,7 @@ func TestSampleReadsWhatWritersWrite(t *testing.T) {
 			given: map[string]string{"cpu_usage_avg_5m": "0.38000,2026-11-21T11:58:00Z"},
 			want:  []usage.Reading{{Metric: usage.CPU, Window: usage.Avg5m, At: stamp("11:58:00"), Value: 3800}},
 		},
-		"a window of one's own, and whole percentages": {
+		"a custom window, and whole percentages": {
 			given: map[string]string{"cpu_usage_p95_1h": "38,2026-11-21T11:58:00Z"},
 			want:  []usage.Reading{{Metric: usage.CPU, Window: window("p95_1h"), At: stamp("11:58:00"), Value: 3800}},
 		},
@@ -142,13 +142,13 @@ func TestTwoWritersOfDifferentUnits(t *testing.T) {
 		config      Config
 		taken       int
 	}{
-		"few percentages":                   {crane: 9, plus: 2, taken: 9},
-		"few fractions":                     {crane: 1, plus: 2, taken: 2},
-		"half and half":                     {crane: 4, plus: 4, taken: 0},
-		"a stated unit takes only its own":  {crane: 1, plus: 9, config: Config{Unit: Fraction}, taken: 1},
-		"a stated unit, the other way":      {crane: 9, plus: 1, config: Config{Unit: Percent}, taken: 1},
-		"one writer alone is not gainsaid":  {crane: 3, taken: 3},
-		"nor is one writer of percentages ": {plus: 3, taken: 3},
+		"few percentages": {crane: 9, plus: 2, taken: 9},
+		"few fractions":   {crane: 1, plus: 2, taken: 2},
+		"half and half":   {crane: 4, plus: 4, taken: 0},
+		"a stated unit accepts only its own values": {crane: 1, plus: 9, config: Config{Unit: Fraction}, taken: 1},
+		"a stated unit, the other way":              {crane: 9, plus: 1, config: Config{Unit: Percent}, taken: 1},
+		"one writer alone is not gainsaid":          {crane: 3, taken: 3},
+		"nor is one writer of percentages ":         {plus: 3, taken: 3},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -182,7 +182,7 @@ func TestInvalidSettings(t *testing.T) {
 		"an unknown zone":    {Config{Unit: Auto, Timezone: "Moon/Copernicus"}, "x.timezone: Invalid value"},
 		"a reach of nothing": {Config{Unit: Auto, Periods: period(usage.Window{Kind: usage.KindAvg}, time.Minute)}, "x.periods["},
 		"a period of zero":   {Config{Unit: Auto, Periods: period(usage.Avg5m, 0)}, "x.periods[avg_5m]: Invalid value"},
-		"a period of a week": {Config{Unit: Auto, Periods: period(usage.Avg5m, 7*24*time.Hour)}, "x.periods[avg_5m]: Invalid value"},
+		"a week-long period": {Config{Unit: Auto, Periods: period(usage.Avg5m, 7*24*time.Hour)}, "x.periods[avg_5m]: Invalid value"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -36,7 +36,7 @@ func TestTheZoneOfTheWritersClock(t *testing.T) {
 		"the writer's clock is fast by less than a minute": {looks: []look{
 			{stamps: []time.Duration{50 * time.Second}, zone: time.UTC, taken: 1},
 		}},
-		"a zone that nobody thought of, ahead of all": {looks: []look{
+		"a zone without a candidate, ahead of all": {looks: []look{
 			{stamps: many(3, -minute), zone: tokyo, problem: usage.Future},
 		}},
 		"a zone behind all: old, never fresh": {looks: []look{
@@ -52,7 +52,7 @@ func TestTheZoneOfTheWritersClock(t *testing.T) {
 			{at: 8 * hour, stamps: []time.Duration{-minute}, zone: shanghai, taken: 1},
 			{at: 8*hour + 8*minute, stamps: []time.Duration{-minute}, zone: shanghai, problem: usage.Stale},
 		}},
-		"a reader that started too late for the trap takes the older": {key: "cpu_usage_max_avg_1d", looks: []look{
+		"a reader that started too late for the trap takes the older one": {key: "cpu_usage_max_avg_1d", looks: []look{
 			{at: 11*hour + 30*minute, stamps: []time.Duration{-minute}, zone: shanghai, problem: usage.Stale},
 		}},
 		"a writer that is seen to write in UTC is believed after it stopped": {key: "cpu_usage_max_avg_1d", looks: []look{

@@ -93,7 +93,7 @@ func TestAskKeepsOrderAndConcurrency(t *testing.T) {
 				most.Store(n)
 			}
 			if r.Header.Get("Accept") != "" {
-				return nil, errors.New("a header that nobody asked for")
+				return nil, errors.New("an unexpected header")
 			}
 			time.Sleep(time.Millisecond)
 			return answer(r, r.URL.Host)

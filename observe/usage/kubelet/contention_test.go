@@ -52,10 +52,10 @@ func TestContentionOfANode(t *testing.T) {
 		"at the limit of the pod none counts": {
 			pods: []string{pod("whole", 1990, aContainer("main", 1000, waits(90)), aContainer("side", 990, waits(80)))}, want: contended(0, 0),
 		},
-		"what hardly runs does not count": {
+		"a container that hardly runs does not count": {
 			pods: []string{pod("p", 1000, aContainer("main", 900, waits(40)), aContainer("idle", 49, waits(0)), aContainer("idle2", 1, waits(0)))}, want: contended(40, 20),
 		},
-		"what others starve counts though it hardly runs": {
+		"a starved container counts although it hardly runs": {
 			pods: []string{pod("p", 1000, aContainer("main", 10, waits(90)), aContainer("idle", 49, waits(4)))}, want: contended(90, 45),
 		},
 		"nobody runs": {
@@ -76,7 +76,7 @@ func TestContentionOfANode(t *testing.T) {
 			pods:     []string{pod("elsewhere", 900, aContainer("main", 900, waits(80)))},
 			problems: map[usage.Cause]string{usage.UnmatchedPod: `pod "shop/elsewhere"`},
 		},
-		"stats of a container that has ended are old": {
+		"stats of an ended container are old": {
 			pods: []string{pod("p", 900, strings.Replace(aContainer("main", 900, waits(80)), "12:00:00", "11:58:59", 1), aContainer("new", 900, waits(2)))},
 			want: contended(2, 1),
 		},
@@ -93,7 +93,7 @@ func TestContentionOfANode(t *testing.T) {
 		"usage that is no amount": {
 			pods: []string{pod("p", 900, `{"name":"main","cpu":{`+at+`,"usageNanoCores":-900000000,`+psiOK+`}}`)}, want: contended(0, 0),
 		},
-		"two pods of one name": {
+		"two pods with the same name": {
 			pods:     []string{pod("p", 900, aContainer("main", 900, waits(80))), pod("p", 900, aContainer("main", 900, waits(80)))},
 			problems: map[usage.Cause]string{usage.Duplicate: `pod "shop/p"`},
 		},

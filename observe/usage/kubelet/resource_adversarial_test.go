@@ -19,7 +19,7 @@ func TestExpositionThatIsNone(t *testing.T) {
 		"given twice":            {"node_cpu_usage_seconds_total 1\nnode_cpu_usage_seconds_total 2\n", "is given twice"},
 		"no value":               {"node_cpu_usage_seconds_total \n", "lacks a value"},
 		"a word":                 {"node_cpu_usage_seconds_total many\n", `has the value "many"`},
-		"a time that is none":    {"node_cpu_usage_seconds_total 1 noon\n", `has the time "noon"`},
+		"an invalid time":        {"node_cpu_usage_seconds_total 1 noon\n", `has the time "noon"`},
 		"seconds with fractions": {"node_cpu_usage_seconds_total 1 1.5\n", `has the time "1.5"`},
 		"an exemplar":            {"node_cpu_usage_seconds_total 1 2 # {} 3\n", "lacks a value or a time"},
 		"labels without end":     {"pod_cpu_usage_seconds_total{namespace=\"shop\" 1\n", "unterminated label list"},

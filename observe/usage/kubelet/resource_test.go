@@ -116,11 +116,11 @@ container_memory_working_set_bytes{container="sidecar",namespace="shop",pod="p"}
 		second string
 		want   []usage.PodSample
 	}{
-		"both run":                   {text(105, 51), []usage.PodSample{podSample("shop", "p", later, 600, 120)}}, // 5 s and 1 s in 10 s
-		"one was restarted":          {text(2, 60), nil},                                                          // its rate is unknown, so the sum is, too
-		"one has no memory":          {strings.Replace(text(105, 51), "container_memory_working_set_bytes{container=\"main\"", "other{a=\"b\"", 1), nil},
-		"one has come in between":    {text(105, 51) + "container_cpu_usage_seconds_total{container=\"new\",namespace=\"shop\",pod=\"p\"} 1\n", nil},
-		"one uses what is no number": {strings.Replace(text(105, 51), "100", "NaN", 1), nil},
+		"both run":                 {text(105, 51), []usage.PodSample{podSample("shop", "p", later, 600, 120)}}, // 5 s and 1 s in 10 s
+		"one was restarted":        {text(2, 60), nil},                                                          // its rate is unknown, so the sum is, too
+		"one has no memory":        {strings.Replace(text(105, 51), "container_memory_working_set_bytes{container=\"main\"", "other{a=\"b\"", 1), nil},
+		"one has come in between":  {text(105, 51) + "container_cpu_usage_seconds_total{container=\"new\",namespace=\"shop\",pod=\"p\"} 1\n", nil},
+		"one has an invalid value": {strings.Replace(text(105, 51), "100", "NaN", 1), nil},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

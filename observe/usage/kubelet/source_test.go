@@ -82,11 +82,11 @@ func TestRequest(t *testing.T) {
 			node: annotated("/metrics/nodes/n1/metrics/resource"),
 			url:  "https://10.0.0.1:10250/stats/summary", fallback: "https://10.0.0.1:10250/metrics/nodes/n1/metrics/resource",
 		},
-		"a path that names a host is none":       {node: annotated("//evil.example/x"), url: "https://10.0.0.1:10250/stats/summary"},
-		"a path that begins with a host is none": {node: annotated("@evil.example/x"), url: "https://10.0.0.1:10250/stats/summary"},
-		"a URL is no path":                       {node: annotated("https://evil.example/x"), url: "https://10.0.0.1:10250/stats/summary"},
-		"a path that cannot be parsed is none":   {node: annotated("/%zz"), url: "https://10.0.0.1:10250/stats/summary"},
-		"such a path, where nothing else is read": {
+		"a path with a host is invalid":             {node: annotated("//evil.example/x"), url: "https://10.0.0.1:10250/stats/summary"},
+		"a path that begins with a host is invalid": {node: annotated("@evil.example/x"), url: "https://10.0.0.1:10250/stats/summary"},
+		"a URL is no path":                          {node: annotated("https://evil.example/x"), url: "https://10.0.0.1:10250/stats/summary"},
+		"an unparsable path is invalid":             {node: annotated("/%zz"), url: "https://10.0.0.1:10250/stats/summary"},
+		"such a path, if nothing else is read": {
 			config: func(c *settings) { c.Endpoint = Resource }, node: annotated("//evil.example/x"), err: "is not a path",
 		},
 	}

@@ -40,13 +40,13 @@ func TestSummaryThatIsNone(t *testing.T) {
 		"beyond all numbers":          {node(`"usageNanoCores":1e999`), `"1e999" is no number`},
 		"a number without end":        {node(`"usageNanoCores":` + strings.Repeat("1", 100)), "more than 64 digits"},
 		"a word":                      {node(`"usageNanoCores":nil`), `where null should be`},
-		"a time that is none":         {node(`"time":"yesterday"`), `"yesterday" is no time`},
+		"an invalid time":             {node(`"time":"yesterday"`), `"yesterday" is no time`},
 		"a number for a time":         {node(`"time":1772366400`), `where a string should be`},
 		"a key without end":           {`{"` + strings.Repeat("k", 2000), "a string or number of over 1024 bytes"},
 		"no escape":                   {`{"node":{"nodeName":"\x"}}`, "a valid escape sequence should be"},
 		"no value":                    {`{"node":{"fs":}}`, "where a value should be"},
-		"pods that are none":          {`{"node":{},"pods":{}}`, `where an array should be`},
-		"a pod that is none":          {`{"node":{},"pods":[7]}`, `where an object should be`},
+		"pods that are not a list":    {`{"node":{},"pods":{}}`, `where an array should be`},
+		"a pod that is not an object": {`{"node":{},"pods":[7]}`, `where an object should be`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

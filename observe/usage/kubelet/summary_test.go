@@ -105,14 +105,14 @@ func TestSummaryOfANode(t *testing.T) {
 		want     []usage.Reading
 		problems map[usage.Cause]string
 	}{
-		"working set, where nothing is said of what is available": {
+		"the working set, if available memory is not stated": {
 			node: `"cpu":` + cpuOK + `,"memory":` + memOK, want: []usage.Reading{cpu2, mem1},
 		},
 		"available memory counts before the working set": {
 			node: `"cpu":` + cpuOK + `,"memory":{` + at + `,"workingSetBytes":1,"availableBytes":8589934592}`,
 			want: []usage.Reading{cpu2, last(usage.Memory, noon, 8*gib)},
 		},
-		"available memory of an unknown whole says nothing": {
+		"available memory without a capacity is meaningless": {
 			node: `"cpu":` + cpuOK + `,"memory":{` + at + `,"workingSetBytes":1073741824,"availableBytes":5}`, capacity: -1,
 			want: []usage.Reading{cpu2, mem1},
 		},
@@ -128,11 +128,11 @@ func TestSummaryOfANode(t *testing.T) {
 			node: `"cpu":{` + at + `,"usageNanoCores":null},"memory":` + memOK,
 			want: []usage.Reading{mem1}, problems: map[usage.Cause]string{usage.Unreadable: "no usageNanoCores"},
 		},
-		"zero beside the counter since boot is a kubelet's way to say that it does not know": {
+		"zero next to the counter since boot means that the kubelet does not know": {
 			node: `"cpu":{` + at + `,"usageNanoCores":0,"usageCoreNanoSeconds":975000000000000},"memory":` + memOK,
 			want: []usage.Reading{mem1}, problems: map[usage.Cause]string{usage.Unreadable: "has not measured CPU usage yet"},
 		},
-		"zero by itself is zero": {
+		"zero without a counter is zero": {
 			node: `"cpu":{` + at + `,"usageNanoCores":0},"memory":{` + at + `,"workingSetBytes":0}`,
 			want: []usage.Reading{last(usage.CPU, noon, 0), last(usage.Memory, noon, 0)},
 		},
@@ -207,10 +207,10 @@ func TestSummaryOfAPod(t *testing.T) {
 		"no memory": {
 			pods: ref("uid-p") + `"cpu":` + cpuOK + `}`, problems: map[usage.Cause]string{usage.Unreadable: "no memory usage"},
 		},
-		"its predecessor is there as well": {
+		"its predecessor is listed as well": {
 			pods: ref("older") + `"cpu":{` + at + `,"usageNanoCores":7},"memory":` + memOK + `},` + ref("uid-p") + full, want: sample,
 		},
-		"its predecessor comes after it": {
+		"its predecessor is listed after it": {
 			pods: ref("uid-p") + full + `,` + ref("older") + `"cpu":{` + at + `,"usageNanoCores":7},"memory":` + memOK + `}`, want: sample,
 		},
 		"two that could be it": {
@@ -237,15 +237,15 @@ func TestSummaryOfAPod(t *testing.T) {
 				`"cpu":{` + at + `,"usageNanoCores":0,"usageCoreNanoSeconds":4},"memory":` + memOK + `}`,
 			want: []usage.PodSample{podSample("shop", "p", noon, 0, gib)},
 		},
-		"zero beside a counter that has run, and no container": {
+		"zero next to a counter that has run, and no container": {
 			pods:     ref("uid-p") + `"containers":[],"cpu":{` + at + `,"usageNanoCores":0,"usageCoreNanoSeconds":4},"memory":` + memOK + `}`,
 			problems: map[usage.Cause]string{usage.Unreadable: "no CPU usage yet"},
 		},
-		"zero beside a counter that has run, and nothing about containers": {
+		"zero next to a counter that has run, and no information on containers": {
 			pods:     ref("uid-p") + `"cpu":{` + at + `,"usageNanoCores":0,"usageCoreNanoSeconds":4},"memory":` + memOK + `}`,
 			problems: map[usage.Cause]string{usage.Unreadable: "no CPU usage yet"},
 		},
-		"zero beside a counter that has run, and containers that are not measured": {
+		"zero next to a counter that has run, and unmeasured containers": {
 			pods:     ref("uid-p") + `"containers":[{"name":"main"}],"cpu":{` + at + `,"usageNanoCores":0,"usageCoreNanoSeconds":4},"memory":` + memOK + `}`,
 			problems: map[usage.Cause]string{usage.Unreadable: "no CPU usage yet"},
 		},

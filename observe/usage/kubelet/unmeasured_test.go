@@ -140,7 +140,7 @@ func TestCPUFromTheCounterOfASummary(t *testing.T) {
 			first:  func(s *aSummary) { s.pod, s.podMemory = blocks{}, 0 },
 			second: func(s *aSummary) { s.pod = blocks{0, 1 * second} }, node: 600, pod: 100,
 		},
-		"still nothing of a new pod": {
+		"a new pod is still unmeasured": {
 			first:  func(s *aSummary) { s.pod, s.podMemory = blocks{}, 0 },
 			second: func(s *aSummary) { s.pod, s.podMemory = blocks{}, 0 }, node: 600, pod: unknown,
 		},
@@ -160,7 +160,7 @@ func TestCPUFromTheCounterOfASummary(t *testing.T) {
 			first:  func(s *aSummary) { s.uid = "older" },
 			second: func(s *aSummary) { s.pod = blocks{70 * milli, 90 * second} }, node: 600, pod: 70,
 		},
-		"a value that is none is not replaced": {
+		"an invalid value is not replaced": {
 			second: func(s *aSummary) { s.node.nanoCores, s.pod.nanoCores = 6*core, 100*milli }, node: 600, pod: 100,
 		},
 	}

@@ -115,7 +115,7 @@ func TestSample(t *testing.T) {
 		},
 		"nothing at all":     {nodes: empty, pods: empty},
 		"items that is null": {nodes: `{"items":null}`, pods: `{"metadata":{},"items":null}`},
-		"items after fields nobody knows": {
+		"items after unknown fields": {
 			nodes: `{"extra":{"items":[1,2]},"items":[` + node("n1", used("1", "1")) + `],"more":[[]]}`,
 			pods:  empty,
 			want:  usage.Batch{Nodes: []usage.NodeSample{{Name: "n1", Readings: read(1000, 1)}}},
@@ -132,7 +132,7 @@ func TestSample(t *testing.T) {
 			pods:  podList(pod("without containers"), pod("half", used("1", "1"), `{"memory":"1"}`), pod("empty", used("", ""))),
 			want:  usage.Batch{Nodes: []usage.NodeSample{{Name: "good", Readings: read(1000, 1)}}, Problems: unreadable(6, "node none", "node null", "node half", "pod ns/without containers", "pod ns/half")},
 		},
-		"what is no quantity is left out": {
+		"invalid quantities are left out": {
 			nodes: nodeList(node("n1", used("lots", "1")), node("n2", used("1", "0x10")), node("n3", used("NaN", "1"))), pods: empty,
 			want: usage.Batch{Problems: unreadable(3, "node n1", "node n2", "node n3")},
 		},
@@ -182,7 +182,7 @@ func TestSampleFails(t *testing.T) {
 		"items that are no list":       {metricsAPI{nodes: `{"items":{}}`, pods: empty}, `'{' where an array should be`},
 		"an array in the list's place": {metricsAPI{nodes: `[]`, pods: empty}, `'[' where an object should be`},
 		"an item that is no object":    {metricsAPI{nodes: `{"items":[7]}`, pods: empty}, `'7' where an object should be`},
-		"a time that is none":          {metricsAPI{nodes: `{"items":[{"timestamp":"yesterday"}]}`, pods: empty}, `"yesterday" is no time`},
+		"an invalid time":              {metricsAPI{nodes: `{"items":[{"timestamp":"yesterday"}]}`, pods: empty}, `"yesterday" is no time`},
 		"a number for a quantity":      {metricsAPI{nodes: `{"items":[{"usage":{"cpu":5}}]}`, pods: empty}, `'5' where a string should be`},
 		"cut off in the first list":    {metricsAPI{nodes: good[:len(good)/2], pods: empty}, `reading metrics of nodes`},
 		"cut off after the items":      {metricsAPI{nodes: good[:len(good)-1], pods: empty}, `reading metrics of nodes: decoding the list: offset`},

@@ -138,7 +138,7 @@ func TestSampleOfUnits(t *testing.T) {
 			answers: []string{`{"mem_usage_active":25}`, `{"cpu_usage_avg_5m":0}`},
 			want:    map[string][]usage.Reading{"n1": {memory(usage.Last, 4*gib)}, "n2": {cpu(usage.Avg5m, 0)}},
 		},
-		"keys that nobody knows, with any value": {
+		"unknown keys, with any value": {
 			answers: []string{`{"cpu_usage_avg_15m":99,"disk":{"a":[1]},"mem_usage_active":25,"gpu":null,"x":"y"}`},
 			want:    map[string][]usage.Reading{"n1": {memory(usage.Last, 4*gib)}},
 		},
@@ -169,7 +169,7 @@ func TestSampleOfUnits(t *testing.T) {
 			answers: []string{`{"cpu_usage_active":20,"cpu_steal_active":80,"cpu_steal_avg_5m":75}`},
 			want:    map[string][]usage.Reading{"n1": {cpu(usage.Last, 800), stolen(usage.Last, 3200), stolen(usage.Avg5m, 3000)}},
 		},
-		"an idle CPU says nothing of the unit": {
+		"an idle CPU does not reveal the unit": {
 			answers: []string{`{"cpu_usage_active":1}`}, want: map[string][]usage.Reading{"n1": {cpu(usage.Last, 40)}},
 		},
 		"fractions where they are due": {

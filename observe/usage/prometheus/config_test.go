@@ -54,14 +54,14 @@ func TestExpressions(t *testing.T) {
 		change func(*settings)
 		want   pair
 	}{
-		"cpu now":                        {usage.CPU, "last", nil, pair{cores, times}},
-		"five minutes":                   {usage.CPU, "avg_5m", nil, pair{"avg_over_time((" + cores + ")[5m:30s])", times}},
-		"an hour":                        {usage.CPU, "avg_1h", nil, pair{"avg_over_time((" + cores + ")[1h:1m])", times}},
-		"a percentile":                   {usage.CPU, "p95_90m", nil, pair{"quantile_over_time(0.95, (" + cores + ")[90m:5m])", times}},
-		"a low percentile":               {usage.CPU, "p5_10m", nil, pair{"quantile_over_time(0.05, (" + cores + ")[10m:30s])", times}},
-		"the highest of a day":           {usage.CPU, "max_avg_1d", nil, pair{"max_over_time((avg_over_time((" + cores + ")[5m:1m]))[24h:5m])", times}},
-		"memory, in the measure of pods": {usage.Memory, "last", nil, pair{workingSet, times}},
-		"memory over five minutes":       {usage.Memory, "avg_5m", nil, pair{"avg_over_time((" + workingSet + ")[5m:30s])", times}},
+		"cpu now":                    {usage.CPU, "last", nil, pair{cores, times}},
+		"five minutes":               {usage.CPU, "avg_5m", nil, pair{"avg_over_time((" + cores + ")[5m:30s])", times}},
+		"an hour":                    {usage.CPU, "avg_1h", nil, pair{"avg_over_time((" + cores + ")[1h:1m])", times}},
+		"a percentile":               {usage.CPU, "p95_90m", nil, pair{"quantile_over_time(0.95, (" + cores + ")[90m:5m])", times}},
+		"a low percentile":           {usage.CPU, "p5_10m", nil, pair{"quantile_over_time(0.05, (" + cores + ")[10m:30s])", times}},
+		"the highest within a day":   {usage.CPU, "max_avg_1d", nil, pair{"max_over_time((avg_over_time((" + cores + ")[5m:1m]))[24h:5m])", times}},
+		"memory in the unit of pods": {usage.Memory, "last", nil, pair{workingSet, times}},
+		"memory over five minutes":   {usage.Memory, "avg_5m", nil, pair{"avg_over_time((" + workingSet + ")[5m:30s])", times}},
 		"memory by one's own expression": {
 			usage.Memory, "avg_5m", override(usage.Memory, Query{Expr: "node_memory_MemTotal_bytes - node_memory_MemAvailable_bytes"}),
 			pair{
@@ -97,7 +97,7 @@ func TestExpressions(t *testing.T) {
 				"timestamp(node_memory_MemAvailable_bytes)",
 			},
 		},
-		"an expression of one's own": {
+		"a custom expression": {
 			usage.CPU, "avg_5m", override(usage.CPU, Query{Expr: "my:cpu"}),
 			pair{"avg_over_time((my:cpu)[5m:30s])", "timestamp(my:cpu)"},
 		},
@@ -133,7 +133,7 @@ func TestStolenCPUIsAskedFor(t *testing.T) {
 	}{
 		"node-exporter":      {func(*settings) {}, 1},
 		"kubelets":           {func(c *settings) { c.NodeMetrics = Kubelet }, 0},
-		"a CPU of one's own": {override(usage.CPU, Query{Expr: "my:cpu"}), 0},
+		"a custom CPU query": {override(usage.CPU, Query{Expr: "my:cpu"}), 0},
 		"memory alone":       {func(c *settings) { c.Metrics = []usage.Metric{usage.Memory} }, 0},
 	} {
 		config := configFor("http://localhost:9090")
@@ -262,23 +262,23 @@ func TestNodesAreMatched(t *testing.T) {
 		label  string
 		want   int
 	}{
-		"by name":                        {[]string{"node", "n2"}, "", 1},
-		"by address and port":            {[]string{"instance", "10.0.0.1:9100"}, "", 0},
-		"by address":                     {[]string{"instance", "10.0.0.1"}, "", 0},
-		"by host name and port":          {[]string{"instance", "n1.example.com:9100"}, "", 0},
-		"by IPv6 address and port":       {[]string{"instance", "[fd00::2]:9100"}, "", 1},
-		"by IPv6 address":                {[]string{"instance", "fd00::2"}, "", 1},
-		"a name goes before a host name": {[]string{"hostname", "n1"}, "", 0},
-		"node goes before instance":      {[]string{"instance", "n1", "node", "n2"}, "", 1},
-		"a label that names nobody":      {[]string{"node", "metal-7", "instance", "n3:9100"}, "", -1},
-		"what a page says of itself":     {[]string{"instance", "10.1.0.5:8080", "host", "n1", "exported_node", "n1"}, "", -1},
-		"against what the scrape says":   {[]string{"exported_instance", "n1"}, "", -1},
-		"the label that was set":         {[]string{"node", "n1", "machine", "n2"}, "machine", 1},
-		"and no other":                   {[]string{"node", "n1"}, "machine", -1},
-		"nobody":                         {[]string{"instance", "10.0.0.9:9100"}, "", -1},
-		"an open bracket":                {[]string{"instance", "[fd00::2"}, "", -1},
-		"nothing but a port":             {[]string{"instance", ":9100"}, "", -1},
-		"no labels":                      {nil, "", -1},
+		"by name":                          {[]string{"node", "n2"}, "", 1},
+		"by address and port":              {[]string{"instance", "10.0.0.1:9100"}, "", 0},
+		"by address":                       {[]string{"instance", "10.0.0.1"}, "", 0},
+		"by host name and port":            {[]string{"instance", "n1.example.com:9100"}, "", 0},
+		"by IPv6 address and port":         {[]string{"instance", "[fd00::2]:9100"}, "", 1},
+		"by IPv6 address":                  {[]string{"instance", "fd00::2"}, "", 1},
+		"a name goes before a host name":   {[]string{"hostname", "n1"}, "", 0},
+		"node goes before instance":        {[]string{"instance", "n1", "node", "n2"}, "", 1},
+		"a label that matches no node":     {[]string{"node", "metal-7", "instance", "n3:9100"}, "", -1},
+		"what a page reports about itself": {[]string{"instance", "10.1.0.5:8080", "host", "n1", "exported_node", "n1"}, "", -1},
+		"against what the scrape reports":  {[]string{"exported_instance", "n1"}, "", -1},
+		"the label that was set":           {[]string{"node", "n1", "machine", "n2"}, "machine", 1},
+		"and no other":                     {[]string{"node", "n1"}, "machine", -1},
+		"nobody":                           {[]string{"instance", "10.0.0.9:9100"}, "", -1},
+		"an open bracket":                  {[]string{"instance", "[fd00::2"}, "", -1},
+		"nothing but a port":               {[]string{"instance", ":9100"}, "", -1},
+		"no labels":                        {nil, "", -1},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

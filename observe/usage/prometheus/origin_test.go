@@ -80,15 +80,15 @@ func TestTenantsPageDoesNotSpeakForNodes(t *testing.T) {
 		"with other labels that name the exporter": {
 			genuine(), map[string][]one{nodeCPU: {of("1", append(tenant("n2"), "kubernetes_namespace", "monitoring", "kubernetes_pod_name", "exporter-n2")...)}}, all, true,
 		},
-		"of a silent node": {
+		"about a silent node": {
 			without(genuine(), 1), map[string][]one{nodeCPU: {of("31", tenant("n2")...)}, nodeStamp: {of(stamp(-1), tenant("n2")...)}},
 			map[string]float64{"n1 cpu avg_5m": 20_000, "n3 cpu avg_5m": 20_000, "n4 cpu avg_5m": 20_000}, true,
 		},
-		"of its own node, which is silent": {
+		"about its own node, which is silent": {
 			without(genuine(), 0), map[string][]one{nodeCPU: {of("31", tenant("n1")...)}, nodeStamp: {of(stamp(-1), tenant("n1")...)}},
 			map[string]float64{"n2 cpu avg_5m": 20_000, "n3 cpu avg_5m": 20_000, "n4 cpu avg_5m": 20_000}, true,
 		},
-		"that it is of another cluster": {
+		"claiming to be another cluster's": {
 			genuine(), map[string][]one{nodeCPU: {of("31", append(tenant("n1"), "cluster", "us")...), of("31", append(tenant("n2"), "cluster", "eu")...)}}, all, true,
 		},
 	}
@@ -302,9 +302,9 @@ func TestTwoClustersInOneAnswer(t *testing.T) {
 			nodes:     []one{node("3", "n1", eu), node("4", "n2", eu), node("5", "n77", us)},
 			wantNodes: map[string]float64{"n1 cpu avg_5m": 3000, "n2 cpu avg_5m": 4000}, wantProblem: true,
 		},
-		"a pod of the same name":   {pods: []one{pod("0.1", eu), pod("3", us)}, wantProblem: true},
-		"by another label":         {nodes: []one{node("3", "n1", []string{"kubernetes_cluster", "eu"}), node("4", "n1", []string{"kubernetes_cluster", "us"})}, wantProblem: true},
-		"two servers of a cluster": {nodes: []one{node("3", "n1", []string{"prometheus_replica", "a"}), node("3", "n1", []string{"prometheus_replica", "b"})}, wantNodes: map[string]float64{"n1 cpu avg_5m": 3000}},
+		"a pod of the same name":     {pods: []one{pod("0.1", eu), pod("3", us)}, wantProblem: true},
+		"by another label":           {nodes: []one{node("3", "n1", []string{"kubernetes_cluster", "eu"}), node("4", "n1", []string{"kubernetes_cluster", "us"})}, wantProblem: true},
+		"two servers of one cluster": {nodes: []one{node("3", "n1", []string{"prometheus_replica", "a"}), node("3", "n1", []string{"prometheus_replica", "b"})}, wantNodes: map[string]float64{"n1 cpu avg_5m": 3000}},
 		"two operators' servers": {
 			nodes:     []one{node("3", "n1", []string{"prometheus", "a/k8s"}), node("3", "n1", []string{"prometheus", "b/k8s"})},
 			wantNodes: map[string]float64{"n1 cpu avg_5m": 3000}, wantProblem: true,
@@ -370,24 +370,24 @@ func TestPagesThatNameClustersTaintTheirOwnNode(t *testing.T) {
 		nodes, page []one
 		want        []string
 	}{
-		"at the node's address":                      {at(scraped)(all...), []one{hostPage("n1", "20", "x"), hostPage("n1", "20", "y")}, []string{"n2", "n3", "n4"}},
-		"one at the node's address":                  {at(scraped, "cluster", "eu")(all...), []one{hostPage("n1", "20", "x")}, []string{"n2", "n3", "n4"}},
-		"one beside unnamed exporters":               {at(scraped)(all...), []one{hostPage("n1", "20", "x"), hostPage("n2", "20", "y")}, all},
-		"where the exporter is silent":               {at(scraped, "cluster", "eu")("n2", "n3", "n4"), []one{hostPage("n1", "20", "x")}, []string{"n2", "n3", "n4"}},
-		"where two exporters are silent":             {at(scraped)("n3", "n4"), []one{hostPage("n1", "20", "x"), hostPage("n2", "20", "y")}, []string{"n3", "n4"}},
-		"disputed, with addresses apart":             {at(apart)(all...), []one{page("n1", "5", "x"), page("n1", "5", "y")}, []string{"n2", "n3", "n4"}},
-		"agreeing, with addresses apart":             {at(apart)(all...), []one{page("n1", "20", "x"), page("n1", "20", "y")}, []string{"n2", "n3", "n4"}},
-		"of one name where two exporters are silent": {at(scraped, "cluster", "eu")("n3", "n4", "n5"), []one{hostPage("n1", "20", "x"), hostPage("n2", "20", "x")}, []string{"n3", "n4", "n5"}},
-		"of one name, with addresses apart, where two exporters are silent": {
+		"at the node's address":                   {at(scraped)(all...), []one{hostPage("n1", "20", "x"), hostPage("n1", "20", "y")}, []string{"n2", "n3", "n4"}},
+		"one at the node's address":               {at(scraped, "cluster", "eu")(all...), []one{hostPage("n1", "20", "x")}, []string{"n2", "n3", "n4"}},
+		"one next to unnamed exporters":           {at(scraped)(all...), []one{hostPage("n1", "20", "x"), hostPage("n2", "20", "y")}, all},
+		"where the exporter is silent":            {at(scraped, "cluster", "eu")("n2", "n3", "n4"), []one{hostPage("n1", "20", "x")}, []string{"n2", "n3", "n4"}},
+		"where two exporters are silent":          {at(scraped)("n3", "n4"), []one{hostPage("n1", "20", "x"), hostPage("n2", "20", "y")}, []string{"n3", "n4"}},
+		"disputed, with addresses apart":          {at(apart)(all...), []one{page("n1", "5", "x"), page("n1", "5", "y")}, []string{"n2", "n3", "n4"}},
+		"agreeing, with addresses apart":          {at(apart)(all...), []one{page("n1", "20", "x"), page("n1", "20", "y")}, []string{"n2", "n3", "n4"}},
+		"one name where two exporters are silent": {at(scraped, "cluster", "eu")("n3", "n4", "n5"), []one{hostPage("n1", "20", "x"), hostPage("n2", "20", "x")}, []string{"n3", "n4", "n5"}},
+		"one name, with separate addresses, where two exporters are silent": {
 			at(apart, "cluster", "eu")("n3", "n4", "n5"), []one{page("n1", "20", "x"), page("n2", "20", "x")}, []string{"n3", "n4", "n5"},
 		},
-		"of two names where two exporters are silent": {at(scraped, "cluster", "eu")("n3", "n4"), []one{hostPage("n1", "20", "x"), hostPage("n2", "20", "y")}, []string{"n3", "n4"}},
-		"of one name beside unnamed exporters, and one that is named": {
+		"two names where two exporters are silent": {at(scraped, "cluster", "eu")("n3", "n4"), []one{hostPage("n1", "20", "x"), hostPage("n2", "20", "y")}, []string{"n3", "n4"}},
+		"one name next to unnamed exporters, and one that is named": {
 			slices.Concat(at(scraped)("n3", "n4", "n5"), at(scraped, "cluster", "eu")("n2")), []one{hostPage("n1", "20", "x")}, []string{"n3", "n4", "n5"},
 		},
-		"as often as the exporters":           {at(scraped, "cluster", "eu")("n3", "n4"), []one{hostPage("n1", "20", "x"), hostPage("n2", "20", "x")}, nil},
-		"of two nodes, with addresses apart":  {at(apart)(all...), []one{page("n1", "20", "x"), page("n2", "20", "y")}, all},
-		"another address than the exporter's": {at(scraped)(all...), []one{page("n1", "20", "x"), page("n1", "20", "y")}, all},
+		"as often as the exporters":                {at(scraped, "cluster", "eu")("n3", "n4"), []one{hostPage("n1", "20", "x"), hostPage("n2", "20", "x")}, nil},
+		"about two nodes, with separate addresses": {at(apart)(all...), []one{page("n1", "20", "x"), page("n2", "20", "y")}, all},
+		"another address than the exporter's":      {at(scraped)(all...), []one{page("n1", "20", "x"), page("n1", "20", "y")}, all},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -419,10 +419,10 @@ func TestPagesThatNameClustersTaintTheirOwnNode(t *testing.T) {
 // The same holds for pods: those of other nodes stay known.
 func TestPagesThatNameClustersLeaveOtherNodesPods(t *testing.T) {
 	for name, tc := range map[string]struct{ kubelet, page string }{
-		"at the node's address":                 {"10.0.0.2:10250", "10.0.0.1:8080"},
-		"at another node's address":             {"10.0.0.2:10250", "10.0.0.3:8080"},
-		"at its own address behind a proxy":     {"proxy:443", "10.244.1.7:8080"},
-		"at its own address beside a kubelet's": {"10.0.0.2:10250", "10.244.1.7:8080"},
+		"at the node's address":                  {"10.0.0.2:10250", "10.0.0.1:8080"},
+		"at another node's address":              {"10.0.0.2:10250", "10.0.0.3:8080"},
+		"at its own address behind a proxy":      {"proxy:443", "10.244.1.7:8080"},
+		"at its own address next to a kubelet's": {"10.0.0.2:10250", "10.244.1.7:8080"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			kubelet := func(value, pod string) one { return of(value, "namespace", "a", "pod", pod, "instance", tc.kubelet) }
@@ -461,10 +461,10 @@ func TestPagesSpeakForTheNodeOfTheirPod(t *testing.T) {
 		// pair are the labels of the measured pod; of are those of the scraped pod.
 		pair, of []string
 	}{
-		"contention":                        {podLabels[0][:], podLabels[0][:]},
-		"contention, by old labels":         {podLabels[0][:], old},
-		"contention, by labels of its own":  {renamed, renamed},
-		"contention, by a cAdvisor's pages": {exported, podLabels[0][:]},
+		"contention":                         {podLabels[0][:], podLabels[0][:]},
+		"contention, by old labels":          {podLabels[0][:], old},
+		"contention, with labels of its own": {renamed, renamed},
+		"contention, by a cAdvisor's pages":  {exported, podLabels[0][:]},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var answer, stamps []one

@@ -125,17 +125,17 @@ func TestUnits(t *testing.T) {
 		value  string
 		want   float64
 	}{
-		"cores":                        {usage.CPU, "", "3.5", 3500},
-		"milli-cores":                  {usage.CPU, source.Milli, "3500", 3500},
-		"percent of 32 cores":          {usage.CPU, source.Percent, "50", 16_000},
-		"a fraction of 32 cores":       {usage.CPU, source.Fraction, "0.5", 16_000},
-		"bytes":                        {usage.Memory, "", "1e9", 1e9},
-		"percent of 128 GiB":           {usage.Memory, source.Percent, "25", 32 * gib},
-		"a fraction of 128 GiB":        {usage.Memory, source.Fraction, "0.25", 32 * gib},
-		"something else as it is":      {"disk", "", "7", 7},
-		"a fraction of time":           {usage.CPUPressure, source.Fraction, "0.25", 25},
-		"negative is not ours to tell": {usage.CPU, "", "-1", -1000},
-		"a real zero":                  {usage.CPU, source.Percent, "0", 0},
+		"cores":                                 {usage.CPU, "", "3.5", 3500},
+		"milli-cores":                           {usage.CPU, source.Milli, "3500", 3500},
+		"percent of 32 cores":                   {usage.CPU, source.Percent, "50", 16_000},
+		"a fraction of 32 cores":                {usage.CPU, source.Fraction, "0.5", 16_000},
+		"bytes":                                 {usage.Memory, "", "1e9", 1e9},
+		"percent of 128 GiB":                    {usage.Memory, source.Percent, "25", 32 * gib},
+		"a fraction of 128 GiB":                 {usage.Memory, source.Fraction, "0.25", 32 * gib},
+		"anything else unchanged":               {"disk", "", "7", 7},
+		"a fraction of time":                    {usage.CPUPressure, source.Fraction, "0.25", 25},
+		"negative values are left to the store": {usage.CPU, "", "-1", -1000},
+		"a real zero":                           {usage.CPU, source.Percent, "0", 0},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -205,9 +205,9 @@ func TestQueriesAreBounded(t *testing.T) {
 		wantSeconds float64
 	}{
 		// Seven queries of a second each; the two for pods run one after the other.
-		"two at a time":               {2, 1000, 2, 4},
-		"one at a time":               {1, 1000, 1, 7},
-		"one in two seconds, but one": {1, 0.5, 1, 13},
+		"two at a time": {2, 1000, 2, 4},
+		"one at a time": {1, 1000, 1, 7},
+		"one every two seconds, but at least one": {1, 0.5, 1, 13},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

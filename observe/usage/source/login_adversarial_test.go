@@ -18,17 +18,17 @@ func TestInvalidLogins(t *testing.T) {
 		errs field.ErrorList
 		want string
 	}{
-		"a Secret without a name":         {SecretKey{Namespace: "ns", Key: "k"}.Validate(path), "x.name: Required value: namespace, name and key must all be set"},
-		"a file and a Secret":             {basic(BasicAuth{Username: "ali", PasswordFile: "f", PasswordSecret: whole}), "x.passwordSecret: Forbidden: passwordFile is already set"},
-		"a login without a name":          {basic(BasicAuth{PasswordFile: "f"}), "x.username: Required value"},
-		"a login without a password":      {basic(BasicAuth{Username: "ali"}), "x.passwordFile: Required value"},
-		"a certificate without a key":     {tls(TLS{CertFile: "f"}), "x.keyFile: Required value"},
-		"a key without a certificate":     {tls(TLS{KeyFile: "f"}), "x.certFile: Required value"},
-		"an authority that nobody checks": {tls(TLS{CAFile: "f", InsecureSkipVerify: true}), "x.insecureSkipVerify: Forbidden"},
-		"a header with a blank":           {headers("X Y", ""), `x: Invalid value: "X Y"`},
-		"a header without a name":         {headers("", ""), `x: Invalid value: ""`},
-		"a header of two lines":           {headers("X", "a\r\nY: b"), "x[X]: Invalid value"},
-		"the token as a header":           {headers("authorization", "Bearer x"), "x[authorization]: Forbidden"},
+		"a Secret without a name":            {SecretKey{Namespace: "ns", Key: "k"}.Validate(path), "x.name: Required value: namespace, name and key must all be set"},
+		"a file and a Secret":                {basic(BasicAuth{Username: "ali", PasswordFile: "f", PasswordSecret: whole}), "x.passwordSecret: Forbidden: passwordFile is already set"},
+		"a login without a name":             {basic(BasicAuth{PasswordFile: "f"}), "x.username: Required value"},
+		"a login without a password":         {basic(BasicAuth{Username: "ali"}), "x.passwordFile: Required value"},
+		"a certificate without a key":        {tls(TLS{CertFile: "f"}), "x.keyFile: Required value"},
+		"a key without a certificate":        {tls(TLS{KeyFile: "f"}), "x.certFile: Required value"},
+		"an authority that is never checked": {tls(TLS{CAFile: "f", InsecureSkipVerify: true}), "x.insecureSkipVerify: Forbidden"},
+		"a header with a blank":              {headers("X Y", ""), `x: Invalid value: "X Y"`},
+		"a header without a name":            {headers("", ""), `x: Invalid value: ""`},
+		"a two-line header":                  {headers("X", "a\r\nY: b"), "x[X]: Invalid value"},
+		"the token as a header":              {headers("authorization", "Bearer x"), "x[authorization]: Forbidden"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -152,11 +152,11 @@ func TestReviewsThatChangeNothing(t *testing.T) {
 		"another kind": review(t, gate, func(r *admissionv1.AdmissionReview) {
 			r.Request.Kind = metav1.GroupVersionKind{Version: "v1", Kind: "PodTemplate"}
 		}),
-		"another version":     review(t, gate, func(r *admissionv1.AdmissionReview) { r.Request.Kind.Version = "v2" }),
-		"a review of another": review(t, gate, func(r *admissionv1.AdmissionReview) { r.APIVersion = "admission.k8s.io/v2" }),
-		"no pod":              review(t, gate, func(r *admissionv1.AdmissionReview) { r.Request.Object.Raw = []byte(`{"spec": 7}`) }),
-		"nothing":             review(t, gate, func(r *admissionv1.AdmissionReview) { r.Request.Object.Raw = nil }),
-		"a list":              review(t, gate, func(r *admissionv1.AdmissionReview) { r.Request.Object.Raw = []byte(`[]`) }),
+		"another version":          review(t, gate, func(r *admissionv1.AdmissionReview) { r.Request.Kind.Version = "v2" }),
+		"a review of another kind": review(t, gate, func(r *admissionv1.AdmissionReview) { r.APIVersion = "admission.k8s.io/v2" }),
+		"no pod":                   review(t, gate, func(r *admissionv1.AdmissionReview) { r.Request.Object.Raw = []byte(`{"spec": 7}`) }),
+		"nothing":                  review(t, gate, func(r *admissionv1.AdmissionReview) { r.Request.Object.Raw = nil }),
+		"a list":                   review(t, gate, func(r *admissionv1.AdmissionReview) { r.Request.Object.Raw = []byte(`[]`) }),
 	} {
 		if got := response(t, a.ask(t, bytes.NewReader(body))); len(got.Response.Patch) > 0 || got.Response.UID != "asked" {
 			t.Errorf("%s: %+v", name, got.Response)

@@ -105,12 +105,12 @@ func TestCertificateFilesAreFollowed(t *testing.T) {
 			metrics [2]float64 // reloads, and whether the files are unusable
 		}{
 			{"nothing has changed", func() {}, time.Minute, first, [2]float64{0, 0}},
-			{"the certificate is there before its key", func() { f.write(f.CertFile, second.cert) }, rereadInterval, first, [2]float64{0, 0}},
+			{"the certificate arrives before its key", func() { f.write(f.CertFile, second.cert) }, rereadInterval, first, [2]float64{0, 0}},
 			{"and stays alone", func() {}, rereadInterval, first, [2]float64{0, 1}},
 			{"with its key it is read once", func() { f.write(f.KeyFile, second.key) }, rereadInterval, first, [2]float64{0, 1}},
 			{"and again, under the CA before", func() {}, rereadInterval, second, [2]float64{1, 0}},
 			{"clients have another CA", func() { f.write(f.ClientCAFile, second.ca) }, 2 * rereadInterval, second, [2]float64{2, 0}},
-			{"the CA is none", func() { f.write(f.ClientCAFile, "none") }, time.Minute, second, [2]float64{2, 1}},
+			{"an invalid CA", func() { f.write(f.ClientCAFile, "none") }, time.Minute, second, [2]float64{2, 1}},
 			{"a second CA is damaged", func() { f.write(f.ClientCAFile, damagedAfter(second)) }, time.Minute, second, [2]float64{2, 1}},
 			{"the certificate is gone", func() { _ = os.Remove(f.CertFile) }, time.Minute, second, [2]float64{2, 1}},
 			{"all is as it was", func() { f.become(second) }, 2 * rereadInterval, second, [2]float64{2, 0}},

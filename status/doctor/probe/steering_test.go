@@ -94,7 +94,7 @@ func TestSteeringParts(t *testing.T) {
 		"a condition less": {func(t *testing.T, all map[string]*unstructured.Unstructured) {
 			set(t, all[steer], []any{}, "spec", "matchConditions")
 		}, map[string]string{steer: "other spec.matchConditions"}},
-		"a fence for somebody else": {func(t *testing.T, all map[string]*unstructured.Unstructured) {
+		"someone else's fence": {func(t *testing.T, all map[string]*unstructured.Unstructured) {
 			set(t, all[fence], []any{map[string]any{"name": "by-evenkeel", "expression": `request.userInfo.username == "admin"`}}, "spec", "matchConditions")
 		}, map[string]string{fence: "other spec.matchConditions[0].expression"}},
 		"no standard for pods": {func(_ *testing.T, all map[string]*unstructured.Unstructured) {

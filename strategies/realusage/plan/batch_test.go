@@ -66,7 +66,7 @@ func TestBatchesAreSpreadOverOwners(t *testing.T) {
 			}(),
 			want: map[string]int{"rs-0": 2, "rs-1": 2, "rs-2": 2, "rs-3": 2},
 		},
-		"of a namespace that has moves left for them, and not for all": {
+		"in a namespace that has moves left for them, but not for all": {
 			in: func() Input {
 				in := shared(dense(92*640, 40, 4), 4)
 				in.Beside = atMost(99, 14)
@@ -74,7 +74,7 @@ func TestBatchesAreSpreadOverOwners(t *testing.T) {
 			}(),
 			want: map[string]int{"rs-0": 3, "rs-1": 3, "rs-2": 3, "rs-3": 3},
 		},
-		"of a namespace that has moves left for fewer": {
+		"in a namespace that has moves left for fewer": {
 			in: func() Input {
 				in := shared(dense(92*640, 40, 4), 4)
 				in.Beside = atMost(99, 8)

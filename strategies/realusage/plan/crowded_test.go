@@ -47,7 +47,7 @@ func TestCrowdedNodesGetWhatReliefThereIs(t *testing.T) {
 		"less than half":                        {busy(dense(73*640, 73, 1), 57), 0, reasons.NoLanding},
 		"pods that filters keep where they are": {refuses(dense(90*640, 90, 1), 0, 70), 20, reasons.NoLanding},
 		"too many of them":                      {refuses(dense(90*640, 90, 1), 0, 80), 0, reasons.NoLanding},
-		"filters, and room for fewer than they let off":        {refuses(busy(dense(90*640, 90, 2), 45, 60), 0, 70), 15, reasons.NoLanding},
+		"filters, and space for fewer than would relieve it":   {refuses(busy(dense(90*640, 90, 2), 45, 60), 0, 70), 15, reasons.NoLanding},
 		"nodes that are asked for more than their lines allow": {busy(dense(90*640, 90, 1), 41), 0, reasons.NoLanding},
 		"room for all": {busy(dense(90*640, 90, 1), 30), 25, ""},
 	} {

@@ -22,17 +22,17 @@ func TestPeaksOfCPUMoveNothingThatIsNotDue(t *testing.T) {
 		moved    int
 		note     reasons.Reason
 	}{
-		"a peak, memory just above its line":           {memory: 22, expected: peak, minutes: 10, moved: 1, note: reasons.NotWorthwhile},
-		"a peak, memory far above its line":            {memory: 25, expected: peak, minutes: 10, moved: 4, note: reasons.NotWorthwhile},
-		"the same at any worth":                        {memory: 22, expected: peak, moved: 9},
-		"it lasts, memory just above its line":         {memory: 22, expected: lasting, minutes: 10, moved: 9},
-		"a peak, memory needs more than CPU":           {memory: 31, expected: peak, minutes: 10, moved: 10},
-		"it lasts, memory needs more than CPU":         {memory: 31, expected: lasting, minutes: 10, moved: 10},
-		"a peak beside contention":                     {expected: peak, signals: 50, minutes: 10, moved: 2, note: reasons.NotWorthwhile},
-		"it lasts beside contention":                   {expected: lasting, signals: 50, minutes: 10, moved: 9},
-		"contention that needs more than CPU":          {expected: peak, signals: 250, minutes: 10, moved: 9},
-		"a peak beside a signal that no move relieves": {expected: peak, minutes: 10, note: reasons.NotWorthwhile},
-		"a signal that has no CPU to leave":            {expected: peak, signals: -50, minutes: 10, note: reasons.NotWorthwhile},
+		"a peak, memory just above its line":            {memory: 22, expected: peak, minutes: 10, moved: 1, note: reasons.NotWorthwhile},
+		"a peak, memory far above its line":             {memory: 25, expected: peak, minutes: 10, moved: 4, note: reasons.NotWorthwhile},
+		"the same at any worth":                         {memory: 22, expected: peak, moved: 9},
+		"it lasts, memory just above its line":          {memory: 22, expected: lasting, minutes: 10, moved: 9},
+		"a peak, memory needs more than CPU":            {memory: 31, expected: peak, minutes: 10, moved: 10},
+		"it lasts, memory needs more than CPU":          {memory: 31, expected: lasting, minutes: 10, moved: 10},
+		"a peak next to contention":                     {expected: peak, signals: 50, minutes: 10, moved: 2, note: reasons.NotWorthwhile},
+		"it lasts next to contention":                   {expected: lasting, signals: 50, minutes: 10, moved: 9},
+		"contention that needs more than CPU":           {expected: peak, signals: 250, minutes: 10, moved: 9},
+		"a peak next to a signal that no move relieves": {expected: peak, minutes: 10, note: reasons.NotWorthwhile},
+		"a signal that has no CPU to leave":             {expected: peak, signals: -50, minutes: 10, note: reasons.NotWorthwhile},
 	} {
 		t.Run(name, func(t *testing.T) {
 			nodes := shipped().on([]Node{

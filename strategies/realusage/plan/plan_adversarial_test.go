@@ -115,13 +115,13 @@ func TestPlanWithHostileAmounts(t *testing.T) {
 		nodes []Node
 		want  []string
 	}{
-		"a need beyond everything":       {[]Node{takes(most), needs(most)}, []string{"p: HotThroughImmovable", "h stays: HotThroughImmovable"}},
-		"a need far below nothing":       {[]Node{takes(most), needs(least)}, nil},
-		"a need of one resource alone":   {[]Node{takes(most), needs(cluster.Amounts{math.MinInt64, 100})}, []string{"p: h -> c"}},
-		"a ceiling without end":          {[]Node{takes(most), needs(cluster.Amounts{1, 0})}, []string{"p: h -> c"}},
-		"a ceiling of nothing":           {[]Node{takes(cluster.Amounts{}), needs(cluster.Amounts{1, 0})}, []string{"p: NoLanding", "h stays: NoLanding"}},
-		"a ceiling below nothing":        {[]Node{takes(least), needs(cluster.Amounts{1, 0})}, []string{"p: NoLanding", "h stays: NoLanding"}},
-		"a ceiling of one resource only": {[]Node{takes(cluster.Amounts{math.MaxInt64, 0}), needs(cluster.Amounts{1, 0})}, []string{"p: NoLanding", "h stays: NoLanding"}},
+		"a need beyond everything":        {[]Node{takes(most), needs(most)}, []string{"p: HotThroughImmovable", "h stays: HotThroughImmovable"}},
+		"a need far below nothing":        {[]Node{takes(most), needs(least)}, nil},
+		"a need for only one resource":    {[]Node{takes(most), needs(cluster.Amounts{math.MinInt64, 100})}, []string{"p: h -> c"}},
+		"a ceiling without end":           {[]Node{takes(most), needs(cluster.Amounts{1, 0})}, []string{"p: h -> c"}},
+		"a ceiling of nothing":            {[]Node{takes(cluster.Amounts{}), needs(cluster.Amounts{1, 0})}, []string{"p: NoLanding", "h stays: NoLanding"}},
+		"a ceiling below nothing":         {[]Node{takes(least), needs(cluster.Amounts{1, 0})}, []string{"p: NoLanding", "h stays: NoLanding"}},
+		"a ceiling for only one resource": {[]Node{takes(cluster.Amounts{math.MaxInt64, 0}), needs(cluster.Amounts{1, 0})}, []string{"p: NoLanding", "h stays: NoLanding"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -27,7 +27,7 @@ func TestPlan(t *testing.T) {
 			nodes: []Node{cool("c", cluster.Amounts{}), hot("h", cluster.Amounts{350}, pods(4, "p", cluster.Amounts{100})...)},
 			want:  []string{"p0: h -> c"},
 		},
-		"one milli-core above the line takes one more": {
+		"one milli-core above the line takes one more pod": {
 			nodes: []Node{cool("c", cluster.Amounts{}), hot("h", cluster.Amounts{351}, pods(4, "p", cluster.Amounts{100})...)},
 			want:  []string{"p0: h -> c", "p1: h -> c"},
 		},
@@ -88,7 +88,7 @@ func TestPlan(t *testing.T) {
 			},
 			want: []string{"d: h -> c"},
 		},
-		"equals go by name": {
+		"ties go by name": {
 			nodes: []Node{cool("c", cluster.Amounts{}), hot("h", cluster.Amounts{400}, pod("z", cluster.Amounts{150}), pod("a", cluster.Amounts{150}))},
 			want:  []string{"a: h -> c"},
 		},
@@ -96,7 +96,7 @@ func TestPlan(t *testing.T) {
 			nodes: []Node{cool("c", cluster.Amounts{}), hot("h", cluster.Amounts{50}, pod("giant", cluster.Amounts{750}))},
 			want:  []string{"giant: NoLanding", "h stays: NoLanding"},
 		},
-		"beside a giant pod its neighbours move": {
+		"next to a giant pod, its neighbours move": {
 			nodes: []Node{cool("c", cluster.Amounts{}), hot("h", cluster.Amounts{}, pod("giant", cluster.Amounts{640}), pod("small", cluster.Amounts{60}))},
 			want:  []string{"small: h -> c"},
 		},
@@ -113,7 +113,7 @@ func TestPlan(t *testing.T) {
 			refuse: []string{"*@c"},
 			want:   []string{"p0: NoLanding", "p1: NoLanding", "h stays: NoLanding"},
 		},
-		"hot through what cannot be moved": {
+		"hot because of what cannot be moved": {
 			nodes: []Node{
 				cool("c", cluster.Amounts{}),
 				hot("h", cluster.Amounts{640}, pod("agent", cluster.Amounts{100}, refused(reasons.DaemonSetPod)), pod("p", cluster.Amounts{50})),
@@ -129,7 +129,7 @@ func TestPlan(t *testing.T) {
 			refuse: []string{"p1@c", "p2@c"},
 			want:   []string{"p1: NoLanding", "p2: NoLanding", "p0: NoLanding", "h stays: NoLanding"},
 		},
-		"landings each, but not for all": {
+		"a destination for each, but not for all": {
 			// 850: two of 100 have to go, the cool node has room for one
 			nodes: []Node{cool("c", cluster.Amounts{450}), hot("h", cluster.Amounts{650}, pods(2, "p", cluster.Amounts{100})...)},
 			want:  []string{"p0: NoLanding", "p1: NoLanding", "h stays: NoLanding"},
@@ -139,7 +139,7 @@ func TestPlan(t *testing.T) {
 			nodes: []Node{cool("c1", cluster.Amounts{510}), cool("c2", cluster.Amounts{500}), hot("h", cluster.Amounts{600}, pod("p", cluster.Amounts{100}))},
 			want:  []string{"p: h -> c2"},
 		},
-		"memory counts at the destination, though CPU is what is hot": {
+		"memory counts at the destination, although the node is hot by CPU": {
 			nodes: []Node{
 				cool("c1", cluster.Amounts{0, 500}), cool("c2", cluster.Amounts{300, 100}),
 				hot("h", cluster.Amounts{600, 100}, pod("p", cluster.Amounts{100, 200})),
@@ -213,14 +213,14 @@ func TestPlan(t *testing.T) {
 			},
 			want: []string{"a: h -> c1"},
 		},
-		"and leave it, if the only cool nodes are of another": {
+		"and leave it if the only cool nodes are in another zone": {
 			nodes: []Node{
 				inZone("b", cool("c0", cluster.Amounts{})), inZone("a", cool("c1", cluster.Amounts{550})),
 				inZone("a", hot("h", cluster.Amounts{600}, at("h", pod("a", cluster.Amounts{100})))),
 			},
 			want: []string{"a: h -> c0"},
 		},
-		"and on their node, if the only cool ones are of another domain": {
+		"and on their node if the only cool ones are in another domain": {
 			nodes: []Node{
 				within("b", cool("c0", cluster.Amounts{})), within("a", hot("h", cluster.Amounts{600}, at("h", pod("a", cluster.Amounts{100})))),
 			},
@@ -234,7 +234,7 @@ func TestPlan(t *testing.T) {
 			// 950: two have to go; c1 at 0 and then c0 at 100 are the coolest
 			want: []string{"p0: h -> c1", "p1: h -> c0"},
 		},
-		"large pods come to where they fit, though spreading first took their place": {
+		"large pods go where they fit, although spreading first took their place": {
 			// 900: both have to go. The 250 only fits beside 350 on c0, where
 			// spreading would put it, and the 100 on either
 			nodes: []Node{
@@ -243,7 +243,7 @@ func TestPlan(t *testing.T) {
 			},
 			want: []string{"large: h -> c0"},
 		},
-		"no more than MaxMoves in all, the hottest node first": {
+		"at most MaxMoves in total, the hottest node first": {
 			nodes: []Node{
 				cool("c", cluster.Amounts{}),
 				hot("h0", cluster.Amounts{600}, pods(2, "a", cluster.Amounts{100})...),
@@ -261,7 +261,7 @@ func TestPlan(t *testing.T) {
 			maxMoves: 2,
 			want:     []string{"a0: h0 -> c", "a1: h0 -> c", "h1 stays: MoveLimit"},
 		},
-		"no more than MaxPerNode from one node": {
+		"at most MaxPerNode off one node": {
 			nodes: []Node{
 				cool("c", cluster.Amounts{}),
 				hot("h0", cluster.Amounts{500}, pods(3, "a", cluster.Amounts{100})...),
@@ -281,7 +281,7 @@ func TestPlan(t *testing.T) {
 			},
 			want: []string{"p: NoLanding", "h stays: NoLanding"},
 		},
-		"a node that comes first does not take the only landing of another": {
+		"a node that comes first does not take the only destination of another": {
 			// only c0 takes p; c0 and c1 take q; the hottest node's q would go
 			// to the coolest, c0
 			nodes: []Node{
@@ -425,7 +425,7 @@ func TestPlanGoesByNeed(t *testing.T) {
 		want []string
 	}{
 		"CPU that a pressure asks for on a node at 30 %": {need: cluster.Amounts{90, 0}, want: []string{"cpu: h -> c"}},
-		"memory by what is available":                    {need: cluster.Amounts{0, 90}, want: []string{"memory: h -> c"}},
+		"memory, by memory.available":                    {need: cluster.Amounts{0, 90}, want: []string{"memory: h -> c"}},
 		"both":                                           {need: cluster.Amounts{90, 90}, want: []string{"cpu: h -> c", "memory: h -> c"}},
 		"nothing":                                        {need: cluster.Amounts{0, 0}},
 		"more than there is":                             {need: cluster.Amounts{301, 0}, want: []string{"cpu: HotThroughImmovable", "h stays: HotThroughImmovable"}},

@@ -84,7 +84,7 @@ func TestFullNodesAreComparedWithOthers(t *testing.T) {
 		"not beyond a signal": {nodes: []Node{
 			source(func(p *strategies.Pod) { p.Usage[cluster.Memory] = 0 }), warm(cool("w", cluster.Amounts{550, 0}, beyondASignal)), busy,
 		}},
-		"not to one that is hot by something else": {
+		"not to one that is hot by another metric": {
 			nodes: []Node{source(), hot("h", at(68)), overOther(hot("i", at(60))), busy}, want: []string{"p0: full -> h"},
 		},
 		"not to a closed node":     {nodes: []Node{source(), cool("c", at(60), closedFor("it is cordoned")), busy}},
@@ -93,7 +93,7 @@ func TestFullNodesAreComparedWithOthers(t *testing.T) {
 		"not while all could cool": {nodes: append(spare, source())},
 		"not at any disruption":    {nodes: []Node{source(costing(400)), warm(cool("w", at(55))), busy}},
 		"not refused pods":         {nodes: []Node{source(refused(reasons.JobPod)), warm(cool("w", at(55))), busy}},
-		"not off a node that has what it is asked for": {
+		"not off a node without excess demand": {
 			nodes: []Node{hot("h", at(0), pods(4, "p", at(24))...), warm(cool("w", at(55))), busy},
 		},
 	} {

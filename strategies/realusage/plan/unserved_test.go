@@ -36,14 +36,14 @@ func TestMovesOffAFullNode(t *testing.T) {
 			[]Node{short(), cool("roomy", at(10)), cool("roomier", at(5))},
 			[]string{"p0: full -> roomier", "p1: full -> roomy", "p2: full -> roomier"},
 		},
-		"there is no room for that, but for the 35 % that are measured": {
+		"there is no space for that, but for the measured 35 %": {
 			[]Node{short(), cool("narrow", at(40)), cool("narrower", at(40))}, []string{"p0: full -> narrow"},
 		},
 		"nor for that": {
 			[]Node{short(), cool("full up", at(58))},
 			[]string{"p0: NoLanding", "p1: NoLanding", "p2: NoLanding", "p3: NoLanding", "full stays: NoLanding"},
 		},
-		"of pods that show as much the one that wants more": {
+		"of pods that show as much, the one that wants more": {
 			[]Node{overfull(hot("full", at(45), pod("a", at(20)), pod("b", at(20), wanting(300)))), cool("roomy", at(10))},
 			[]string{"b: full -> roomy"},
 		},
