@@ -13,6 +13,7 @@ import (
 // Level is how serious a finding is.
 type Level string
 
+// The levels, worst first.
 const (
 	// Error: the policy is rejected.
 	Error Level = "error"

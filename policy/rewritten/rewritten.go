@@ -6,6 +6,7 @@ import "github.com/evenkeel/evenkeel/policy"
 // Action is what was done with a document.
 type Action string
 
+// The actions.
 const (
 	// Converted: it was in a legacy format.
 	Converted Action = "converted"
