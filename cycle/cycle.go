@@ -18,7 +18,6 @@ import (
 	"sigs.k8s.io/descheduler/metrics"
 	"sigs.k8s.io/descheduler/pkg/descheduler/evictions"
 
-	"github.com/evenkeel/evenkeel/evictor"
 	"github.com/evenkeel/evenkeel/strategies"
 	"github.com/evenkeel/evenkeel/strategies/plugin"
 )
@@ -28,8 +27,10 @@ type Executor interface {
 	// Planned receives each strategy's plan before its moves are made, for those who
 	// show it.
 	Planned(ctx context.Context, by *plugin.Plugin, made *strategies.Made)
-	// Make makes the moves of a plan and settles what they leave behind.
-	Make(ctx context.Context, plan *strategies.Plan, profile *strategies.Profile)
+	// Make makes the moves of a plan and settles what they leave behind. It returns those
+	// that it has not made and that the strategies after it are to suppose: in a dry run
+	// and for a preview nothing is moved.
+	Make(ctx context.Context, plan *strategies.Plan, profile *strategies.Profile) (supposed []strategies.Move)
 }
 
 // Runner runs cycles, one at a time.
@@ -53,13 +54,16 @@ func (r *Runner) Run(ctx context.Context) error {
 	}
 	started := r.config.Now()
 	var failed []error
+	var supposed []strategies.Move
 	for i := range r.turns {
 		turn := &r.turns[i]
 		failed = append(failed, turn.take(ctx, func(ctx context.Context) error {
 			if turn.strategy == nil {
 				return turn.host(ctx, nodes)
 			}
-			return PlanAndMake(ctx, evictor, executor, turn.strategy, nodes)
+			more, err := PlanAndMake(ctx, evictor, executor, turn.strategy, nodes, supposed)
+			supposed = append(supposed, more...)
+			return err
 		}))
 	}
 	err = errors.Join(failed...)
@@ -67,17 +71,17 @@ func (r *Runner) Run(ctx context.Context) error {
 	return err
 }
 
-// PlanAndMake is the turn of a strategy: it plans on what is observed by now, and its
-// moves are made.
-func PlanAndMake(ctx context.Context, evictor *evictor.Evictor, executor Executor, strategy *plugin.Plugin, nodes []*v1.Node) error {
-	observed := evictor.Observe()
+// PlanAndMake is the turn of a strategy: it plans on what is observed by now and on moves
+// that are supposed to be made, and its moves are made, or returned to be supposed.
+func PlanAndMake(ctx context.Context, half plugin.Half, executor Executor, strategy *plugin.Plugin, nodes []*v1.Node, supposed []strategies.Move) ([]strategies.Move, error) {
+	observed := half.Observe()
+	observed = observed.Supposing(supposed)
 	made, err := strategy.Plan(ctx, &observed, nodes)
 	if err != nil {
-		return fmt.Errorf("plugin %q finished with error: %w", strategy.Name(), err)
+		return nil, fmt.Errorf("plugin %q finished with error: %w", strategy.Name(), err)
 	}
 	executor.Planned(ctx, strategy, made)
-	executor.Make(ctx, &made.Plan, strategy.Profile())
-	return nil
+	return executor.Make(ctx, &made.Plan, strategy.Profile()), nil
 }
 
 // nodes returns the nodes that a cycle is about; fewer than two if there is nothing to

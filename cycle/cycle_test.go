@@ -87,8 +87,9 @@ func (w *world) Planned(_ context.Context, by *plugin.Plugin, made *strategies.M
 }
 
 // Make implements Executor.
-func (w *world) Make(_ context.Context, _ *strategies.Plan, profile *strategies.Profile) {
+func (w *world) Make(_ context.Context, _ *strategies.Plan, profile *strategies.Profile) []strategies.Move {
 	w.took = append(w.took, profile.Name+": "+profile.Strategy+" moved")
+	return nil
 }
 
 // blind is what an evictor needs that has observed nothing.

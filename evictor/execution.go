@@ -82,8 +82,8 @@ func (e *Evictor) BeginCycle(ctx context.Context) {
 }
 
 // Make makes the moves of a plan for a profile, driven by the clock, and logs the
-// outcomes.
-func (e *Evictor) Make(ctx context.Context, p *strategies.Plan, profile *strategies.Profile) {
+// outcomes. A dry run returns the moves that would have been made.
+func (e *Evictor) Make(ctx context.Context, p *strategies.Plan, profile *strategies.Profile) []strategies.Move {
 	x := e.Begin(ctx, e.Moves(p), profile)
 	for ctx.Err() == nil {
 		next := x.Step(ctx)
@@ -92,20 +92,21 @@ func (e *Evictor) Make(ctx context.Context, p *strategies.Plan, profile *strateg
 		}
 		Sleep(ctx, next.Wait)
 	}
-	logger, done := klog.FromContext(ctx), 0
+	logger, made := klog.FromContext(ctx), map[string]bool{}
 	for _, outcome := range x.End(ctx) {
 		if outcome.Reason == "" {
-			done++
+			made[outcome.Move.PodUID] = true
 			continue
 		}
 		logger.Info("Move was not made", "pod", klog.KRef(outcome.Move.Namespace, outcome.Move.Pod), "node", outcome.Move.From,
 			"destination", outcome.Move.To, "reason", outcome.Reason, "error", outcome.Err)
 	}
 	if e.config.Evictions.DryRun() {
-		logger.Info("Plan would be carried out", "planned", len(p.Moves), "wouldEvict", done)
-		return
+		logger.Info("Plan would be carried out", "planned", len(p.Moves), "wouldEvict", len(made))
+		return slices.DeleteFunc(slices.Clone(p.Moves), func(m strategies.Move) bool { return !made[m.UID] })
 	}
-	logger.Info("Plan carried out", "planned", len(p.Moves), "evicted", done)
+	logger.Info("Plan carried out", "planned", len(p.Moves), "evicted", len(made))
+	return nil
 }
 
 // Begin records moves, for Step to make them, unless they must not be made now.

@@ -4,14 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/reasons"
+	"github.com/evenkeel/evenkeel/strategies"
 )
 
 // scene is what became of the moves of a cycle, and which evictions were tried
@@ -525,6 +528,32 @@ func TestExecutorDryRun(t *testing.T) {
 			t.Errorf("%d outcomes, %d times progress, %v", len(outcomes), progress, time.Since(p.start))
 		}
 	})
+}
+
+// A dry run returns the moves that it would have made, for the strategies after it; a run
+// that evicts returns none.
+func TestADryRunReturnsWhatItWouldHaveMade(t *testing.T) {
+	for _, dry := range []bool{true, false} {
+		playing(t, func(t *testing.T, p *play) {
+			p.config.dryRun = dry
+			p.pods["a"] = aPod("a")
+			plan := strategies.Plan{}
+			for _, name := range []string{"a", "gone"} {
+				plan.Moves = append(plan.Moves, strategies.Move{
+					Pod:  strategies.Pod{Pod: &cluster.Pod{Namespace: "ns", Name: name, UID: "uid-" + name, Owner: cluster.Owner{UID: "rs-1", Kind: "ReplicaSet", Name: "web"}}},
+					From: "hot", To: "cool",
+				})
+			}
+			var would []string
+			for _, m := range p.evictor().Make(t.Context(), &plan, anyProfile) {
+				would = append(would, m.Name)
+			}
+			if want := map[bool][]string{true: {"a"}}[dry]; !slices.Equal(would, want) {
+				t.Errorf("dry %t: %q would have been made, want %q", dry, would, want)
+			}
+			time.Sleep(time.Hour) // the replacement comes
+		})
+	}
 }
 
 // A dry run records no moves, so it cancels none: one in flight for the same

@@ -54,7 +54,7 @@ func (x *Execution) ready(ctx context.Context, move *Move, pod *v1.Pod) (reason 
 
 func (x *Execution) landings(ctx context.Context, move *Move, pod *v1.Pod) []string {
 	latest := x.e.config.Observer.Latest()
-	session, err := x.e.Session(ctx)
+	session, err := x.e.Session(ctx, nil)
 	if err != nil || latest == nil {
 		klog.FromContext(ctx).Error(err, "Looking for alternates failed", "pod", klog.KObj(pod))
 		return nil

@@ -119,7 +119,7 @@ func (e *Evictor) unreplacedIn(namespace string) (pods []*v1.Pod) {
 func (q *question) rejected(ctx context.Context) ruling {
 	x := q.execution
 	if x.session == nil {
-		session, err := q.e.Session(ctx)
+		session, err := q.e.Session(ctx, nil)
 		if err != nil {
 			klog.FromContext(ctx).Error(err, "Checking a destination failed", "node", q.move.To)
 			return refusing(reasons.LandingGone)

@@ -83,7 +83,7 @@ func (q *question) unsettled(context.Context) ruling {
 
 // Session opens a what-if session on the current cluster. Moves in flight count
 // where they will land.
-func (e *Evictor) Session(ctx context.Context) (*placement.Session, error) {
+func (e *Evictor) Session(ctx context.Context, supposed []strategies.Move) (*placement.Session, error) {
 	session, err := e.config.Cluster.Session(ctx)
 	if err != nil {
 		return nil, err
@@ -92,6 +92,12 @@ func (e *Evictor) Session(ctx context.Context) (*placement.Session, error) {
 	for i := range moves {
 		if err := incoming.Expect(session, e.config.Cluster, &moves[i]); err != nil {
 			klog.FromContext(ctx).V(4).Info("Replacement has no place", "pod", klog.KRef(moves[i].Namespace, moves[i].Pod), "node", moves[i].Node, "error", err.Error())
+		}
+	}
+	for i := range supposed {
+		m := &supposed[i]
+		if _, err := session.Move(e.config.Cluster.Pod(m.Namespace, m.Name), m.To); err != nil {
+			klog.FromContext(ctx).V(4).Info("Supposed replacement has no place", "pod", klog.KRef(m.Namespace, m.Name), "node", m.To, "error", err.Error())
 		}
 	}
 	return session, nil

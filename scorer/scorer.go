@@ -114,6 +114,24 @@ func NewBoard(view *usage.View, resolved *thresholds.Resolved, config Config) *B
 	return b
 }
 
+// Clone returns a board with the same adjustments, whose later ones are separate. Both
+// count the same bindings for the hot value.
+func (b *Board) Clone() *Board {
+	c := &Board{
+		config: b.config, index: b.index, nodes: b.nodes, gauges: make([]gauge, len(b.gauges)), requested: make([]requested, len(b.requested)),
+		shares: b.shares, siblings: b.siblings, hot: b.hot, measured: b.measured, standings: b.standings, closing: b.closing,
+	}
+	for i := range b.gauges {
+		from, to := &b.gauges[i], &c.gauges[i]
+		to.ceiling, to.perUnit, to.rises, to.known = from.ceiling, from.perUnit, from.rises, from.known
+		for r := range from.used {
+			to.used[r].Store(from.used[r].Load())
+			c.requested[i][r].Store(b.requested[i][r].Load())
+		}
+	}
+	return c
+}
+
 // rise is how much more CPU than predicted a node is expected to use when it is
 // busiest, in milli-cores: based on what its pods used in the last hours and on
 // daily patterns.

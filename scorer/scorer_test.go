@@ -221,6 +221,33 @@ func TestBoardNames(t *testing.T) {
 	}
 }
 
+// A clone has all that its board has, and is adjusted separately.
+func TestClone(t *testing.T) {
+	b := boardOf(t, testConfig(), at{40, 10}, at{50, 0}, unknown)
+	b.Adjust("a", cluster.Charge{Usage: cluster.Amounts{500, 1}, Requests: cluster.Amounts{100, 1}})
+	c := b.Clone()
+	same := func() bool {
+		equal := c.SameNodes(b)
+		for i := range cluster.NodeIndex(3) {
+			with, known := b.With(i, pod)
+			cloned, alsoKnown := c.With(i, pod)
+			equal = equal && with == cloned && known == alsoKnown && c.Ceiling(i) == b.Ceiling(i) && c.Adjusted(i) == b.Adjusted(i) &&
+				c.Lands(i, pod) == b.Lands(i, pod)
+		}
+		var scores, cloned [3]int8
+		b.Score(indices(3), pod, scores[:])
+		c.Score(indices(3), pod, cloned[:])
+		return equal && scores == cloned
+	}
+	if !same() {
+		t.Error("the clone differs")
+	}
+	b.Adjust("b", cluster.Charge{Usage: cluster.Amounts{2000, 0}})
+	if !b.Lands(0, pod) || b.Lands(1, pod) || !c.Lands(1, pod) || same() {
+		t.Error("the clone follows its board")
+	}
+}
+
 // A node accepts as much as its lines leave: the lines of its pool, of
 // available memory and of longer windows; and nothing at all while a signal is
 // beyond its reject line.

@@ -103,7 +103,7 @@ func (e *evenkeel) cycle(ctx context.Context) error {
 	e.observer.Ledger().Expire(e.clock)
 	e.evictor.BeginCycle(ctx)
 	for _, strategy := range e.plugins {
-		if err := cycle.PlanAndMake(ctx, e.evictor, e.executor, strategy, e.world.nodes); err != nil {
+		if _, err := cycle.PlanAndMake(ctx, e.evictor, e.executor, strategy, e.world.nodes, nil); err != nil {
 			return err
 		}
 		if e.err != nil {
@@ -117,24 +117,25 @@ func (e *evenkeel) cycle(ctx context.Context) error {
 func (e *evenkeel) Planned(context.Context, *plugin.Plugin, *strategies.Made) {}
 
 // Make implements cycle.Executor: it lets time pass between the steps of an execution.
-func (e *evenkeel) Make(ctx context.Context, plan *strategies.Plan, profile *strategies.Profile) {
+func (e *evenkeel) Make(ctx context.Context, plan *strategies.Plan, profile *strategies.Profile) []strategies.Move {
 	execution := e.evictor.Begin(ctx, e.evictor.Moves(plan), profile)
 	defer execution.End(ctx)
 	for at := e.clock.Add(e.policy.Evicting.Interval); e.inTime(at); {
 		if e.err = e.world.until(at); e.err != nil {
-			return
+			return nil
 		}
 		e.clock = at
 		next := execution.Step(ctx)
 		if next.Over || e.err != nil {
-			return
+			return nil
 		}
 		if at = at.Add(next.Wait); next.Blocked {
 			if at = e.changes(execution.Left()); at.After(next.Until) {
-				return // the cycle ends before anything changes
+				return nil // the cycle ends before anything changes
 			}
 		}
 	}
+	return nil
 }
 
 // inTime reports whether a time is still within the step.

@@ -31,6 +31,9 @@ type Observed struct {
 	// Coming holds the replacements that are expected on nodes and that View does
 	// not show yet.
 	Coming []Arrival
+	// Supposed are moves that count as made although nobody makes them: their pods are
+	// leaving.
+	Supposed []Move
 	// Begun names the nodes that moves have left lately. Those that are still hot
 	// are finished first.
 	Begun map[string]bool

@@ -88,8 +88,7 @@ type Study struct {
 }
 
 // Together returns what several strategies of a profile would do as one Study. Each
-// was asked about the same pod and planned by itself: in a cycle a later one plans
-// with the moves of those before it already made.
+// was asked about the same pod.
 func Together(studies []Study) Study {
 	if len(studies) == 0 {
 		return Study{}

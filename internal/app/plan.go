@@ -120,7 +120,9 @@ func (p *Planning) Planned(ctx context.Context, by *plugin.Plugin, made *strateg
 }
 
 // Make implements cycle.Executor: nothing is moved.
-func (p *Planning) Make(context.Context, *strategies.Plan, *strategies.Profile) {}
+func (p *Planning) Make(_ context.Context, plan *strategies.Plan, _ *strategies.Profile) []strategies.Move {
+	return plan.Moves
+}
 
 // hopeless returns why usage will not come until someone installs the source.
 func hopeless(latest *observer.Observation) error {

@@ -170,13 +170,10 @@ func (e *Explainer) Study(ctx context.Context, planners []*plugin.Plugin, s stat
 	if o := e.observer.Latest(); o != nil && s.Kind == status.KindPod {
 		asked.Pod = status.FindPod(o.View, s.Namespace, s.Name)
 	}
-	studies := make([]strategies.Study, len(planners))
-	for i, planner := range planners {
-		if studies[i], err = planner.Study(ctx, nodes, asked); err != nil {
-			return nil, fmt.Errorf("planning to explain: %w", err)
-		}
+	study, err := plugin.Study(ctx, planners, nodes, asked)
+	if err != nil {
+		return nil, fmt.Errorf("planning to explain: %w", err)
 	}
-	study := strategies.Together(studies)
 	f, err := e.facts(study.Made.Observed)
 	if err != nil {
 		return nil, err

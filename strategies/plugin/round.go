@@ -36,7 +36,7 @@ type Round struct {
 	asked   *v1.Pod // the object of Asked
 	byName  map[string]*Node
 	open    map[string][]*Node // by domain, coolest first; nil until asked for
-	moving  map[string]bool    // the UIDs of the pods of the plan's moves
+	moving  map[string]bool    // the UIDs of the pods of supposed moves and of the plan's
 	planned strategies.Tally
 	plan    strategies.Plan
 	// undo takes the plan's moves back in the what-if, which session is; nil until
@@ -83,6 +83,9 @@ func (p *Plugin) round(observed *strategies.Observed, nodes []*v1.Node) *Round {
 	r := &Round{
 		Observed: *observed, Options: p.deps.Options, plugin: p, byName: make(map[string]*Node, len(nodes)),
 		moving: map[string]bool{}, planned: strategies.Tally{}, objects: map[*cluster.Pod]*v1.Pod{},
+	}
+	for i := range observed.Supposed {
+		r.moving[observed.Supposed[i].UID] = true
 	}
 	for _, object := range nodes {
 		i := observed.View.Snapshot.Index(object.Name)
@@ -133,7 +136,7 @@ func (r *Round) Pods(ctx context.Context, of *Node, about func(*cluster.Pod, *v1
 		}
 		read := &of.Read.Pods[j]
 		object := byUID[record.UID]
-		if object == nil || object.DeletionTimestamp != nil || r.plugin.deps.Half.Moving(record.UID) {
+		if object == nil || object.DeletionTimestamp != nil || r.plugin.deps.Half.Moving(record.UID) || r.moving[record.UID] {
 			left = left.Plus(read.Counted()) // a lower bound, until the next sample
 			continue
 		}
@@ -206,7 +209,7 @@ type Placement struct{ round *Round }
 // Placement opens the round's what-if, or returns it.
 func (r *Round) Placement(ctx context.Context) (Placement, error) {
 	if r.session == nil {
-		session, err := r.plugin.deps.Half.Session(ctx)
+		session, err := r.plugin.deps.Half.Session(ctx, r.Observed.Supposed)
 		if err != nil {
 			return Placement{}, fmt.Errorf("opening a placement session: %w", err)
 		}

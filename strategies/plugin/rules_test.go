@@ -182,7 +182,7 @@ func TestLandings(t *testing.T) {
 	f.Node("brim-0").Uses[cluster.CPU], f.Node("full-0").Uses[cluster.CPU], f.Node("warm-0").State = 5000, 5001, thresholds.Warm
 	f.Node("cordoned-0").Spec.Unschedulable = true
 	f.Node("tainted-0").Spec.Taints = []v1.Taint{{Key: "t", Effect: v1.TaintEffectNoSchedule}}
-	study := f.Explain(t, &reckless{from: "from-0", to: []string{"a-0"}, reason: reasons.PreferredNode, times: 1}, "web-1")
+	study := f.Explain(t, "web-1", &reckless{from: "from-0", to: []string{"a-0"}, reason: reasons.PreferredNode, times: 1})
 	if len(study.Made.Plan.Moves) != 1 {
 		t.Fatalf("moves %+v", study.Made.Plan.Moves)
 	}

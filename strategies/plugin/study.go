@@ -31,11 +31,20 @@ func (p *Plugin) Plan(ctx context.Context, observed *strategies.Observed, nodes 
 	return made, nil
 }
 
-// Study plans as Plan does on what is known now, and explains the plan's effect on a pod.
-// It may be called while a cycle runs.
-func (p *Plugin) Study(ctx context.Context, nodes []*v1.Node, asked strategies.Asked) (strategies.Study, error) {
-	observed := p.deps.Half.Observe()
-	return p.study(ctx, &observed, nodes, asked)
+// Study plans as a cycle of some strategies does on what is known now, and explains the
+// effect of their plans on a pod. It may be called while a cycle runs.
+func Study(ctx context.Context, planners []*Plugin, nodes []*v1.Node, asked strategies.Asked) (strategies.Study, error) {
+	studies, supposed := make([]strategies.Study, len(planners)), []strategies.Move(nil)
+	for i, p := range planners {
+		observed := p.deps.Half.Observe()
+		observed = observed.Supposing(supposed)
+		var err error
+		if studies[i], err = p.study(ctx, &observed, nodes, asked); err != nil {
+			return strategies.Study{}, err
+		}
+		supposed = append(supposed, studies[i].Made.Plan.Moves...)
+	}
+	return strategies.Together(studies), nil
 }
 
 func (p *Plugin) study(ctx context.Context, observed *strategies.Observed, nodes []*v1.Node, asked strategies.Asked) (strategies.Study, error) {

@@ -97,7 +97,7 @@ func TestPodsReturnToPreferredNodes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := newFleet()
 			tc.change(f)
-			study := f.Explain(t, &f.args, "web-2")
+			study := f.Explain(t, "web-2", &f.args)
 			for i := range study.Made.Plan.Moves {
 				if m := &study.Made.Plan.Moves[i]; m.Reason != reasons.PreferredNode || m.ToAfter[cluster.CPU] <= m.ToBefore[cluster.CPU] {
 					t.Errorf("%s: %s, destination %v -> %v", m.Name, m.Reason, m.ToBefore, m.ToAfter)
@@ -142,7 +142,7 @@ func stays(study *strategies.Study, pod string) reasons.Reason {
 // Pods without preferences are not mentioned.
 func TestPodsWithoutPreferencesStay(t *testing.T) {
 	f := newFleet()
-	study := f.Explain(t, &f.args, "other-1")
+	study := f.Explain(t, "other-1", &f.args)
 	if why, words := study.Made.Basis.Stays(study.Pod.Pod); why != reasons.NotPreferred || words != "it has no preferred node affinity" {
 		t.Errorf("stays for %q: %s", why, words)
 	}

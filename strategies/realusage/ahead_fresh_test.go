@@ -7,6 +7,7 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage"
 	"github.com/evenkeel/evenkeel/scorer"
 	"github.com/evenkeel/evenkeel/strategies"
+	"github.com/evenkeel/evenkeel/strategies/plugin"
 )
 
 // By the plugin itself: three pods burst to 16.5 of 32 cores at the same hour, and the
@@ -14,7 +15,7 @@ import (
 // above 20.8; two make it hot.
 func TestMovesAheadToAFreshNode(t *testing.T) {
 	y := quietYard(t, 16_500)
-	study, err := y.plugin(t).Study(t.Context(), y.nodes, strategies.Asked{})
+	study, err := plugin.Study(t.Context(), []*plugin.Plugin{y.plugin(t)}, y.nodes, strategies.Asked{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +40,7 @@ func TestNoMovesAheadByAPolicyOfMemoryAlone(t *testing.T) {
 	}
 	y.observed.Lines = set.Resolve(y.observed.View)
 	y.observed.Board = scorer.NewBoard(y.observed.View, y.observed.Lines, scorer.Config{})
-	study, err := y.plugin(t).Study(t.Context(), y.nodes, strategies.Asked{})
+	study, err := plugin.Study(t.Context(), []*plugin.Plugin{y.plugin(t)}, y.nodes, strategies.Asked{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/evenkeel/evenkeel/observe/thresholds"
 	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/strategies"
+	"github.com/evenkeel/evenkeel/strategies/plugin"
 )
 
 // bursts uses this many milli-cores from 10:00 to 12:00 of each day, 1000
@@ -51,7 +52,7 @@ func quietYard(t *testing.T, milliCores int64, change ...func(*v1.Pod)) *yard {
 
 func (y *yard) movedAhead(t *testing.T) (names []string) {
 	t.Helper()
-	study, err := y.plugin(t).Study(t.Context(), y.nodes, strategies.Asked{})
+	study, err := plugin.Study(t.Context(), []*plugin.Plugin{y.plugin(t)}, y.nodes, strategies.Asked{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/strategies"
+	"github.com/evenkeel/evenkeel/strategies/plugin"
 )
 
 // A plan leaves out the pods that a pre-eviction filter will refuse, and asks
@@ -29,7 +30,7 @@ func TestPlanAsksThePreEvictionFilters(t *testing.T) {
 		t.Errorf("planned %+v", moves)
 	}
 	y.before.asked = nil
-	if _, err := y.plugin(t).Study(t.Context(), y.nodes, strategies.Asked{}); err != nil {
+	if _, err := plugin.Study(t.Context(), []*plugin.Plugin{y.plugin(t)}, y.nodes, strategies.Asked{}); err != nil {
 		t.Fatal(err)
 	}
 	if len(y.before.asked) != 2 {

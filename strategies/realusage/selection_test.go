@@ -150,7 +150,7 @@ func (r *ruled) explained(t *testing.T, pod *v1.Pod) (reasons.Reason, string) {
 			asked.Pod = record
 		}
 	}
-	study, err := r.by.Study(t.Context(), r.nodes, asked)
+	study, err := plugin.Study(t.Context(), []*plugin.Plugin{r.by}, r.nodes, asked)
 	if err != nil || study.Pod == nil {
 		t.Fatalf("pod %s: %+v, %v", pod.Name, study, err)
 	}
@@ -311,7 +311,7 @@ func TestNodesThatAreLeftOut(t *testing.T) {
 		"every landing":   {y.nodes[:1], nil},
 		"another landing": {y.nodes[:2], []string{"node-00001"}},
 	} {
-		study, err := y.plugin(t).Study(t.Context(), tc.nodes, strategies.Asked{})
+		study, err := plugin.Study(t.Context(), []*plugin.Plugin{y.plugin(t)}, tc.nodes, strategies.Asked{})
 		if err != nil {
 			t.Fatal(err)
 		}

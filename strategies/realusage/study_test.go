@@ -127,7 +127,7 @@ func (y *yard) plugin(t *testing.T) *plugin.Plugin {
 // input returns what is planned on.
 func (y *yard) input(t *testing.T) *plan.Input {
 	t.Helper()
-	study, err := y.plugin(t).Study(t.Context(), y.nodes, strategies.Asked{})
+	study, err := plugin.Study(t.Context(), []*plugin.Plugin{y.plugin(t)}, y.nodes, strategies.Asked{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +136,7 @@ func (y *yard) input(t *testing.T) *plan.Input {
 
 func (y *yard) study(t *testing.T, node, pod int) strategies.Study {
 	t.Helper()
-	study, err := y.plugin(t).Study(t.Context(), y.nodes, strategies.Asked{Pod: y.observed.View.Snapshot.Nodes[node].Pods[pod], Protection: y.protection})
+	study, err := plugin.Study(t.Context(), []*plugin.Plugin{y.plugin(t)}, y.nodes, strategies.Asked{Pod: y.observed.View.Snapshot.Nodes[node].Pods[pod], Protection: y.protection})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,7 +194,7 @@ func TestStudyWhileClosed(t *testing.T) {
 		t.Errorf("got %+v", study)
 	}
 	y.observed = strategies.Observed{Closed: "NoUsageData"}
-	if _, err := y.plugin(t).Study(t.Context(), y.nodes, strategies.Asked{Pod: &cluster.Pod{}}); err != nil {
+	if _, err := plugin.Study(t.Context(), []*plugin.Plugin{y.plugin(t)}, y.nodes, strategies.Asked{Pod: &cluster.Pod{}}); err != nil {
 		t.Errorf("before the first observation: %v", err)
 	}
 }
@@ -242,7 +242,7 @@ func TestProtection(t *testing.T) {
 		t.Errorf("refused for %+v, protected by %q", study.Pod, study.Protection)
 	}
 	asked := strategies.Asked{Pod: y.observed.View.Snapshot.Nodes[0].Pods[0], Protection: &v1.Pod{}}
-	if strange, err := y.plugin(t).Study(t.Context(), y.nodes, asked); err != nil || strange.Protection != "" {
+	if strange, err := plugin.Study(t.Context(), []*plugin.Plugin{y.plugin(t)}, y.nodes, asked); err != nil || strange.Protection != "" {
 		t.Errorf("with strange arguments: %q, %v", strange.Protection, err)
 	}
 }
@@ -253,7 +253,7 @@ func TestStudyOfAPodThatIsGone(t *testing.T) {
 	for name, pod := range map[string]*cluster.Pod{
 		"gone": {UID: "other", Node: "node-00000"}, "on no node": {UID: "uid-00000-00"}, "on an unknown node": {UID: "uid-00000-00", Node: "x"},
 	} {
-		study, err := y.plugin(t).Study(t.Context(), y.nodes, strategies.Asked{Pod: pod})
+		study, err := plugin.Study(t.Context(), []*plugin.Plugin{y.plugin(t)}, y.nodes, strategies.Asked{Pod: pod})
 		if err != nil || study.Pod != nil || len(study.Landings) > 0 || len(study.Made.Plan.Moves) != 1 {
 			t.Errorf("%s: %+v, %v", name, study, err)
 		}

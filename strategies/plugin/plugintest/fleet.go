@@ -101,17 +101,19 @@ func (f *Fleet) Node(name string) *Node {
 // Plan returns what a strategy plans in a cycle.
 func (f *Fleet) Plan(t *testing.T, strategy plugin.Strategy) *strategies.Made {
 	t.Helper()
-	made, err := f.plugin(t, strategy).Plan(t.Context(), &f.Observed, f.objects())
+	_, plugins := f.Plugins(t, strategy)
+	made, err := plugins[0].Plan(t.Context(), &f.Observed, f.Nodes())
 	if err != nil {
 		t.Fatal(err)
 	}
 	return made
 }
 
-// Explain returns the same with what explain says of a pod.
-func (f *Fleet) Explain(t *testing.T, strategy plugin.Strategy, pod string) strategies.Study {
+// Explain returns what strategies plan in a cycle, and what explain says of a pod, which may
+// be none.
+func (f *Fleet) Explain(t *testing.T, pod string, all ...plugin.Strategy) strategies.Study {
 	t.Helper()
-	p := f.plugin(t, strategy)
+	_, plugins := f.Plugins(t, all...)
 	asked := strategies.Asked{}
 	for _, info := range f.Observed.View.Snapshot.Nodes {
 		for _, record := range info.Pods {
@@ -120,7 +122,7 @@ func (f *Fleet) Explain(t *testing.T, strategy plugin.Strategy, pod string) stra
 			}
 		}
 	}
-	study, err := p.Study(t.Context(), f.objects(), asked)
+	study, err := plugin.Study(t.Context(), plugins, f.Nodes(), asked)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,26 +147,27 @@ func Declined(made *strategies.Made) map[string]reasons.Reason {
 	return declined
 }
 
-func (f *Fleet) objects() (nodes []*v1.Node) {
+// Nodes returns the objects of the nodes.
+func (f *Fleet) Nodes() (nodes []*v1.Node) {
 	for _, n := range f.nodes {
 		nodes = append(nodes, n.Node)
 	}
 	return nodes
 }
 
-// plugin completes what is observed and returns the strategy's plugin.
-func (f *Fleet) plugin(t *testing.T, strategy plugin.Strategy) *plugin.Plugin {
+// Plugins completes what is observed and returns the evicting half and the strategies'
+// plugins.
+func (f *Fleet) Plugins(t *testing.T, all ...plugin.Strategy) (half *Half, plugins []*plugin.Plugin) {
 	t.Helper()
-	strategy.SetDefaults()
 	view := &usage.View{Snapshot: &cluster.Snapshot{}, Windows: []usage.Window{usage.Last, usage.Avg5m}}
 	f.Observed.View, f.Observed.States = view, map[string]thresholds.NodeState{}
-	byNode, all := map[string][]*v1.Pod{}, []*v1.Pod(nil)
+	byNode, running := map[string][]*v1.Pod{}, []*v1.Pod(nil)
 	for _, n := range f.nodes {
 		info, read := n.observe()
 		view.Snapshot.Nodes, view.Nodes = append(view.Snapshot.Nodes, info), append(view.Nodes, read)
 		f.Observed.States[n.Name] = thresholds.NodeState{State: n.State}
 		for _, pod := range n.Pods {
-			byNode[n.Name], all = append(byNode[n.Name], pod.Pod), append(all, pod.Pod)
+			byNode[n.Name], running = append(byNode[n.Name], pod.Pod), append(running, pod.Pod)
 		}
 	}
 	set, err := thresholds.New([]thresholds.Pool{{Rules: []thresholds.Rule{
@@ -179,16 +182,26 @@ func (f *Fleet) plugin(t *testing.T, strategy plugin.Strategy) *plugin.Plugin {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := filters.Sync(f.objects(), all); err != nil {
+	if err := filters.Sync(f.Nodes(), running); err != nil {
 		t.Fatal(err)
 	}
-	half := &Half{Observed: &f.Observed, Refused: f.Refused, Open: func(context.Context) (*placement.Session, error) { return filters.Begin(), nil }}
+	half = &Half{
+		Observed: &f.Observed, Refused: f.Refused,
+		Open: func(context.Context) (*placement.Session, error) { return filters.Begin(), nil },
+		Find: func(uid string) *v1.Pod {
+			return running[slices.IndexFunc(running, func(pod *v1.Pod) bool { return string(pod.UID) == uid })]
+		},
+	}
 	handle := Handle(t, nil, func(node string) []*v1.Pod { return byNode[node] })
-	p, err := plugin.New(strategy, handle, plugin.Deps{Half: half, Options: f.Options})
-	if err != nil {
-		t.Fatal(err)
+	for _, strategy := range all {
+		strategy.SetDefaults()
+		p, err := plugin.New(strategy, handle, plugin.Deps{Half: half, Options: f.Options})
+		if err != nil {
+			t.Fatal(err)
+		}
+		plugins = append(plugins, p)
 	}
-	return p
+	return half, plugins
 }
 
 // observe returns what is observed of a node.

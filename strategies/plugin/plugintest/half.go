@@ -23,7 +23,9 @@ import (
 type Half struct {
 	Observed *strategies.Observed
 	// Open opens a what-if session; nil: there is none.
-	Open func(context.Context) (*placement.Session, error)
+	Open func(ctx context.Context) (*placement.Session, error)
+	// Find returns the pods of supposed moves; it may be nil if there are none.
+	Find func(uid string) *v1.Pod
 	// Refused is why pods may not be moved, by their names. Gate answers for the others;
 	// nil: the profile's filters and namespaces alone do.
 	Refused map[string]reasons.Reason
@@ -40,11 +42,15 @@ var _ plugin.Half = (*Half)(nil)
 func (h *Half) Observe() strategies.Observed { return *h.Observed }
 
 // Session implements plugin.Half.
-func (h *Half) Session(ctx context.Context) (*placement.Session, error) {
+func (h *Half) Session(ctx context.Context, supposed []strategies.Move) (*placement.Session, error) {
 	if h.Open == nil {
 		return nil, errors.New("there is no session")
 	}
-	return h.Open(ctx)
+	session, err := h.Open(ctx)
+	for i := 0; i < len(supposed) && err == nil; i++ {
+		_, err = session.Move(h.Find(supposed[i].UID), supposed[i].To)
+	}
+	return session, err
 }
 
 // Refuse implements plugin.Half.

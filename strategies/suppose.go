@@ -1,0 +1,45 @@
+package strategies
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/reasons"
+)
+
+// Supposing returns what would be observed once moves had been made that nobody makes, in a
+// dry run or for a preview: their pods are leaving, and their replacements are expected.
+// The next strategy plans on it, as it plans on the ledger in a cycle that evicts.
+func (o *Observed) Supposing(moves []Move) Observed {
+	after := *o
+	if len(moves) == 0 || o.View == nil {
+		return after
+	}
+	after.Board, after.Begun, after.Coming = o.Board.Clone(), maps.Clone(o.Begun), slices.Clone(o.Coming)
+	after.Supposed = slices.Concat(o.Supposed, moves)
+	if after.Begun == nil {
+		after.Begun = map[string]bool{}
+	}
+	supposed := Tally{}
+	for i := range moves {
+		m := &moves[i]
+		after.Board.Adjust(m.To, cluster.NewCharge(m.Usage, m.Requests))
+		after.Begun[m.From] = true
+		after.Coming = append(after.Coming, Arrival{Namespace: m.Namespace, OwnerUID: m.Owner.UID, Node: m.To})
+		supposed.Add(m.Pod.Pod)
+	}
+	if beside := o.Beside; beside != nil {
+		after.Beside = func(pod *cluster.Pod, ofOwner, ofNamespace int) (reasons.Reason, string) {
+			owner, namespace := supposed.Beside(pod)
+			return beside(pod, ofOwner+owner, ofNamespace+namespace)
+		}
+	}
+	if o.MaxMoves > 0 {
+		after.MaxMoves = max(0, o.MaxMoves-len(moves))
+		if after.MaxMoves == 0 && after.Closed == "" {
+			after.Closed = string(reasons.MovesPerHour) + ": the moves planned before use up this hour's"
+		}
+	}
+	return after
+}
