@@ -266,9 +266,9 @@ func TestTurnsComeInTheOrderOfThePolicy(t *testing.T) {
 			plugins := maps.Clone(pluginregistry.PluginRegistry)
 			for _, name := range []string{"A", "B"} {
 				plugins[name] = pluginregistry.PluginUtilities{
-					PluginType: hosted{},
+					PluginType: upstreamPlugin{},
 					PluginBuilder: func(context.Context, runtime.Object, frameworktypes.Handle) (frameworktypes.Plugin, error) {
-						return hosted{w, name}, nil
+						return upstreamPlugin{w, name}, nil
 					},
 				}
 			}
@@ -316,15 +316,15 @@ func TestTurnsComeInTheOrderOfThePolicy(t *testing.T) {
 	}
 }
 
-// hosted is an upstream plugin that notes its turns.
-type hosted struct {
+// upstreamPlugin is an upstream plugin that notes its turns.
+type upstreamPlugin struct {
 	world *world
 	name  string
 }
 
-func (h hosted) Name() string { return h.name }
+func (h upstreamPlugin) Name() string { return h.name }
 
-func (h hosted) Balance(context.Context, []*v1.Node) *frameworktypes.Status {
+func (h upstreamPlugin) Balance(context.Context, []*v1.Node) *frameworktypes.Status {
 	h.world.took = append(h.world.took, h.name)
 	return nil
 }

@@ -23,14 +23,16 @@ import (
 	frameworkprofile "sigs.k8s.io/descheduler/pkg/framework/profile"
 	frameworktypes "sigs.k8s.io/descheduler/pkg/framework/types"
 
+	"github.com/evenkeel/evenkeel/strategies/hosted"
 	"github.com/evenkeel/evenkeel/strategies/plugin"
 )
 
-// turn is one step of a cycle: the turn of a strategy, or of upstream plugins that
-// follow each other in a profile.
+// turn is one step of a cycle: the turn of what plans, a strategy or an upstream plugin
+// whose evictions are planned, or of other upstream plugins that follow each other in a
+// profile.
 type turn struct {
 	profile string
-	// strategy is nil in a turn of upstream plugins, which hosted runs.
+	// strategy is nil in a turn of upstream plugins that evict, which hosted runs.
 	strategy *plugin.Plugin
 	hosted   func(context.Context, []*v1.Node) *frameworktypes.Status
 }
@@ -69,54 +71,70 @@ func New(ctx context.Context, config Config) (*Runner, error) {
 		if err != nil {
 			return nil, fmt.Errorf("building profile %q: %w", config.Policy.Profiles[i].Name, err)
 		}
-		r.turns, balance = append(r.turns, first), append(balance, then...)
+		r.turns, balance = append(r.turns, first...), append(balance, then...)
 	}
 	r.turns = append(r.turns, balance...)
 	return r, nil
 }
 
-// build returns the turns of a profile: that of its Deschedule plugins, and those of
-// its Balance plugins in the policy's order. The framework runs upstream's. It builds
-// strategies, too, so that they get their arguments and filters from it, and never runs
-// them: the cycle does. Upstream plugins on both sides of a strategy take a framework
-// profile for each side.
-func (r *Runner) build(ctx context.Context, instance string, p *api.DeschedulerProfile) (deschedule turn, balance []turn, err error) {
-	strategies := map[string]*plugin.Plugin{}
-	registry := r.withStrategies(p.Name, strategies)
-	ours := func(name string) bool {
-		_, is := registry[name].PluginType.(*plugin.Plugin)
-		return is
+// build returns the turns of a profile: those of its Deschedule plugins, and those of
+// its Balance plugins, each in the policy's order. The framework runs upstream's plugins
+// that evict. It builds what plans, too, so that it gets its arguments and filters from
+// it, and never runs it: the cycle does. Plugins that evict on both sides of one that
+// plans take a framework profile for each side.
+func (r *Runner) build(ctx context.Context, instance string, p *api.DeschedulerProfile) (deschedule, balance []turn, err error) {
+	planners := map[string]*plugin.Plugin{}
+	registry := r.planning(p.Name, planners)
+	evicts := func(name string) bool { return !r.plans(name) }
+	planning := *p
+	planning.Plugins.Deschedule.Enabled = slices.DeleteFunc(slices.Clone(p.Plugins.Deschedule.Enabled), evicts)
+	planning.Plugins.Balance.Enabled = slices.DeleteFunc(slices.Clone(p.Plugins.Balance.Enabled), evicts)
+	if _, err := r.framework(ctx, instance, planning, registry); err != nil {
+		return nil, nil, err
 	}
-	left, first := p.Plugins.Balance.Enabled, *p
-	mixed := slices.ContainsFunc(left, ours)
-	if mixed {
-		first.Plugins.Balance.Enabled = slices.DeleteFunc(slices.Clone(left), func(name string) bool { return !ours(name) })
+	built := 0
+	split := func(enabled []string, host func(names []string) (turn, error)) (turns []turn, err error) {
+		for left := enabled; len(left) > 0; {
+			n := slices.IndexFunc(left, r.plans)
+			if n == 0 {
+				turns, left = append(turns, turn{profile: p.Name, strategy: planners[left[0]]}), left[1:]
+				continue
+			}
+			if n < 0 {
+				n = len(left)
+			}
+			next, err := host(left[:n])
+			if err != nil {
+				return nil, err
+			}
+			turns, left = append(turns, next), left[n:]
+		}
+		return turns, nil
 	}
-	built, err := r.framework(ctx, instance, first, registry)
+	framework := func(deschedule, balance []string) (hosting, error) {
+		some := *p
+		some.Plugins.Deschedule.Enabled, some.Plugins.Balance.Enabled = deschedule, balance
+		built++
+		return r.framework(ctx, fmt.Sprintf("%s-%d", instance, built), some, registry)
+	}
+	deschedule, err = split(p.Plugins.Deschedule.Enabled, func(names []string) (turn, error) {
+		runs, err := framework(names, nil)
+		if err != nil {
+			return turn{}, err
+		}
+		return turn{profile: p.Name, hosted: runs.RunDeschedulePlugins}, nil
+	})
 	if err != nil {
-		return turn{}, nil, err
+		return nil, nil, err
 	}
-	deschedule = turn{profile: p.Name, hosted: built.RunDeschedulePlugins}
-	if !mixed {
-		return deschedule, []turn{{profile: p.Name, hosted: built.RunBalancePlugins}}, nil
-	}
-	for len(left) > 0 {
-		n := slices.IndexFunc(left, ours)
-		if n == 0 {
-			balance, left = append(balance, turn{profile: p.Name, strategy: strategies[left[0]]}), left[1:]
-			continue
+	balance, err = split(p.Plugins.Balance.Enabled, func(names []string) (turn, error) {
+		runs, err := framework(nil, names)
+		if err != nil {
+			return turn{}, err
 		}
-		if n < 0 {
-			n = len(left)
-		}
-		then := *p
-		then.Plugins.Deschedule.Enabled, then.Plugins.Balance.Enabled, left = nil, left[:n], left[n:]
-		if built, err = r.framework(ctx, fmt.Sprintf("%s-%d", instance, len(balance)), then, registry); err != nil {
-			return turn{}, nil, err
-		}
-		balance = append(balance, turn{profile: p.Name, hosted: built.RunBalancePlugins})
-	}
-	return deschedule, balance, nil
+		return turn{profile: p.Name, hosted: runs.RunBalancePlugins}, nil
+	})
+	return deschedule, balance, err
 }
 
 // hosting runs the upstream plugins of a profile.
@@ -137,25 +155,46 @@ func (r *Runner) framework(ctx context.Context, instance string, p api.Deschedul
 		frameworkprofile.WithProfileInstanceID(instance))
 }
 
-// withStrategies returns a registry in which the strategies can be built for a profile,
-// and which collects those that are.
-func (r *Runner) withStrategies(profile string, built map[string]*plugin.Plugin) pluginregistry.Registry {
-	registry := maps.Clone(r.config.Registry)
+// plans reports whether what a plugin moves is planned, instead of evicted by the plugin.
+func (r *Runner) plans(name string) bool {
+	_, ours := r.config.Registry[name].PluginType.(*plugin.Plugin)
+	return ours || r.config.Landings && hosted.Plans(name)
+}
+
+// planning returns a registry in which what plans can be built for a profile, and which
+// collects what is built.
+func (r *Runner) planning(profile string, built map[string]*plugin.Plugin) pluginregistry.Registry {
+	registry, deps := maps.Clone(r.config.Registry), plugin.Deps{Half: r.config.Evictor, Profile: profile, Options: r.config.Options}
 	for name, utilities := range registry {
-		if _, ours := utilities.PluginType.(*plugin.Plugin); !ours {
+		if !r.plans(name) {
 			continue
 		}
-		utilities.PluginBuilder = func(_ context.Context, args runtime.Object, handle frameworktypes.Handle) (frameworktypes.Plugin, error) {
-			p, err := plugin.New(args, handle, plugin.Deps{Half: r.config.Evictor, Profile: profile, Options: r.config.Options})
+		upstream := utilities.PluginBuilder
+		utilities.PluginBuilder = func(ctx context.Context, args runtime.Object, handle frameworktypes.Handle) (frameworktypes.Plugin, error) {
+			var p *plugin.Plugin
+			var err error
+			if hosted.Plans(name) {
+				p, err = hosted.New(ctx, name, upstream, args, handle, deps)
+			} else {
+				p, err = plugin.New(args, handle, deps)
+			}
 			if err != nil {
 				return nil, err
 			}
 			built[name] = p
-			return p, nil
+			return neverRun{p}, nil
 		}
 		registry[name] = utilities
 	}
 	return registry
+}
+
+// neverRun lets the framework build what plans for either kind of plugin.
+type neverRun struct{ *plugin.Plugin }
+
+// Deschedule implements frameworktypes.DeschedulePlugin.
+func (n neverRun) Deschedule(ctx context.Context, nodes []*v1.Node) *frameworktypes.Status {
+	return n.Balance(ctx, nodes)
 }
 
 // options are those of the framework's evictor for upstream's plugins. The limits of

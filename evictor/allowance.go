@@ -114,7 +114,7 @@ func (e *Evictor) Until(pod *v1.Pod, reason reasons.Reason) time.Time {
 	if why, until := owner.Refuses(e.config.Clock.Now(), e.config.Settings.OwnerSettle); why == reason {
 		return until
 	}
-	if why, until := e.refuseBySafeguards(pod); why == reason {
+	if why, until := e.refuseBySafeguards(pod, ""); why == reason {
 		return until
 	}
 	return time.Time{}
@@ -122,8 +122,8 @@ func (e *Evictor) Until(pod *v1.Pod, reason reasons.Reason) time.Time {
 
 // refuseBySafeguards returns why nothing of a pod's owner, node, namespace or
 // node pool may be evicted now, and until when if that is known.
-func (e *Evictor) refuseBySafeguards(pod *v1.Pod) (reasons.Reason, time.Time) {
-	intent := ledger.Intent{Namespace: pod.Namespace, From: pod.Spec.NodeName, Pool: e.pool(pod.Spec.NodeName)}
+func (e *Evictor) refuseBySafeguards(pod *v1.Pod, plugin string) (reasons.Reason, time.Time) {
+	intent := ledger.Intent{Namespace: pod.Namespace, From: pod.Spec.NodeName, Pool: e.pool(pod.Spec.NodeName), Plugin: plugin}
 	if ref := metav1.GetControllerOfNoCopy(pod); ref != nil {
 		intent.Owner.UID = string(ref.UID)
 	}

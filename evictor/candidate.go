@@ -90,6 +90,7 @@ func (q *question) spared(context.Context) ruling {
 // unread refuses pods whose usage is not known, or not yet typical.
 func (q *question) unread(context.Context) ruling {
 	switch read := q.candidate.Read; {
+	case q.profile.Hosted:
 	case read.Starting:
 		return refusing(reasons.PodStarting)
 	case !read.Measured:

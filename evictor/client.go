@@ -124,7 +124,7 @@ func (c *Client) Evict(ctx context.Context, pod *v1.Pod, move *Move, eviction *p
 		history.LogEviction(ctx, intent, c.config.Clock.Now(), true)
 		return nil
 	case podutil.IsPodTerminal(pod):
-		return c.remove(ctx, eviction, pod, intent)
+		return c.remove(ctx, eviction, pod, move)
 	}
 	recorded, unplanned := c.config.Ledger.Moving(intent.PodUID), intent.To == ""
 	if unplanned && !recorded {
@@ -153,14 +153,15 @@ func (c *Client) Evict(ctx context.Context, pod *v1.Pod, move *Move, eviction *p
 	if err != nil {
 		return fmt.Errorf("evicting pod %q: %w", intent.Namespace+"/"+intent.Pod, err)
 	}
-	c.tell(ctx, pod, intent)
+	c.tell(ctx, pod, move)
 	c.remember(intent)
 	return nil
 }
 
 // remove makes the eviction call for a pod that has ended. Nothing replaces it,
 // so it is recorded afterwards, only for those who ask why it is gone.
-func (c *Client) remove(ctx context.Context, eviction *policyv1.Eviction, pod *v1.Pod, intent *ledger.Intent) error {
+func (c *Client) remove(ctx context.Context, eviction *policyv1.Eviction, pod *v1.Pod, move *Move) error {
+	intent := &move.Intent
 	if err := c.leads(); err != nil {
 		return err
 	}
@@ -172,7 +173,7 @@ func (c *Client) remove(ctx context.Context, eviction *policyv1.Eviction, pod *v
 		return fmt.Errorf("evicting pod %q, which has ended: %w", intent.Namespace+"/"+intent.Pod, err)
 	}
 	c.config.Ledger.Finished(*intent, "", c.config.Clock.Now())
-	c.tell(ctx, pod, intent)
+	c.tell(ctx, pod, move)
 	c.remember(intent)
 	return nil
 }
@@ -186,11 +187,17 @@ func (c *Client) leaves(ctx context.Context, pod *v1.Pod) bool {
 	return apierrors.IsNotFound(err) || err == nil && gone(now, string(pod.UID))
 }
 
-// tell puts an eviction in the log and in an Event.
-func (c *Client) tell(ctx context.Context, pod *v1.Pod, intent *ledger.Intent) {
-	history.LogEviction(ctx, intent, c.config.Clock.Now(), false)
-	if c.config.Events != nil && intent.To != "" { // the framework records those of upstream's plugins
-		c.config.Events.Eventf(pod, nil, v1.EventTypeNormal, EventReason, "Evicting", "%s", intent.Decision.Message)
+// tell puts an eviction in the log and in an Event; one that a plugin of descheduler
+// asked for in an Event as the framework records it.
+func (c *Client) tell(ctx context.Context, pod *v1.Pod, move *Move) {
+	history.LogEviction(ctx, &move.Intent, c.config.Clock.Now(), false)
+	switch {
+	case c.config.Events == nil || move.To == "": // the framework records evictions without a destination
+	case move.Plugin != "":
+		c.config.Events.Eventf(pod, nil, v1.EventTypeNormal, move.Plugin, "Descheduled",
+			"pod eviction from %v node by sigs.k8s.io/descheduler: %s", move.From, move.Decision.Message)
+	default:
+		c.config.Events.Eventf(pod, nil, v1.EventTypeNormal, EventReason, "Evicting", "%s", move.Decision.Message)
 	}
 }
 

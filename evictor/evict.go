@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/descheduler/pkg/descheduler/evictions"
 
+	"github.com/evenkeel/evenkeel/evictor/metrics"
 	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/strategies"
 )
@@ -42,6 +43,9 @@ func (e *Evictor) evict(ctx context.Context, q *question) error {
 		return err // the policy rules it out, so it is no attempt that failed
 	}
 	e.config.Metrics.Evicted(q.eviction.Namespace, q.eviction.Annotations["reason"], reason)
+	if q.move.Plugin != "" {
+		metrics.Hosted(q.move.Namespace, q.move.From, q.profile.Name, q.move.Plugin, err)
+	}
 	if err != nil && q.at == callPhase && e.config.Settings.NotifyFailures { // the framework does it for upstream's plugins
 		e.config.Evictions.NotifyFailure(q.pod, err)
 	}
@@ -99,9 +103,10 @@ func (q *question) changed(ctx context.Context) ruling {
 	return unchanged(object, q.move)
 }
 
-// filtered asks the filters of the profile.
+// filtered asks the filters of the profile. A plugin of descheduler has asked them
+// before it selects a pod.
 func (q *question) filtered(context.Context) ruling {
-	if q.profile.Filter(q.pod) {
+	if q.at == planPhase && q.profile.Hosted || q.profile.Filter(q.pod) {
 		return ruling{}
 	}
 	return refusing(reasons.ProtectedByDefaultEvictor)
@@ -109,7 +114,7 @@ func (q *question) filtered(context.Context) ruling {
 
 // filteredLate asks the profile's pre-eviction filters.
 func (q *question) filteredLate(context.Context) ruling {
-	if q.profile.PreEvictionFilter(q.pod) {
+	if q.at == planPhase && q.profile.Hosted || q.profile.PreEvictionFilter(q.pod) {
 		return ruling{}
 	}
 	return refusing(reasons.PreEvictionFilter)

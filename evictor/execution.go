@@ -51,6 +51,9 @@ type Execution struct {
 	// probeBy. Before probeFails its pod may still terminate.
 	probe               string
 	probeBy, probeFails time.Time
+	// hosted: a plugin of descheduler asked for the moves. They are made even if nothing
+	// steers the replacements, which unaided says.
+	hosted, unaided bool
 	// unsteered holds, by namespace, why a replacement of this plan counts as not
 	// steered.
 	unsteered map[string]reasons.Reason
@@ -112,7 +115,7 @@ func (e *Evictor) Make(ctx context.Context, p *strategies.Plan, profile *strateg
 // Begin records moves, for Step to make them, unless they must not be made now.
 func (e *Evictor) Begin(ctx context.Context, moves []Move, profile *strategies.Profile) *Execution {
 	x := &Execution{
-		e: e, profile: profile, left: moves, began: e.config.Clock.Now(),
+		e: e, profile: profile, left: moves, hosted: len(moves) > 0 && moves[0].Plugin != "", began: e.config.Clock.Now(),
 		deadline:   e.config.Clock.Local().Add(e.config.Settings.Deadline),
 		unsteered:  map[string]reasons.Reason{},
 		backingOff: map[string]backoff{},

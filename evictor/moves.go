@@ -1,6 +1,7 @@
 package evictor
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -23,20 +24,22 @@ import (
 
 // Observe returns the newest observation in the form that strategies plan on.
 func (e *Evictor) Observe() strategies.Observed {
-	latest := e.config.Observer.Latest()
-	if latest == nil {
-		return strategies.Observed{Closed: string(reasons.NoUsageData)}
-	}
-	allowance := e.allowance()
+	latest, now, allowance := e.config.Observer.Latest(), e.config.Clock.Now(), e.allowance()
 	inFlight, ended := e.ledger().Moves()
 	observed := strategies.Observed{
-		View: latest.View, Board: latest.Board, States: latest.States, Lines: latest.Lines, Closed: latest.Closed(),
-		MaxMoves: allowance.Left(), Beside: alongside(allowance), Pace: e.pace, Coming: incoming.Arrivals(inFlight, ended, latest.View.At),
-		Begun: incoming.Begun(inFlight, ended, e.config.Clock.Now()), Moved: incoming.Moved(ended, e.config.Clock.Now()),
+		Closed: string(reasons.NoUsageData), MaxMoves: allowance.Left(), Beside: alongside(allowance), Pace: e.pace,
+		Begun: incoming.Begun(inFlight, ended, now), Moved: incoming.Moved(ended, now),
+		JustMoved: incoming.MovedWithin(e.config.Settings.Safeguards.Cooldown(), ended, now),
 	}
-	if reason, detail := allowance.Closed(); reason != "" && observed.Closed == "" {
-		observed.Closed = fmt.Sprintf("%s: %s", reason, detail)
+	if reason, detail := allowance.Closed(); reason != "" {
+		observed.Held = fmt.Sprintf("%s: %s", reason, detail)
 	}
+	if latest == nil {
+		observed.Coming = incoming.Arrivals(inFlight, ended, now)
+		return observed
+	}
+	observed.View, observed.Board, observed.States, observed.Lines = latest.View, latest.Board, latest.States, latest.Lines
+	observed.Closed, observed.Coming = cmp.Or(latest.Closed(), observed.Held), incoming.Arrivals(inFlight, ended, latest.View.At)
 	return observed
 }
 
@@ -63,7 +66,7 @@ func (e *Evictor) Moves(p *strategies.Plan) []Move {
 			Intent: ledger.Intent{
 				Pool: e.pool(m.From), FromUsed: e.used(m.From),
 				Namespace: m.Namespace, Pod: m.Name, PodUID: m.UID, Owner: m.Owner, TemplateHash: m.TemplateHash,
-				Usage: m.Usage, From: m.From, To: m.To, CeilingMilliCores: m.CeilingMilliCores, Wait: set.Deadline,
+				Usage: m.Usage, From: m.From, To: m.To, Plugin: m.Plugin, CeilingMilliCores: m.CeilingMilliCores, Wait: set.Deadline,
 				TTL: grace(pod, &metav1.DeleteOptions{GracePeriodSeconds: set.GracePeriodSeconds}) + margin, Margin: margin,
 				Unready:  unready,
 				Decision: e.decision(m),

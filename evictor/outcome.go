@@ -15,14 +15,16 @@ import (
 // AssessMoves judges the moves that landed, once measurements cover them.
 func (e *Evictor) AssessMoves(ctx context.Context) {
 	latest := e.config.Observer.Latest()
-	if latest == nil || latest.Blocked != "" {
+	if latest != nil && latest.Blocked != "" {
 		return
 	}
-	e.trial.Judge(ctx, latest, e.config.Cluster, e.config.Clock.Now().Add(-e.config.Settings.OutcomeAfter))
 	_, ended := e.ledger().Moves()
-	e.config.Outcomes.Saved(e.config.Saved.Look(latest.View, latest.Lines, ended))
-	for uid, saved := range e.config.Saved.SoFar() {
-		e.ledger().SetOutcome(uid, nil, &saved)
+	if latest != nil {
+		e.trial.Judge(ctx, latest, e.config.Cluster, e.config.Clock.Now().Add(-e.config.Settings.OutcomeAfter))
+		e.config.Outcomes.Saved(e.config.Saved.Look(latest.View, latest.Lines, ended))
+		for uid, saved := range e.config.Saved.SoFar() {
+			e.ledger().SetOutcome(uid, nil, &saved)
+		}
 	}
 	for i := range ended {
 		move := &ended[i]
@@ -54,9 +56,13 @@ func assessable(move *ledger.Move, now time.Time, after time.Duration) bool {
 }
 
 // outcomeFacts gathers the facts to judge a move by; ok is false while its
-// source or its destination exists but is not measured.
+// source or its destination exists but is not measured. A move that was planned without
+// usage is judged without it.
 func (e *Evictor) outcomeFacts(latest *observer.Observation, move *ledger.Move) (facts ledger.OutcomeFacts, ok bool) {
 	facts = ledger.OutcomeFacts{Now: e.config.Clock.Now(), Replacement: e.config.Cluster.Replacement(move)}
+	if latest == nil {
+		return facts, move.FromUsed == cluster.Amounts{} && move.To != ""
+	}
 	snapshot := latest.View.Snapshot
 	if from := snapshot.Index(move.From); from >= 0 {
 		if !latest.View.Nodes[from].Known() {

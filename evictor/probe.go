@@ -20,12 +20,17 @@ import (
 const probeAgainAfter = safeguards.UnsteeredFor
 
 // steered finds out how replacements are steered, and returns why they are not.
-// What is proven needs no probe.
+// What is proven needs no probe. The moves of a plugin of descheduler are made without
+// steering as well, because kube-scheduler's own scores lead to their destinations.
 func (x *Execution) steered(ctx context.Context) reasons.Reason {
 	if x.e.config.Steering == nil || x.e.config.Evictions.DryRun() || len(x.left) == 0 {
 		return ""
 	}
 	proven, err := x.e.config.Steering.Proven(ctx)
+	if x.hosted {
+		x.unaided = err != nil
+		return ""
+	}
 	if err != nil {
 		klog.FromContext(ctx).Error(err, "Nothing is evicted, because replacements would not be steered", "reason", reasons.SteeringAbsent)
 		return reasons.SteeringAbsent
@@ -38,7 +43,7 @@ func (x *Execution) steered(ctx context.Context) reasons.Reason {
 
 // ready prepares the steering of a pod's replacement just before that can come.
 func (x *Execution) ready(ctx context.Context, move *Move, pod *v1.Pod) (reason reasons.Reason, wait bool) {
-	if x.e.config.Steering == nil || x.e.config.Evictions.DryRun() {
+	if x.e.config.Steering == nil || x.e.config.Evictions.DryRun() || x.unaided {
 		return "", false
 	}
 	leaving := &ledger.Leaving{Intent: &move.Intent, Pod: pod}
@@ -46,6 +51,9 @@ func (x *Execution) ready(ctx context.Context, move *Move, pod *v1.Pod) (reason 
 		leaving.Nodes = x.landings(ctx, move, pod)
 	}
 	reason, wait = x.e.config.Steering.Ready(ctx, leaving)
+	if x.hosted {
+		return "", wait
+	}
 	if reason == reasons.SteeringAbsent {
 		x.stop = reason
 	}
@@ -75,7 +83,7 @@ func (x *Execution) undo(ctx context.Context, move *Move) {
 // cooling anything.
 func (x *Execution) held(ctx context.Context) reasons.Reason {
 	hold := x.e.ledger().Hold()
-	if hold.Reason == "" || hold.Partial || len(x.left) == 0 { // the safeguards hold the namespaces of a partial one
+	if hold.Reason == "" || hold.Partial || len(x.left) == 0 || x.hosted { // the safeguards hold the namespaces of a partial one
 		return ""
 	}
 	reason := Holds(hold, x.e.config.Clock.Now(), x.e.asked(ctx))

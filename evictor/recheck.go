@@ -32,9 +32,14 @@ func (q *question) cancelled(context.Context) ruling {
 	return ruling{}
 }
 
-// unmeasured refuses to judge a move by usage that is not known.
+// unmeasured refuses to judge a move by usage that is not known. A plugin of
+// descheduler does not judge by it.
 func (q *question) unmeasured(context.Context) ruling {
 	q.latest = q.e.config.Observer.Latest()
+	if q.move.Plugin != "" && !q.e.measures(q.latest, q.move) {
+		q.latest = nil
+		return ruling{}
+	}
 	if q.latest == nil || q.latest.Blocked != "" {
 		return refusing(reasons.UsageDataInsufficient)
 	}
@@ -47,6 +52,19 @@ func (q *question) unmeasured(context.Context) ruling {
 		return refusing(reasons.SourceUsageUnknown)
 	}
 	return ruling{}
+}
+
+// measures reports whether an observation knows the usage of a move's nodes.
+func (e *Evictor) measures(latest *observer.Observation, move *Move) bool {
+	if latest == nil || latest.Blocked != "" {
+		return false
+	}
+	for _, node := range []string{move.From, move.To} {
+		if i := latest.View.Snapshot.Index(node); i < 0 || !latest.View.Nodes[i].Known() {
+			return false
+		}
+	}
+	return true
 }
 
 // relieved refuses a move off a node that needs none any more.
@@ -70,7 +88,7 @@ func (q *question) busy(context.Context) ruling {
 
 // tooHot refuses a destination that the pod would make too hot.
 func (q *question) tooHot(context.Context) ruling {
-	if !q.e.lands(q.latest, q.to, q.move, q.usesNow()) {
+	if q.latest != nil && !q.e.lands(q.latest, q.to, q.move, q.usesNow()) {
 		return refusing(reasons.LandingGone)
 	}
 	return ruling{}

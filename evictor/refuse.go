@@ -49,7 +49,11 @@ func (q *question) overBudget(context.Context) ruling {
 // restless refuses a pod whose owner rolls out, was scaled lately or is being
 // deleted.
 func (q *question) restless(context.Context) ruling {
-	reason, _ := q.ownedBy().Refuses(q.e.config.Clock.Now(), q.e.config.Settings.OwnerSettle)
+	settle := q.e.config.Settings.OwnerSettle
+	if q.profile != nil && q.profile.Hosted {
+		settle = 0 // until the usage of new pods is known, by which plugins of descheduler do not decide
+	}
+	reason, _ := q.ownedBy().Refuses(q.e.config.Clock.Now(), settle)
 	return refusing(reason)
 }
 
@@ -77,7 +81,11 @@ func (q *question) overQuota(context.Context) ruling {
 // unsettled refuses pods of an owner, node, namespace or node pool that earlier
 // moves leave no room for now.
 func (q *question) unsettled(context.Context) ruling {
-	reason, _ := q.e.refuseBySafeguards(q.pod)
+	plugin := ""
+	if q.profile.Hosted {
+		plugin = q.profile.Strategy
+	}
+	reason, _ := q.e.refuseBySafeguards(q.pod, plugin)
 	return refusing(reason)
 }
 

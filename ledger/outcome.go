@@ -31,7 +31,7 @@ func Assess(move Move, facts OutcomeFacts) Outcome {
 	return Outcome{
 		Judged:           facts.Now,
 		Planned:          move.To != "" && move.Node == move.To,
-		SourceCooler:     !facts.SourceHot || move.relieved(facts.SourceUsed),
+		SourceCooler:     move.Node != move.From && (!facts.SourceHot || move.relieved(facts.SourceUsed)),
 		DestinationUnder: !facts.DestinationOver,
 		// A replacement deleted since, for example by a scale-down, does not
 		// count against the move.

@@ -31,6 +31,25 @@ func (s *Session) Move(pod *v1.Pod, dest string) (undo func(), err error) {
 	return func() { s.undo(m) }, nil
 }
 
+// Filled returns the largest share of its CPU or memory that the pods of a node request,
+// with the session's moves applied.
+func (s *Session) Filled(node string) float64 {
+	n := s.filters.snapshot.nodes[node]
+	if s.closed || n == nil {
+		return 0
+	}
+	info := n.infoIn(gone)
+	has, asked := info.GetAllocatable(), info.GetRequested()
+	return max(share(asked.GetMilliCPU(), has.GetMilliCPU()), share(asked.GetMemory(), has.GetMemory()))
+}
+
+func share(of, all int64) float64 {
+	if all <= 0 {
+		return 0
+	}
+	return float64(of) / float64(all)
+}
+
 func (s *Session) undo(m *move) {
 	if s.closed || s.moves[m.old] != m {
 		return

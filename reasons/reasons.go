@@ -121,6 +121,16 @@ const NodeFull Reason = "NodeFull"
 // higher.
 const PreferredNode Reason = "PreferredNode"
 
+// AskedByPlugin is why a pod is moved that a plugin of descheduler asks to evict.
+const AskedByPlugin Reason = "AskedByPlugin"
+
+// Why a pod stays that a plugin of descheduler asks to evict.
+const (
+	WouldComeBack Reason = "WouldComeBack"
+	NoBetterPlace Reason = "NoBetterPlace"
+	JustMoved     Reason = "JustMoved"
+)
+
 // Why a node does not take a pod.
 const (
 	NotPreferred     Reason = "NotPreferred"
@@ -254,6 +264,12 @@ var sentences = map[Reason]string{
 	NodeHotAhead: "its node is expected to be hot again at a time at which it was before",
 
 	PreferredNode: "its preferred node affinity rates its destination higher, and that is cool and has room",
+
+	AskedByPlugin: "a plugin of descheduler asks for it, and its destination is a better place by that plugin's own rules",
+
+	WouldComeBack: "kube-scheduler would put its replacement on the same node again",
+	NoBetterPlace: "the plugin would ask for as many evictions again once its replacement runs elsewhere",
+	JustMoved:     "a move has brought it to its node a short time ago (the policy's eviction.cooldown)",
 
 	NotPreferred:     "its preferred node affinity does not rate it higher than the node that it is on",
 	NodeNotCool:      "it is not cool, and other nodes take pods off full nodes only",

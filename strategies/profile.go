@@ -14,6 +14,9 @@ type Profile struct {
 	// Filter and PreEvictionFilter are the profile's filters; pods that they refuse
 	// stay.
 	Filter, PreEvictionFilter func(*v1.Pod) bool
+	// Hosted: the strategy is a plugin of descheduler, which selects pods by its own
+	// rules and not by usage.
+	Hosted bool
 	// Spares reports whether the strategy's arguments exclude the pods of a namespace.
 	Spares func(namespace string) bool
 }

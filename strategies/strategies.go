@@ -28,6 +28,9 @@ type Observed struct {
 	Lines  *thresholds.Resolved
 	// Closed is why nothing may be evicted now; empty if something may.
 	Closed string
+	// Held is the part of Closed that does not depend on usage: why nothing at all may be
+	// evicted now.
+	Held string
 	// Coming holds the replacements that are expected on nodes and that View does
 	// not show yet.
 	Coming []Arrival
@@ -39,6 +42,9 @@ type Observed struct {
 	Begun map[string]bool
 	// Moved names, by UID, the pods that moves have brought to their nodes within a day.
 	Moved map[string]bool
+	// JustMoved is Moved for the time for which an owner is left alone after a move that
+	// did not help.
+	JustMoved map[string]bool
 	// MaxMoves bounds the moves in addition to the policy's own bound; negative
 	// for no additional bound.
 	MaxMoves int
@@ -95,6 +101,8 @@ type Move struct {
 	Pod
 	From, To string
 	Reason   reasons.Reason
+	// Plugin is the plugin of descheduler that asks for it; empty for a strategy's.
+	Plugin string
 	// Why says in a sentence why the pod is moved, in place of what is known of its hot
 	// node; empty for moves off hot nodes.
 	Why string
@@ -128,6 +136,8 @@ func (m *Move) Sentence(evidence []thresholds.Evidence) string {
 	switch {
 	case m.Ahead != nil:
 		return m.aheadSentence()
+	case m.Why != "" && m.Usage == cluster.Amounts{}:
+		return fmt.Sprintf("%s Planned destination: %s.", m.Why, m.To)
 	case m.Why != "":
 		return fmt.Sprintf("%s Pod uses %s. Planned destination: %s (cpu %.1f%% → %.1f%%, memory %.1f%% → %.1f%%).", m.Why, m.Usage.InWords(), m.To,
 			m.ToBefore[cluster.CPU], m.ToAfter[cluster.CPU], m.ToBefore[cluster.Memory], m.ToAfter[cluster.Memory])

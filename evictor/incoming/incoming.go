@@ -107,9 +107,14 @@ const movedFor = 24 * time.Hour
 // Moved returns, by UID, the pods that planned moves have recently brought to
 // their nodes.
 func Moved(ended []ledger.Move, now time.Time) map[string]bool {
+	return MovedWithin(movedFor, ended, now)
+}
+
+// MovedWithin is Moved for a time.
+func MovedWithin(within time.Duration, ended []ledger.Move, now time.Time) map[string]bool {
 	moved := map[string]bool{}
 	for i := range ended {
-		if m := &ended[i]; m.To != "" && m.State == ledger.Landed && m.Replacement != "" && now.Sub(m.Ended) < movedFor {
+		if m := &ended[i]; m.To != "" && m.State == ledger.Landed && m.Replacement != "" && now.Sub(m.Ended) < within {
 			moved[m.Replacement] = true
 		}
 	}

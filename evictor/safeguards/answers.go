@@ -122,7 +122,7 @@ func (v *Verdict) node(name string) closure {
 // node pool may be moved because of usage, and when that ends; empty if
 // something may. The time is zero if it is unknown. Another reason may follow.
 func (v *Verdict) Around(intent *ledger.Intent) (reason reasons.Reason, detail string, until time.Time) {
-	c := v.around(intent, v.intended(intent), true)
+	c := v.around(intent, v.intended(intent), intent.Plugin == "")
 	return c.reason, c.detail, c.until
 }
 
@@ -152,8 +152,12 @@ func (v *Verdict) Refuse(intent *ledger.Intent) (reasons.Reason, string) {
 	if !recorded {
 		ahead = v.intended(intent)
 	}
-	return v.refusal(intent, ahead, intent.To != "").words()
+	return v.refusal(intent, ahead, shared(intent)).words()
 }
+
+// shared reports whether budgets that are a share of pods bind a move: they are made for
+// strategies, and plugins of descheduler have limits of their own.
+func shared(intent *ledger.Intent) bool { return intent.To != "" && intent.Plugin == "" }
 
 // refusal is Refuse, given how many moves before it count against each budget.
 // With shares false, budgets that are a share of pods are left out.

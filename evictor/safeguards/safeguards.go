@@ -48,6 +48,9 @@ func New(config Config) *Rules {
 // Breaker returns when evicting stops.
 func (r *Rules) Breaker() *Breaker { return &r.config.Breaker }
 
+// Cooldown returns how long an owner is left alone after the first move that did not help.
+func (r *Rules) Cooldown() time.Duration { return r.config.Cooldown.Base }
+
 // At judges the facts at a time. The Verdict retains their Census only.
 func (r *Rules) At(facts Facts, now time.Time) *Verdict {
 	v := &Verdict{

@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/informers"
+	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
 	podutil "sigs.k8s.io/descheduler/pkg/descheduler/pod"
 	"sigs.k8s.io/descheduler/pkg/framework/pluginregistry"
@@ -26,8 +27,11 @@ import (
 	"github.com/evenkeel/evenkeel/scorer/admission/webhook"
 	"github.com/evenkeel/evenkeel/scorer/extender/certs"
 	"github.com/evenkeel/evenkeel/status/announce"
+	"github.com/evenkeel/evenkeel/status/doctor"
+	"github.com/evenkeel/evenkeel/status/doctor/probe"
 	"github.com/evenkeel/evenkeel/status/live"
 	"github.com/evenkeel/evenkeel/strategies"
+	"github.com/evenkeel/evenkeel/strategies/hosted"
 	"github.com/evenkeel/evenkeel/strategies/plugin"
 )
 
@@ -281,13 +285,37 @@ func (e *evicting) complete(ctx context.Context, g *generation) error {
 		return err
 	}
 	policyfile.RequestProtections(e.informers, g.profiles)
-	if g.readsUsage() {
+	if g.landings, err = e.mayPlan(ctx, g); err != nil {
+		return err
+	}
+	if g.readsUsage() || g.landings {
 		if err := e.demand.Request(ctx, g.load.Eviction.EvictJobs, g.load.Eviction.RecreatingControllers); err != nil {
 			return err
 		}
 	}
 	g.runner, err = e.newRunner(ctx, g)
 	return err
+}
+
+// mayPlan reports whether to plan the evictions of upstream's plugins. That reads more
+// than these plugins do, and a ServiceAccount made for descheduler has no right to.
+func (e *evicting) mayPlan(ctx context.Context, g *generation) (bool, error) {
+	if !hosted.Among(g.profiles) || g.readsUsage() {
+		return hosted.Among(g.profiles), nil
+	}
+	claims, err := e.kube.DynamicResources()
+	if err != nil {
+		return false, err
+	}
+	needs := (&doctor.Process{Load: g.load, DynamicResources: claims}).Planning()
+	for _, answer := range probe.Rights(ctx, e.kube.Client, needs).Answers {
+		if !answer.Allowed {
+			klog.FromContext(ctx).Info("Upstream's plugins evict without planned destinations, because a right is missing; doctor lists all that are",
+				"verb", answer.Verb, "resource", answer.Resource, "group", answer.Group, "error", answer.Err)
+			return false, nil
+		}
+	}
+	return true, nil
 }
 
 // executor shows the plans of a policy; its Evictor makes their moves.
@@ -350,6 +378,7 @@ func (e *evicting) newRunner(ctx context.Context, g *generation) (*cycle.Runner,
 		Policy:     g.profiles,
 		Evictor:    g.evictor,
 		Executor:   e.executor(g),
+		Landings:   g.landings,
 		Options:    plugin.OptionsOf(&g.load.Eviction),
 		Instance:   strconv.Itoa(g.number),
 		Registry:   pluginregistry.PluginRegistry,

@@ -21,6 +21,8 @@ type Process struct {
 	LeaderElect bool
 	// MovesByUsage is true if a strategy that moves pods by usage is enabled.
 	MovesByUsage bool
+	// PlansEvictions is true if an upstream plugin whose evictions are planned is enabled.
+	PlansEvictions bool
 	// CollectsMetrics is true if upstream's plugins read metrics.k8s.io.
 	CollectsMetrics bool
 	// PriorityClasses is true if the policy names a priorityThreshold.
@@ -130,7 +132,7 @@ func (p *Process) eviction(n *needs) {
 		n.add(Need{Group: "metrics.k8s.io", Resource: "pods", For: forPlugins}, "list", "get")
 	}
 	p.marking(n)
-	if p.MovesByUsage {
+	if p.MovesByUsage || p.PlansEvictions {
 		p.moves(n)
 	}
 	if p.ByAPIServer {
@@ -163,6 +165,14 @@ func (p *Process) marking(n *needs) {
 	if p.Load.NodeSync.Writes() {
 		n.add(Need{Resource: "nodes", For: forNodeSync}, "get", "patch")
 	}
+}
+
+// Planning lists the permissions that planning moves requires besides those of every
+// cycle.
+func (p *Process) Planning() []Need {
+	var n needs
+	p.moves(&n)
+	return n
 }
 
 // moves adds what planning moves needs.

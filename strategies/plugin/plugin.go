@@ -24,7 +24,16 @@ import (
 	"github.com/evenkeel/evenkeel/strategies"
 )
 
-// Strategy decides which pods to move where: a pointer to its arguments.
+// Planner decides which pods to move where.
+type Planner interface {
+	// Describe returns what others need to know about it.
+	Describe() policy.StrategyDescription
+	// Plan plans one cycle. It moves only pods that round says may be moved, each to
+	// a node that takes it, and changes nothing.
+	Plan(ctx context.Context, round *Round) (Result, error)
+}
+
+// Strategy is a Planner of Evenkeel's own: a pointer to its arguments.
 type Strategy interface {
 	policy.Strategy
 
@@ -144,7 +153,7 @@ func Register(registry pluginregistry.Registry, all []Strategy) {
 
 // Plugin is a strategy as a plugin of the framework.
 type Plugin struct {
-	strategy Strategy
+	strategy Planner
 	is       policy.StrategyDescription
 	handle   frameworktypes.Handle
 	deps     Deps
@@ -156,10 +165,15 @@ func New(args runtime.Object, handle frameworktypes.Handle, deps Deps) (*Plugin,
 	if !ok {
 		return nil, fmt.Errorf("unexpected arguments of type %T: they are no strategy's", args)
 	}
+	return Of(strategy, handle, deps)
+}
+
+// Of returns the plugin of a planner.
+func Of(planner Planner, handle frameworktypes.Handle, deps Deps) (*Plugin, error) {
 	if deps.Half == nil {
 		return nil, errors.New("plugin: Half must be set")
 	}
-	return &Plugin{strategy: strategy, is: strategy.Describe(), handle: handle, deps: deps}, nil
+	return &Plugin{strategy: planner, is: planner.Describe(), handle: handle, deps: deps}, nil
 }
 
 // Describe returns what others need to know about the strategy.
@@ -170,13 +184,14 @@ func (p *Plugin) Name() string { return p.is.Name }
 
 // Is reports whether the plugin runs with these very arguments: those of its
 // profile, which may equal another one's.
-func (p *Plugin) Is(args policy.Strategy) bool { return policy.Strategy(p.strategy) == args }
+func (p *Plugin) Is(args policy.Strategy) bool { return any(p.strategy) == any(args) }
 
 // Profile returns the profile that the plugin plans for.
 func (p *Plugin) Profile() *strategies.Profile {
 	filters := p.handle.Evictor()
 	return &strategies.Profile{
 		Name: p.deps.Profile, Strategy: p.Name(), Filter: filters.Filter, PreEvictionFilter: filters.PreEvictionFilter, Spares: p.is.Spares,
+		Hosted: p.is.Hosted,
 	}
 }
 

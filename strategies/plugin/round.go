@@ -12,6 +12,7 @@ import (
 	podutil "sigs.k8s.io/descheduler/pkg/descheduler/pod"
 
 	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/cluster/informed"
 	"github.com/evenkeel/evenkeel/observe/thresholds"
 	"github.com/evenkeel/evenkeel/observe/usage"
 	"github.com/evenkeel/evenkeel/placement"
@@ -27,8 +28,9 @@ type Round struct {
 	// Options are the policy's rules.
 	Options Options
 	// Nodes are those that the policy's nodeSelector matches and that are observed,
-	// ordered by name.
+	// ordered by name. Ready are those that it matches, observed or not.
 	Nodes []*Node
+	Ready []*v1.Node
 	// Asked is the pod that an explanation is about; nil if there is none.
 	Asked *strategies.Pod
 
@@ -81,13 +83,16 @@ func (n *Node) Rated(amounts cluster.Amounts) cluster.Percents {
 
 func (p *Plugin) round(observed *strategies.Observed, nodes []*v1.Node) *Round {
 	r := &Round{
-		Observed: *observed, Options: p.deps.Options, plugin: p, byName: make(map[string]*Node, len(nodes)),
+		Observed: *observed, Options: p.deps.Options, Ready: nodes, plugin: p, byName: make(map[string]*Node, len(nodes)),
 		moving: map[string]bool{}, planned: strategies.Tally{}, objects: map[*cluster.Pod]*v1.Pod{},
 	}
 	for i := range observed.Supposed {
 		r.moving[observed.Supposed[i].UID] = true
 	}
 	for _, object := range nodes {
+		if observed.View == nil { // a plugin of descheduler plans without it
+			break
+		}
 		i := observed.View.Snapshot.Index(object.Name)
 		if i < 0 {
 			continue
@@ -155,6 +160,27 @@ func (r *Round) Pods(ctx context.Context, of *Node, about func(*cluster.Pod, *v1
 	defer r.mu.Unlock()
 	maps.Copy(r.objects, movable)
 	return pods, left, nil
+}
+
+// Take looks up a pod that was found elsewhere, and asks whether it may be moved. Its
+// usage may be unknown.
+func (r *Round) Take(ctx context.Context, object *v1.Pod) strategies.Pod {
+	record, read, leaving := informed.Pod(object), &usage.PodUsage{}, ""
+	if n := r.Node(record.Node); n != nil {
+		leaving = n.Info.Node.Leaving
+		for j, known := range n.Info.Pods {
+			if known.UID == record.UID {
+				record, read = known, &n.Read.Pods[j]
+			}
+		}
+	}
+	pod := podOf(record, read)
+	pod.Refused = r.plugin.deps.Half.Refuse(ctx, &strategies.Candidate{Object: object, Record: record, Read: read, Leaving: leaving}, r.plugin.Profile())
+	if pod.Refused == "" {
+		pod.Disruption = r.plugin.disruption(object, r.Observed.Moved)
+		r.objects[record] = object
+	}
+	return pod
 }
 
 func podOf(record *cluster.Pod, read *usage.PodUsage) strategies.Pod {
@@ -259,6 +285,10 @@ func fits(session *placement.Session, object *v1.Pod, node string) (bool, string
 func (s Placement) Scores(pod *cluster.Pod, nodes []string) []int64 {
 	return s.round.session.Scores(s.round.objects[pod], nodes)
 }
+
+// Filled returns the largest share of its CPU or memory that the pods of a node request,
+// with the moves that it was told.
+func (s Placement) Filled(node string) float64 { return s.round.session.Filled(node) }
 
 // Move applies a move to the what-if, not to the plan, and returns its undo.
 func (s Placement) Move(pod *cluster.Pod, to string) (func(), error) {

@@ -48,12 +48,16 @@ func Study(ctx context.Context, planners []*Plugin, nodes []*v1.Node, asked stra
 }
 
 func (p *Plugin) study(ctx context.Context, observed *strategies.Observed, nodes []*v1.Node, asked strategies.Asked) (strategies.Study, error) {
-	study := strategies.Study{Made: strategies.Made{Observed: *observed, Closed: observed.Closed}}
+	closed := observed.Closed
+	if p.is.Hosted {
+		closed = observed.Held
+	}
+	study := strategies.Study{Made: strategies.Made{Observed: *observed, Closed: closed}}
 	var object *v1.Pod
 	if observed.View != nil {
 		object = p.judge(ctx, &study, asked)
 	}
-	if observed.Closed != "" {
+	if closed != "" {
 		return study, nil
 	}
 	round := p.round(observed, nodes)
@@ -62,6 +66,11 @@ func (p *Plugin) study(ctx context.Context, observed *strategies.Observed, nodes
 	result, err := p.strategy.Plan(ctx, round)
 	if err != nil {
 		return study, err
+	}
+	if p.is.Hosted { // its pods may have to leave their zones, and for nodes that are not cool
+		study.Made.Plan, study.Made.Basis = result.Plan, result.Basis
+		p.pace(&study.Made, result.MaxPerNode)
+		return study, nil
 	}
 	if err := round.keep(ctx, &result.Plan); err != nil {
 		return study, err

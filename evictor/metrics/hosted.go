@@ -1,0 +1,15 @@
+package metrics
+
+import "sigs.k8s.io/descheduler/metrics"
+
+// Hosted counts an eviction that a plugin of descheduler asked for in the framework's
+// own metrics, as the framework does.
+func Hosted(namespace, node, profile, plugin string, err error) {
+	result := success
+	if err != nil {
+		result = "error"
+	}
+	labels := map[string]string{"result": result, "strategy": plugin, "namespace": namespace, "node": node, "profile": profile}
+	metrics.PodsEvicted.With(labels).Inc()
+	metrics.PodsEvictedTotal.With(labels).Inc()
+}

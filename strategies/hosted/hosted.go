@@ -1,0 +1,181 @@
+// Package hosted makes plugins of descheduler plan. A plugin of descheduler says which
+// pods it would evict, and not where their replacements would go. Here each of these
+// pods becomes a move if kube-scheduler's own filters and scores lead its replacement to
+// another node, and if the plugin would then ask for fewer evictions. Otherwise the pod
+// stays, with the reason. That ends the loops in which a pod is evicted again and again
+// because nothing is better elsewhere.
+package hosted
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/descheduler/pkg/api"
+	"sigs.k8s.io/descheduler/pkg/descheduler/evictions"
+	podutil "sigs.k8s.io/descheduler/pkg/descheduler/pod"
+	"sigs.k8s.io/descheduler/pkg/framework/pluginregistry"
+	"sigs.k8s.io/descheduler/pkg/framework/plugins/nodeutilization"
+	"sigs.k8s.io/descheduler/pkg/framework/plugins/removeduplicates"
+	"sigs.k8s.io/descheduler/pkg/framework/plugins/removepodsviolatinginterpodantiaffinity"
+	"sigs.k8s.io/descheduler/pkg/framework/plugins/removepodsviolatingnodeaffinity"
+	"sigs.k8s.io/descheduler/pkg/framework/plugins/removepodsviolatingtopologyspreadconstraint"
+	frameworktypes "sigs.k8s.io/descheduler/pkg/framework/types"
+
+	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/strategies/plugin"
+)
+
+// rule is how the evictions of a plugin are judged.
+type rule struct {
+	// byOwner: the plugin compares the pods of an owner, so its violation is the number of
+	// an owner's pods that it asks for. Otherwise it compares nodes.
+	byOwner bool
+	// fills: the plugin fills nodes instead of relieving them.
+	fills bool
+}
+
+// rules lists the plugins whose evictions have to lead to a better place. The others
+// evict although nothing better exists: RemovePodsViolatingNodeTaints, because the node
+// is closed to the pod; RemovePodsHavingTooManyRestarts and PodLifeTime, because a new
+// pod is what they are for; RemoveFailedPods, because the pod no longer runs.
+var rules = map[string]rule{
+	nodeutilization.LowNodeUtilizationPluginName:           {},
+	nodeutilization.HighNodeUtilizationPluginName:          {fills: true},
+	removeduplicates.PluginName:                            {byOwner: true},
+	removepodsviolatinginterpodantiaffinity.PluginName:     {byOwner: true},
+	removepodsviolatingnodeaffinity.PluginName:             {byOwner: true},
+	removepodsviolatingtopologyspreadconstraint.PluginName: {byOwner: true},
+}
+
+// Plans reports whether the evictions of a plugin of descheduler are planned.
+func Plans(name string) bool {
+	_, plans := rules[name]
+	return plans
+}
+
+// Among reports whether a policy enables such a plugin.
+func Among(policy *api.DeschedulerPolicy) bool {
+	return slices.ContainsFunc(policy.Profiles, func(p api.DeschedulerProfile) bool {
+		return slices.ContainsFunc(p.Plugins.Deschedule.Enabled, Plans) || slices.ContainsFunc(p.Plugins.Balance.Enabled, Plans)
+	})
+}
+
+// Plugin is a plugin of descheduler whose evictions are planned.
+type Plugin struct {
+	name string
+	rule rule
+	run  func(ctx context.Context, nodes []*v1.Node) *frameworktypes.Status
+	// assigned finds the pods of a node as they are.
+	assigned podutil.GetPodsAssignedToNodeFunc
+
+	mu    sync.Mutex // a cycle and an explanation may plan at once
+	world world      // what the plugin sees
+	asked []ask      // what it has asked for
+}
+
+// ask is a pod that the plugin asks to evict, and why if it says so.
+type ask struct {
+	pod *v1.Pod
+	why string
+}
+
+// world is the cluster as the plugin sees it: without pods, and with others on nodes.
+type world struct {
+	gone    map[types.UID]bool
+	arrived map[string][]*v1.Pod
+}
+
+var _ plugin.Planner = (*Plugin)(nil)
+
+// New builds a plugin of descheduler on a handle that evicts nothing, and returns what
+// plans its evictions.
+func New(
+	ctx context.Context, name string, build pluginregistry.PluginBuilder, args runtime.Object, given frameworktypes.Handle, deps plugin.Deps,
+) (*plugin.Plugin, error) {
+	p := &Plugin{name: name, rule: rules[name], assigned: given.GetPodsAssignedToNodeFunc(), world: world{gone: map[types.UID]bool{}}}
+	built, err := build(ctx, args, handle{given, p})
+	if err != nil {
+		return nil, err
+	}
+	switch runs := built.(type) {
+	case frameworktypes.BalancePlugin:
+		p.run = runs.Balance
+	case frameworktypes.DeschedulePlugin:
+		p.run = runs.Deschedule
+	default:
+		return nil, fmt.Errorf("plugin %q neither deschedules nor balances", name)
+	}
+	return plugin.Of(p, given, deps)
+}
+
+// Describe implements plugin.Planner.
+func (p *Plugin) Describe() policy.StrategyDescription {
+	return policy.StrategyDescription{Name: p.name, Hosted: true}
+}
+
+// ask returns what the plugin asks for in a world, each pod once.
+func (p *Plugin) ask(ctx context.Context, in world, nodes []*v1.Node) ([]ask, error) {
+	p.world, p.asked = in, nil
+	defer func() { p.world, p.asked = world{}, nil }()
+	if status := p.run(ctx, nodes); status != nil && status.Err != nil {
+		return nil, fmt.Errorf("plugin %q finished with error: %w", p.name, status.Err)
+	}
+	return p.asked, nil
+}
+
+// handle is the framework's handle as the plugin sees it.
+type handle struct {
+	frameworktypes.Handle
+
+	plugin *Plugin
+}
+
+// Evictor implements frameworktypes.Handle.
+func (h handle) Evictor() frameworktypes.Evictor { return asking{h.Handle.Evictor(), h.plugin} }
+
+// GetPodsAssignedToNodeFunc implements frameworktypes.Handle.
+func (h handle) GetPodsAssignedToNodeFunc() podutil.GetPodsAssignedToNodeFunc {
+	assigned := h.Handle.GetPodsAssignedToNodeFunc()
+	return func(node string, filter podutil.FilterFunc) ([]*v1.Pod, error) {
+		in := &h.plugin.world
+		stays := func(pod *v1.Pod) bool { return !in.gone[pod.UID] && (filter == nil || filter(pod)) }
+		pods, err := assigned(node, stays)
+		if err != nil {
+			return nil, err
+		}
+		for _, pod := range in.arrived[node] {
+			if stays(pod) {
+				pods = append(pods, pod)
+			}
+		}
+		return pods, nil
+	}
+}
+
+// asking notes what the plugin would evict. The pod then counts as gone, as it would
+// once the watch has shown that.
+type asking struct {
+	frameworktypes.Evictor
+
+	plugin *Plugin
+}
+
+var errNoUID = errors.New("the pod has no UID")
+
+// Evict implements frameworktypes.Evictor.
+func (a asking) Evict(_ context.Context, pod *v1.Pod, options evictions.EvictOptions) error {
+	if pod.UID == "" {
+		return errNoUID
+	}
+	if in := &a.plugin.world; !in.gone[pod.UID] {
+		in.gone[pod.UID] = true
+		a.plugin.asked = append(a.plugin.asked, ask{pod, options.Reason})
+	}
+	return nil
+}

@@ -1,0 +1,429 @@
+package hosted
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/reasons"
+	"github.com/evenkeel/evenkeel/strategies"
+	"github.com/evenkeel/evenkeel/strategies/plugin"
+)
+
+// planner makes one plan.
+type planner struct {
+	plugin  *Plugin
+	round   *plugin.Round
+	session plugin.Placement
+	nodes   []string
+	// arriving is the usage that planned moves bring to nodes.
+	arriving map[string]cluster.Amounts
+	// coming are the owners whose replacements are on their way.
+	coming map[party]bool
+	// siblings counts the pods of each owner that is asked about, by node and with the
+	// planned moves.
+	siblings map[party]map[string]int
+	wishes   []*wish // in the order in which the plugin asked
+}
+
+// party is whose pods are counted together.
+type party struct{ namespace, owner string }
+
+// wish is a pod that the plugin asks to evict.
+type wish struct {
+	ask
+
+	pod      strategies.Pod
+	of       party
+	to       string // empty if it is not moved
+	declined reasons.Reason
+	detail   string
+}
+
+func (w *wish) decline(why reasons.Reason, detail string) {
+	w.to, w.declined, w.detail = "", why, detail
+}
+
+// Plan implements plugin.Planner.
+func (p *Plugin) Plan(ctx context.Context, round *plugin.Round) (plugin.Result, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	asked, err := p.ask(ctx, world{gone: map[types.UID]bool{}}, round.Ready)
+	if err != nil || len(asked) == 0 {
+		return plugin.Result{}, err
+	}
+	plan := &planner{
+		plugin: p, round: round, arriving: map[string]cluster.Amounts{}, siblings: map[party]map[string]int{}, coming: map[party]bool{},
+	}
+	for _, node := range round.Ready {
+		plan.nodes = append(plan.nodes, node.Name)
+	}
+	for _, arrival := range round.Observed.Coming {
+		plan.coming[party{arrival.Namespace, arrival.OwnerUID}] = true
+	}
+	if err := plan.place(ctx, asked); err != nil {
+		return plugin.Result{}, err
+	}
+	if err := plan.judge(ctx); err != nil {
+		return plugin.Result{}, err
+	}
+	return plugin.Result{Plan: plan.made()}, nil
+}
+
+// place looks for the destination of each pod that the plugin asks for, with those
+// before it moved.
+func (p *planner) place(ctx context.Context, asked []ask) (err error) {
+	if p.session, err = p.round.Placement(ctx); err != nil {
+		return err
+	}
+	if err := p.count(asked); err != nil {
+		return err
+	}
+	moves := 0
+	for _, a := range asked {
+		w := &wish{ask: a, pod: p.round.Take(ctx, a.pod), of: ownerOf(a.pod)}
+		p.wishes = append(p.wishes, w)
+		if why, detail := p.refuse(w, moves); why != "" {
+			w.decline(why, detail)
+			continue
+		}
+		if p.find(w); w.to == "" {
+			continue
+		}
+		if _, err := p.session.Move(w.pod.Pod, w.to); err != nil {
+			return err
+		}
+		moves++
+		p.siblings[w.of][w.pod.Node]--
+		p.siblings[w.of][w.to]++
+		p.arriving[w.to] = p.arriving[w.to].Plus(w.pod.Usage)
+	}
+	return nil
+}
+
+// count counts the siblings of the pods that the plugin asks for.
+func (p *planner) count(asked []ask) error {
+	for _, a := range asked {
+		p.siblings[ownerOf(a.pod)] = map[string]int{}
+	}
+	for _, node := range p.nodes {
+		pods, err := p.plugin.assigned(node, nil)
+		if err != nil {
+			return fmt.Errorf("listing the pods of node %q: %w", node, err)
+		}
+		for _, pod := range pods {
+			if counted := p.siblings[ownerOf(pod)]; counted != nil && pod.DeletionTimestamp == nil {
+				counted[node]++
+			}
+		}
+	}
+	return nil
+}
+
+// refuse returns why a pod is not moved wherever it would go.
+func (p *planner) refuse(w *wish, moves int) (reasons.Reason, string) {
+	observed := &p.round.Observed
+	switch {
+	case w.pod.Refused != "":
+		return w.pod.Refused, ""
+	case observed.JustMoved[w.pod.UID]:
+		return reasons.JustMoved, ""
+	case p.coming[w.of]:
+		return reasons.OwnerReplacementPending, ""
+	case p.round.Options.MaxMoves > 0 && moves >= p.round.Options.MaxMoves:
+		return reasons.MoveLimit, ""
+	}
+	return "", ""
+}
+
+// find finds the node to which kube-scheduler's filters and scores lead the replacement
+// of a pod. Among nodes with equal scores steering chooses: another one than the pod's,
+// with the fewest pods of its owner, as kube-scheduler spreads them by default, and filled
+// least. A plugin that fills nodes has it choose the one that is filled most.
+func (p *planner) find(w *wish) {
+	own := w.pod.Node
+	order := slices.Clone(p.nodes)
+	filled := make(map[string]float64, len(order))
+	for _, name := range order {
+		filled[name] = p.session.Filled(name)
+	}
+	slices.SortStableFunc(order, func(a, b string) int {
+		if is := (a == own); is != (b == own) {
+			if is {
+				return 1
+			}
+			return -1
+		}
+		if p.plugin.rule.fills {
+			return cmp.Compare(filled[b], filled[a])
+		}
+		return cmp.Or(cmp.Compare(p.siblings[w.of][a], p.siblings[w.of][b]), cmp.Compare(filled[a], filled[b]))
+	})
+	scores, best, to, why := p.session.Scores(w.pod.Pod, order), int64(-1), "", ""
+	for i, name := range order {
+		score := int64(0)
+		if scores != nil {
+			score = scores[i]
+		}
+		if score < 0 || score <= best {
+			if score < 0 && why == "" && name != own {
+				_, refused := p.session.Fits(w.pod.Pod, name)
+				why = name + ": " + refused
+			}
+			continue
+		}
+		if scores == nil {
+			if ok, refused := p.session.Fits(w.pod.Pod, name); !ok {
+				if name != own {
+					why = cmp.Or(why, name+": "+refused)
+				}
+				continue
+			}
+		}
+		if name != own && !p.takes(name, w.pod.Usage) {
+			why = cmp.Or(why, name+": it would come above its reject line")
+			continue
+		}
+		best, to = score, name
+		if scores == nil {
+			break
+		}
+	}
+	switch to {
+	case "":
+		w.decline(reasons.NoLanding, why)
+	case own:
+		w.decline(reasons.WouldComeBack, why)
+	default:
+		w.to = to
+	}
+}
+
+// takes reports whether a node stays below its reject line with planned moves and a pod,
+// as far as its usage is known.
+func (p *planner) takes(name string, used cluster.Amounts) bool {
+	view, board := p.round.Observed.View, p.round.Observed.Board
+	if view == nil || board == nil {
+		return true
+	}
+	i := view.Snapshot.Index(name)
+	if i < 0 {
+		return true
+	}
+	if view.Snapshot.Nodes[i].Node.Closed() != "" {
+		return false
+	}
+	if _, known := board.Predicted(cluster.NodeIndex(i)); !known {
+		return true
+	}
+	return board.Lands(cluster.NodeIndex(i), p.arriving[name].Plus(used))
+}
+
+// made returns the plan.
+func (p *planner) made() (plan strategies.Plan) {
+	clear(p.arriving)
+	for _, w := range p.wishes {
+		if w.to == "" {
+			plan.Declined = append(plan.Declined, strategies.Declined{Pod: w.pod, Node: w.pod.Node, Reason: w.declined, Detail: w.detail})
+			continue
+		}
+		m := strategies.Move{
+			Pod: w.pod, From: w.pod.Node, To: w.to, Reason: reasons.AskedByPlugin, Plugin: p.plugin.name, Why: p.plugin.name + " asks for its eviction.",
+		}
+		if w.why != "" {
+			m.Why = fmt.Sprintf("%s asks for its eviction: %s.", p.plugin.name, w.why)
+		}
+		m.FromBefore, m.FromAfter = p.use(m.From, cluster.Amounts{}.Minus(w.pod.Usage))
+		m.ToBefore, m.ToAfter = p.use(m.To, w.pod.Usage)
+		plan.Moves = append(plan.Moves, m)
+	}
+	return plan
+}
+
+// use adds usage to a node and returns the predicted usage before and after; zero if it
+// is not known.
+func (p *planner) use(name string, by cluster.Amounts) (before, after cluster.Percents) {
+	view, board := p.round.Observed.View, p.round.Observed.Board
+	if view == nil || board == nil {
+		return before, after
+	}
+	i := view.Snapshot.Index(name)
+	if i < 0 {
+		return before, after
+	}
+	predicted, known := board.Predicted(cluster.NodeIndex(i))
+	if !known {
+		return before, after
+	}
+	allocatable := view.Snapshot.Nodes[i].Node.Allocatable
+	before = predicted.Plus(p.arriving[name]).AtLeastZero().PercentOf(allocatable)
+	p.arriving[name] = p.arriving[name].Plus(by)
+	return before, predicted.Plus(p.arriving[name]).AtLeastZero().PercentOf(allocatable)
+}
+
+// after returns the world with moves made, and the wish of each replacement in it.
+func (p *planner) after(moves []*wish) (world, map[types.UID]*wish) {
+	in, replacements := world{gone: map[types.UID]bool{}, arrived: map[string][]*v1.Pod{}}, map[types.UID]*wish{}
+	for _, w := range moves {
+		replacement := *w.ask.pod
+		replacement.UID += "-replacement"
+		replacement.Spec.NodeName = w.to
+		in.gone[w.ask.pod.UID] = true
+		in.arrived[w.to] = append(in.arrived[w.to], &replacement)
+		replacements[replacement.UID] = w
+	}
+	return in, replacements
+}
+
+// moves returns the wishes that are moves.
+func (p *planner) moves() (moves []*wish) {
+	for _, w := range p.wishes {
+		if w.to != "" {
+			moves = append(moves, w)
+		}
+	}
+	return moves
+}
+
+// judge runs the plugin on the world after the moves, and drops those that would not
+// leave it with less to ask for.
+func (p *planner) judge(ctx context.Context) error {
+	moves := p.moves()
+	if len(moves) == 0 {
+		return nil
+	}
+	if p.plugin.rule.byOwner {
+		return p.judgeOwners(ctx, moves)
+	}
+	in, replacements := p.after(moves)
+	asked, err := p.plugin.ask(ctx, in, p.round.Ready)
+	if err != nil {
+		return err
+	}
+	for _, a := range asked {
+		if w := replacements[a.pod.UID]; w != nil {
+			w.decline(reasons.NoBetterPlace, fmt.Sprintf("the plugin would evict it from %s as well", w.to))
+		}
+	}
+	return nil
+}
+
+// The search for the fewest moves asks the plugin about further worlds: maxRuns of them,
+// and fewer in clusters in which each run takes long.
+const (
+	maxRuns     = 12
+	nodesOfRuns = 6000
+)
+
+// owner is an owner whose moves are judged.
+type owner struct {
+	// before is how many of its pods the plugin asks for, left how many with the kept
+	// moves made.
+	before, left int
+	kept         []*wish
+	// chunk moves from position next on are tried without; 0 once each was.
+	chunk, next int
+}
+
+// without returns the kept moves without those that are tried without.
+func (o *owner) without() []*wish {
+	end := min(o.next+o.chunk, len(o.kept))
+	return slices.Concat(o.kept[:o.next], o.kept[end:])
+}
+
+// judgeOwners keeps, for each owner, the moves that are needed for the fewest further
+// evictions. Those of several owners are tried at once.
+func (p *planner) judgeOwners(ctx context.Context, moves []*wish) error {
+	owners, spaces := map[party]*owner{}, map[string]int{}
+	for _, w := range p.wishes {
+		if owners[w.of] == nil {
+			owners[w.of] = &owner{}
+		}
+		owners[w.of].before++
+		spaces[w.of.namespace]++
+		if w.to != "" {
+			owners[w.of].kept = append(owners[w.of].kept, w)
+		}
+	}
+	maps.DeleteFunc(owners, func(_ party, o *owner) bool { return len(o.kept) == 0 })
+	left, all, err := p.left(ctx, moves)
+	if err != nil {
+		return err
+	}
+	for of, o := range owners {
+		if o.left = left[of]; o.left >= o.before || all[of.namespace] >= spaces[of.namespace] {
+			for _, w := range o.kept {
+				w.decline(reasons.NoBetterPlace, fmt.Sprintf("it would go to %s, and the plugin would then ask for %s of its owner again", w.to, reasons.Count(o.left, "pod")))
+			}
+			delete(owners, of)
+			continue
+		}
+		o.chunk = len(o.kept) / 2
+	}
+	for range min(maxRuns, nodesOfRuns/max(len(p.nodes), 1)) {
+		var tried []*owner
+		var try []*wish
+		for _, o := range owners {
+			if o.chunk > 0 {
+				tried = append(tried, o)
+				try = append(try, o.without()...)
+			} else {
+				try = append(try, o.kept...)
+			}
+		}
+		if len(tried) == 0 {
+			return nil
+		}
+		if left, _, err = p.left(ctx, try); err != nil {
+			return err
+		}
+		for of, o := range owners {
+			if !slices.Contains(tried, o) {
+				continue
+			}
+			if left[of] <= o.left {
+				for _, w := range o.kept[o.next:min(o.next+o.chunk, len(o.kept))] {
+					w.decline(reasons.NoBetterPlace, fmt.Sprintf("it would go to %s, and the plugin would not ask for fewer pods of its owner", w.to))
+				}
+				o.kept, o.left = o.without(), left[of]
+			} else {
+				o.next += o.chunk
+			}
+			if o.next >= len(o.kept) {
+				o.chunk, o.next = o.chunk/2, 0
+			}
+		}
+	}
+	return nil
+}
+
+// left counts, by owner and by namespace, the pods that the plugin asks for once moves
+// are made.
+func (p *planner) left(ctx context.Context, moves []*wish) (byOwner map[party]int, byNamespace map[string]int, err error) {
+	in, _ := p.after(moves)
+	asked, err := p.plugin.ask(ctx, in, p.round.Ready)
+	if err != nil {
+		return nil, nil, err
+	}
+	byOwner, byNamespace = map[party]int{}, map[string]int{}
+	for _, a := range asked {
+		byOwner[ownerOf(a.pod)]++
+		byNamespace[a.pod.Namespace]++
+	}
+	return byOwner, byNamespace, nil
+}
+
+func ownerOf(pod *v1.Pod) party {
+	of := party{namespace: pod.Namespace}
+	if ref := metav1.GetControllerOfNoCopy(pod); ref != nil {
+		of.owner = string(ref.UID)
+	}
+	return of
+}
