@@ -18,19 +18,20 @@ import (
 // Config is what a Runner depends on.
 type Config struct {
 	Policy *api.DeschedulerPolicy
-	// Evictor says what may be moved; Executor has it moved.
+	// Evictor decides what may be moved; Executor makes the moves.
 	Evictor  *evictor.Evictor
 	Executor Executor
-	// Options are what the policy says of pods and plans.
+	// Options are the policy's rules about pods and plans.
 	Options plugin.Options
 	// Instance distinguishes this Runner's plugins from those of other Runners
-	// on the same Informers, which keep indexes under this name for ever.
+	// on the same Informers, because these never drop an index once it is added under a
+	// name.
 	Instance string
 	Registry pluginregistry.Registry
-	// Client is what plugins read and evict through: the evictor's Clientset,
+	// Client is the client that plugins read and evict with: the evictor's Clientset,
 	// which also enforces the policy's limits.
 	Client kubernetes.Interface
-	// REST reaches metrics.k8s.io, for upstream plugins that read it.
+	// REST is for access to metrics.k8s.io, for upstream plugins that read it.
 	REST *rest.Config
 	// Informers are started by the caller, after New.
 	Informers informers.SharedInformerFactory

@@ -22,10 +22,10 @@ import (
 	"github.com/evenkeel/evenkeel/strategies/plugin"
 )
 
-// Executor has the moves of plans made.
+// Executor makes the moves of plans.
 type Executor interface {
-	// Planned receives each strategy's plan before its moves are made, for those who
-	// show it.
+	// Planned receives each strategy's plan before its moves are made, so that it can be
+	// shown.
 	Planned(ctx context.Context, by *plugin.Plugin, made *strategies.Made)
 	// Make makes the moves of a plan and settles what they leave behind. It returns those
 	// that it has not made and that the strategies after it are to suppose: in a dry run
@@ -39,8 +39,8 @@ type Runner struct {
 	selector   labels.Selector
 	podEvictor *evictions.PodEvictor
 	providers  *providers
-	// turns are in the order in which they come: first the Deschedule plugins of all
-	// profiles, then the Balance plugins.
+	// turns holds the turns in order: first the Deschedule plugins of all profiles, then
+	// the Balance plugins.
 	turns []turn
 }
 
@@ -84,8 +84,8 @@ func PlanAndMake(ctx context.Context, half plugin.Half, executor Executor, strat
 	return executor.Make(ctx, &made.Plan, strategy.Profile()), nil
 }
 
-// nodes returns the nodes that a cycle is about; fewer than two if there is nothing to
-// do.
+// nodes returns the nodes that the policy's nodeSelector matches and that are ready;
+// fewer than two if there is nothing to do.
 func (r *Runner) nodes(ctx context.Context) ([]*v1.Node, error) {
 	if err := r.providers.ready(ctx); err != nil {
 		r.config.Metrics.NotBegun()
@@ -122,7 +122,7 @@ func (t *turn) take(ctx context.Context, act func(context.Context) error) (err e
 	return nil
 }
 
-// host has the framework run a turn's upstream plugins.
+// host runs a turn's upstream plugins through the framework.
 func (t *turn) host(ctx context.Context, nodes []*v1.Node) error {
 	if status := t.hosted(ctx, nodes); status != nil {
 		return status.Err

@@ -26,10 +26,10 @@ func (e *Evictor) allowance() *safeguards.Verdict {
 	return e.verdict
 }
 
-// Standing returns how many further evictions the hour allows, -1 if unlimited,
-// and why nothing may be evicted: by the calendar and that budget as they are
-// now, else by the breaker as it was when last asked. It notes nothing, so it
-// may be called at any time.
+// Standing returns how many further evictions the hourly budget allows, -1 if unlimited,
+// and why nothing may be evicted: according to the calendar and that budget as they are
+// now, otherwise to the breaker as of the last check. It records nothing, so it may be
+// called at any time.
 func (e *Evictor) Standing() (left int, holds reasons.Reason) {
 	now, facts := e.config.Clock.Now(), safeguards.Facts{Pods: e.census()}
 	facts.InFlight, facts.Ended = e.ledger().Moves()
@@ -48,7 +48,7 @@ func (e *Evictor) Standing() (left int, holds reasons.Reason) {
 		return left, ""
 	}
 	if holds, _ = e.verdict.Closed(); holds == reasons.OutsideWindow || holds == reasons.MovesPerHour {
-		return left, "" // by now
+		return left, "" // over by now
 	}
 	return left, holds
 }
@@ -71,7 +71,7 @@ func (e *Evictor) facts(now time.Time) safeguards.Facts {
 				continue
 			}
 			facts.Nodes++
-			if !info.Node.Ready && info.Node.Leaving == "" { // one that is being removed stops in the end
+			if !info.Node.Ready && info.Node.Leaving == "" { // a node that is being removed eventually stops
 				facts.NotReady++
 			}
 		}
@@ -85,7 +85,7 @@ func (e *Evictor) facts(now time.Time) safeguards.Facts {
 	return facts
 }
 
-// lookAround notes what others do to the cluster.
+// lookAround records what others do to the cluster.
 func (e *Evictor) lookAround(snapshot *cluster.Snapshot, now time.Time) {
 	if !e.unrest.Due(now) {
 		return
@@ -107,8 +107,8 @@ func (e *Evictor) lookAround(snapshot *cluster.Snapshot, now time.Time) {
 	e.ledger().SetUnrest(e.unrest.Memory())
 }
 
-// Until returns when the reason for which Refuse refuses a pod ends; zero if that
-// is not known ahead. Another reason may follow it.
+// Until returns when the reason for which Refuse refuses a pod ends; the zero time if
+// that is not known in advance. Another reason may follow it.
 func (e *Evictor) Until(pod *v1.Pod, reason reasons.Reason) time.Time {
 	owner := e.config.Cluster.Owner(pod)
 	if why, until := owner.Refuses(e.config.Clock.Now(), e.config.Settings.OwnerSettle); why == reason {
@@ -131,7 +131,7 @@ func (e *Evictor) refuseBySafeguards(pod *v1.Pod, plugin string) (reasons.Reason
 	return reason, until
 }
 
-// pool names the node pool of a node.
+// pool returns the name of a node's pool.
 func (e *Evictor) pool(node string) string {
 	if latest, i := e.find(node); i >= 0 {
 		return latest.Lines.Pool(i)

@@ -11,11 +11,11 @@ import (
 	"github.com/evenkeel/evenkeel/observe/observer"
 )
 
-// What the evicting half needs from other packages, besides the Cluster.
+// The interfaces of other packages that the evicting half needs, besides Cluster.
 
 // Observer provides the newest observation and the ledger of moves.
 type Observer interface {
-	// Latest returns the newest observation, nil before the first.
+	// Latest returns the newest observation; nil before the first.
 	Latest() *observer.Observation
 	Ledger() *ledger.Ledger
 }
@@ -23,8 +23,8 @@ type Observer interface {
 // ConfigMapName is the name of the ledger's ConfigMap, in Evenkeel's namespace.
 const ConfigMapName = "evenkeel-ledger"
 
-// Clock has two times: Now is the API server's, Local is a clock that is never
-// set and measures durations.
+// Clock provides two times: Now is the API server's time. Local is a clock that is never
+// adjusted, for measuring durations.
 type Clock interface {
 	Now() time.Time
 	Local() time.Time
@@ -46,11 +46,11 @@ type Authority interface {
 
 // Leader knows whether this process leads.
 type Leader interface {
-	// Leads returns why this process must change nothing any more.
+	// Leads returns why this process must not change anything any longer.
 	Leads() error
 }
 
-// Evictions is how a cycle uses the client that evicts.
+// Evictions is the evicting client as a cycle uses it.
 type Evictions interface {
 	// Commit stores the ledger; nothing is evicted before it is stored.
 	// Announced waits until the other processes have read it.
@@ -58,8 +58,7 @@ type Evictions interface {
 	Announced(ctx context.Context)
 	// Permits returns why nothing may be changed now.
 	Permits(ctx context.Context) error
-	// Evicted reports whether a pod was evicted in this cycle, in a dry run
-	// too.
+	// Evicted reports whether a pod was evicted in this cycle, including in a dry run.
 	Evicted(podUID string) bool
 	// DryRun reports whether evictions are only logged.
 	DryRun() bool
@@ -73,5 +72,5 @@ type Evictions interface {
 	NotifyFailure(pod *v1.Pod, failure error)
 }
 
-// Made counts the evictions of a cycle: all, off a node, and of a namespace.
+// Made counts the evictions of a cycle: in total, off a node, and in a namespace.
 type Made struct{ Total, OfNode, OfNamespace uint }

@@ -14,9 +14,9 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// passing are the reasons that may end within a cycle, so that moves wait for
-// it: when other pods become available or are gone, or when a controller has seen
-// that its owner was scaled up.
+// passing are the reasons that may end within a cycle, so that moves wait for them: when
+// other pods become available or no longer exist, or when a controller has seen that its
+// owner was scaled up.
 var passing = []reasons.Reason{
 	reasons.PodDisruptionBudgetExhausted, reasons.OwnerPodsUnavailable, reasons.LastReadyReplica, reasons.BelowMinAvailable,
 	reasons.OwnerRollingOut, reasons.OwnerCreatesInOrder, reasons.ResourceQuotaExhausted,
@@ -24,14 +24,14 @@ var passing = []reasons.Reason{
 
 func passes(reason reasons.Reason) bool { return slices.Contains(passing, reason) }
 
-// tallyOf counts the pods of a pod's owner, the pod included.
+// tallyOf counts the pods of a pod's owner, including the pod.
 func (e *Evictor) tallyOf(pod *v1.Pod) owners.Tally {
 	owner := e.config.Cluster.Owner(pod)
 	return owner.Count(e.config.Cluster.Siblings(pod), e.ledger().Leaving, e.config.Clock.Now())
 }
 
-// rememberedTally is tallyOf for those who ask about many pods of one owner: a
-// plan, and a step of a cycle.
+// rememberedTally is tallyOf for callers that ask about many pods of one owner: a plan,
+// and a step of a cycle.
 func (e *Evictor) rememberedTally(pod *v1.Pod) owners.Tally {
 	ref := metav1.GetControllerOfNoCopy(pod)
 	if ref == nil {
@@ -52,9 +52,9 @@ func (e *Evictor) rememberedTally(pod *v1.Pod) owners.Tally {
 	return n
 }
 
-// refuseByAvailability returns why a pod has to stay until more of its owner's
-// other pods are available. A budget takes the place of the owner's limit, less
-// the pods that it counts as healthy before their owner does.
+// refuseByAvailability returns why a pod has to stay until more of its owner's other pods
+// are available. A budget replaces the owner's limit, less the pods that the budget
+// counts as healthy before their owner does.
 func (e *Evictor) refuseByAvailability(pod *v1.Pod, owner *owners.Owner, n owners.Tally, budgets []*policyv1.PodDisruptionBudget) reasons.Reason {
 	switch leaves := safeguards.Disrupted(pod) || e.ledger().Leaving(string(pod.UID)); {
 	case !leaves && owner.Available(pod, e.config.Clock.Now()):
@@ -100,8 +100,8 @@ func (e *Evictor) inFlight(namespace, ownerUID string) (n int) {
 	return n
 }
 
-// underWay reports whether the pod of a move is evicted and its replacement not
-// landed, or not ready.
+// underWay reports whether the pod of a move is evicted while its replacement has not
+// landed or is not ready.
 func (e *Evictor) underWay(move *ledger.Move) bool {
 	if move.InFlight() {
 		return move.State != ledger.Intended
@@ -109,9 +109,9 @@ func (e *Evictor) underWay(move *ledger.Move) bool {
 	return move.State == ledger.Landed && e.config.Clock.Now().Sub(move.Ended) < move.TTL && !e.ready(move)
 }
 
-// comesSoon reports whether a replacement of an owner may be ready before long.
-// None may while a pod has much of its grace left, because many owners wait for
-// its end.
+// comesSoon reports whether a replacement of an owner may soon be ready. That is not the
+// case while a pod has much of its grace period left, because many owners wait for its
+// end.
 func (e *Evictor) comesSoon(namespace, ownerUID string) bool {
 	return slices.ContainsFunc(e.ledger().MovesOf(namespace, ownerUID), func(m ledger.Move) bool {
 		pod := e.config.Cluster.Pod(m.Namespace, m.Pod)
@@ -120,8 +120,8 @@ func (e *Evictor) comesSoon(namespace, ownerUID string) bool {
 	})
 }
 
-// ready reports whether a move's replacement is ready; one that is gone holds
-// nothing up.
+// ready reports whether a move's replacement is ready. A replacement that no longer
+// exists delays nothing.
 func (e *Evictor) ready(move *ledger.Move) bool {
 	r := e.config.Cluster.Replacement(move)
 	return !r.Exists || r.Ready

@@ -7,8 +7,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// The least time before a refused eviction is retried. A PodDisruptionBudget
-// reports by changing that a retry may succeed; other causes do not.
+// The minimum time before a refused eviction is retried. A change of a
+// PodDisruptionBudget shows that a retry may succeed; other causes give no such sign.
 const (
 	backoffForBudget = 10 * time.Second
 	backoffForOther  = time.Second

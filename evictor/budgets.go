@@ -8,7 +8,7 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// headroom is how many more of the pods that a budget selects may become
+// headroom returns how many more of the pods that a budget selects may become
 // unavailable.
 func headroom(budget *policyv1.PodDisruptionBudget) int {
 	if budget.Status.ObservedGeneration < budget.Generation {
@@ -17,21 +17,21 @@ func headroom(budget *policyv1.PodDisruptionBudget) int {
 	return int(budget.Status.DisruptionsAllowed)
 }
 
-// neverAllows reports whether a budget leaves no room even if all its pods are
+// neverAllows reports whether a budget allows no disruptions even if all its pods are
 // available, so that waiting is pointless.
 func neverAllows(budget *policyv1.PodDisruptionBudget) bool {
 	return budget.Status.ObservedGeneration >= budget.Generation && budget.Status.ExpectedPods > 0 &&
 		budget.Status.DesiredHealthy >= budget.Status.ExpectedPods
 }
 
-// ownerLimit is how many of an owner's pods may be unavailable at once if no
-// budget limits them: max(1, percent of replicas).
+// ownerLimit returns how many of an owner's pods may be unavailable at once if no budget
+// limits them: max(1, percent of replicas).
 func ownerLimit(replicas int, percent float64) int {
 	return max(1, int(math.Floor(float64(replicas)*percent/100)))
 }
 
-// refuseByBudgets returns why the budgets of a pod forbid its eviction, now or
-// for ever.
+// refuseByBudgets returns why the budgets of a pod forbid its eviction, for now or
+// permanently.
 func refuseByBudgets(budgets []*policyv1.PodDisruptionBudget) reasons.Reason {
 	switch {
 	case len(budgets) == 0:

@@ -13,7 +13,7 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// emptied refuses the pods of a node that something else empties.
+// emptied refuses the pods of a node that something else is emptying.
 func (q *question) emptied(context.Context) ruling {
 	if q.candidate.Leaving != "" {
 		return refusing(reasons.NodeLeaving)
@@ -21,7 +21,7 @@ func (q *question) emptied(context.Context) ruling {
 	return ruling{}
 }
 
-// static refuses pods that a kubelet runs by itself.
+// static refuses pods that a kubelet runs on its own.
 func (q *question) static(context.Context) ruling {
 	if utils.IsMirrorPod(q.pod) || isStatic(q.pod) {
 		return refusing(reasons.MirrorPod)
@@ -29,8 +29,8 @@ func (q *question) static(context.Context) ruling {
 	return ruling{}
 }
 
-// isStatic is upstream's IsStaticPod without its error for every pod that does
-// not state its source.
+// isStatic is upstream's IsStaticPod without its error for every pod that does not state
+// its source.
 func isStatic(pod *v1.Pod) bool {
 	source, ok := pod.Annotations[configSource]
 	return ok && source != "api"
@@ -47,7 +47,7 @@ func (q *question) ofDaemonSet(context.Context) ruling {
 	return ruling{}
 }
 
-// uncontrolled refuses pods that nobody would create again.
+// uncontrolled refuses pods that nothing would create again.
 func (q *question) uncontrolled(context.Context) ruling {
 	if q.candidate.Record.Owner.UID == "" {
 		return refusing(reasons.NoController)
@@ -63,15 +63,15 @@ func (q *question) ofJob(context.Context) ruling {
 	return ruling{}
 }
 
-// foreign reports whether a pod's controller is of a custom resource. Volcano's Job,
-// for one, is among the policy's recreatingControllers or not moved at all.
+// foreign reports whether a pod's controller is a custom resource. Volcano's Job, for
+// example, must be among the policy's recreatingControllers, or it is not moved at all.
 func foreign(pod *v1.Pod) bool {
 	ref := metav1.GetControllerOfNoCopy(pod)
 	return ref != nil && strings.Contains(schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).Group, ".")
 }
 
-// scheduledByOthers refuses pods whose replacements a scheduler would place that asks
-// nobody.
+// scheduledByOthers refuses pods whose replacements would be placed by a scheduler that
+// does not ask Evenkeel.
 func (q *question) scheduledByOthers(context.Context) ruling {
 	if !slices.Contains(q.e.config.Settings.SchedulerNames, q.pod.Spec.SchedulerName) {
 		return refusing(reasons.SchedulerNotSteered)
@@ -87,7 +87,7 @@ func (q *question) spared(context.Context) ruling {
 	return ruling{}
 }
 
-// unread refuses pods whose usage is not known, or not yet typical.
+// unread refuses pods whose usage is unknown, or not typical yet.
 func (q *question) unread(context.Context) ruling {
 	switch read := q.candidate.Read; {
 	case q.profile.Hosted:

@@ -2,10 +2,10 @@ package evictor
 
 import "github.com/evenkeel/evenkeel/evictor/safeguards"
 
-// census counts the pods of the latest observation, once for each, because a
-// verdict is asked for after every move. Pods that terminate are not counted:
-// their replacements are. Before the first observation it is empty, so that bounds
-// by share allow the least.
+// census counts the pods of the latest observation. It does so once per observation,
+// because a verdict is needed after every move. Terminating pods are not counted, but
+// their replacements are. Before the first observation it is empty, so that limits by
+// share allow the minimum.
 func (e *Evictor) census() *safeguards.Census {
 	latest := e.config.Observer.Latest()
 	if latest == nil {

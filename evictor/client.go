@@ -47,8 +47,8 @@ type Client struct {
 	config ClientConfig
 
 	mu sync.Mutex
-	// evicted holds the UIDs of the pods that were evicted in this cycle, or
-	// would have been without the dry run; of counts them by node and namespace.
+	// evicted holds the UIDs of the pods that were evicted in this cycle, or would have
+	// been in a dry run. of counts them by node and namespace.
 	evicted map[string]bool
 	of      map[origin]uint
 }
@@ -110,10 +110,9 @@ func (c *Client) Read(ctx context.Context, namespace, name string) (*v1.Pod, err
 	return pod, nil
 }
 
-// Evict implements Evictions. It is the only place where Evenkeel evicts. An
-// upstream plugin's move is recorded here. A planned move was recorded with its
-// plan; if it is no longer in flight, it was cancelled or has expired and is not
-// made.
+// Evict implements Evictions. It is the only place where Evenkeel evicts. It records the
+// move of an upstream plugin. A planned move was recorded with its plan; if it is no
+// longer in flight, it was cancelled or has expired, and is not made.
 func (c *Client) Evict(ctx context.Context, pod *v1.Pod, move *Move, eviction *policyv1.Eviction) error {
 	ctx, cancel := context.WithTimeout(ctx, c.config.Timeout)
 	defer cancel()
@@ -149,7 +148,7 @@ func (c *Client) Evict(ctx context.Context, pod *v1.Pod, move *Move, eviction *p
 		}
 		return err
 	}
-	c.config.Ledger.Accepted(intent.PodUID, c.config.Clock.Now()) // if the answer got lost, the eviction may have happened
+	c.config.Ledger.Accepted(intent.PodUID, c.config.Clock.Now()) // if the response was lost, the eviction may have happened
 	if err != nil {
 		return fmt.Errorf("evicting pod %q: %w", intent.Namespace+"/"+intent.Pod, err)
 	}
@@ -178,8 +177,8 @@ func (c *Client) remove(ctx context.Context, eviction *policyv1.Eviction, pod *v
 	return nil
 }
 
-// leaves reports whether a pod is seen to leave, after a call whose answer got
-// lost; also when the process is told to stop.
+// leaves reports whether a pod is seen to leave after a call whose response was lost,
+// even if the process is told to stop.
 func (c *Client) leaves(ctx context.Context, pod *v1.Pod) bool {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.config.CallTimeout)
 	defer cancel()
@@ -217,8 +216,8 @@ func (c *Client) Commit(ctx context.Context) error {
 	return &reasons.Refusal{Reason: reason, Detail: err.Error()}
 }
 
-// ended remembers the result of a call. A pod that is gone or was replaced
-// under its name says nothing about the API server.
+// ended records the result of a call. A pod that no longer exists, or was replaced under
+// its name, says nothing about the API server.
 func (c *Client) ended(intent *ledger.Intent, err error) {
 	refused := apierrors.IsTooManyRequests(err)
 	failed := err != nil && !refused && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err)
@@ -227,8 +226,8 @@ func (c *Client) ended(intent *ledger.Intent, err error) {
 	})
 }
 
-// refused reports whether the API server answered that it did not evict, or was
-// not asked. After no answer, or a timeout on the way, it may have evicted.
+// refused reports whether the API server reported that it did not evict, or was not
+// asked. Without a response, or after a timeout on the way, it may have evicted.
 func refused(err error) bool {
 	if _, ours := errors.AsType[*reasons.Refusal](err); ours {
 		return true
@@ -241,19 +240,18 @@ func refused(err error) bool {
 	return code != http.StatusBadGateway && code != http.StatusGatewayTimeout
 }
 
-// doubtful reports whether the eviction may have been made in spite of the
-// error: etcd may have stored it, and answered the API server too late.
+// doubtful reports whether the eviction may have been made in spite of the error: etcd
+// may have stored it but answered the API server too late.
 func doubtful(err error) bool {
 	var status apierrors.APIStatus
 	return !refused(err) || errors.As(err, &status) && status.Status().Code >= http.StatusInternalServerError
 }
 
-// post creates the eviction with the pod's UID as a precondition, so that it
-// never hits a namesake, and remembers the answer. It disables client-go's hidden
-// retries on 429, because Execution waits for PodDisruptionBudgets. When the process is
-// told to stop, a call in progress still gets its answer; its timeout is shorter than
-// a Lease takeover. A denial ends the move; a webhook's answer says nothing about the
-// evictions of others.
+// post creates the eviction with the pod's UID as a precondition, so that it never hits a
+// namesake, and records the result. It disables client-go's hidden retries on 429,
+// because Execution waits for PodDisruptionBudgets. When the process is told to stop, a
+// call in progress is still completed; its timeout is shorter than a Lease takeover. A
+// denial ends the move; a webhook's response says nothing about other evictions.
 func (c *Client) post(ctx context.Context, eviction *policyv1.Eviction, pod *v1.Pod, intent *ledger.Intent) error {
 	if err := ctx.Err(); err != nil {
 		return &reasons.Refusal{Reason: reasons.Stopping, Detail: err.Error()}
@@ -277,7 +275,7 @@ func (c *Client) post(ctx context.Context, eviction *policyv1.Eviction, pod *v1.
 		c.ended(intent, err)
 	}
 	if err != nil && doubtful(err) && c.leaves(ctx, pod) {
-		return nil // it was made, for the limits and for the probe as well
+		return nil // it was made, both for the limits and for the probe
 	}
 	return err
 }
@@ -312,7 +310,7 @@ func (c *Client) Permits(ctx context.Context) error {
 	return nil
 }
 
-// NotifyFailure implements Evictions, in the framework's words.
+// NotifyFailure implements Evictions, with the framework's message.
 func (c *Client) NotifyFailure(pod *v1.Pod, failure error) {
 	if c.config.Events != nil {
 		c.config.Events.Eventf(pod, nil, v1.EventTypeWarning, "EvictionFailed", "Descheduled",
@@ -331,7 +329,7 @@ func (c *Client) remember(intent *ledger.Intent) {
 	c.of[origin{namespace: intent.Namespace}]++
 }
 
-// unchanged refuses a pod that is not the one that was planned with, where it was.
+// unchanged refuses a pod that is not the planned one, or is not where it was.
 func unchanged(pod *v1.Pod, move *Move) ruling {
 	switch {
 	case string(pod.UID) != move.PodUID:

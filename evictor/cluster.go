@@ -13,14 +13,14 @@ import (
 	"github.com/evenkeel/evenkeel/placement"
 )
 
-// Cluster is what the evictor reads of the cluster: Watched in production, the
-// simulated world in a replay. It is asked about several pods at once.
+// Cluster is what the evictor reads of the cluster: Watched in production, the simulated
+// world in a replay. Several pods may be asked about concurrently.
 type Cluster interface {
-	// Pod returns the pod as the watch has it, nil when it is gone.
+	// Pod returns the pod as the watch shows it; nil if it no longer exists.
 	Pod(namespace, name string) *v1.Pod
-	// Siblings lists the pods of a pod's controller, the pod included.
+	// Siblings lists the pods of a pod's controller, including the pod.
 	Siblings(pod *v1.Pod) []*v1.Pod
-	// Owner returns what is known of a pod's controller.
+	// Owner returns what is known about a pod's controller.
 	Owner(pod *v1.Pod) owners.Owner
 	// Namespace returns the annotations of a Namespace.
 	Namespace(name string) map[string]string
@@ -37,14 +37,15 @@ type Cluster interface {
 	Session(ctx context.Context) (*placement.Session, error)
 }
 
-// ownerKey identifies an owner for a pod: pods of another namespace that name it
-// are not its own.
+// ownerKey identifies an owner for a pod: pods of another namespace that name this owner
+// do not belong to it.
 type ownerKey struct {
 	namespace string
 	uid       types.UID
 }
 
-// gone reports whether a pod is terminating, gone or replaced under its name.
+// gone reports whether a pod is terminating, no longer exists, or was replaced under its
+// name.
 func gone(pod *v1.Pod, uid string) bool {
 	return pod == nil || string(pod.UID) != uid || pod.DeletionTimestamp != nil
 }

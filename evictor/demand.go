@@ -12,8 +12,8 @@ import (
 	"github.com/evenkeel/evenkeel/placement"
 )
 
-// Demand requests what moving pods by real usage has to watch besides pods, from
-// the first policy that needs it. Upstream's plugins need none of it, and their
+// Demand requests what moving pods by real usage needs to watch besides pods, starting
+// with the first policy that needs it. Upstream's plugins need none of it, and their
 // processes may lack the permissions.
 type Demand struct {
 	watched *Watched
@@ -56,8 +56,8 @@ func (d *Demand) Request(ctx context.Context, jobs bool, controllers []string) e
 	return d.Renew(controllers)
 }
 
-// Renew requests the kinds again that the API server did not serve before. It
-// does nothing before the first request.
+// Renew again requests the kinds that the API server did not serve before. It does
+// nothing before the first request.
 func (d *Demand) Renew(controllers []string) error {
 	if d.filters == nil {
 		return nil
@@ -70,10 +70,10 @@ func (d *Demand) Renew(controllers []string) error {
 	return nil
 }
 
-// Start starts to watch the controllers. The caller starts the informers.
+// Start starts watching the controllers. The caller starts the informers.
 func (d *Demand) Start(ctx context.Context) { d.customs.Start(ctx) }
 
-// HasSynced reports whether all that was requested has been listed.
+// HasSynced reports whether everything that was requested has been listed.
 func (d *Demand) HasSynced() bool {
 	return d.filters == nil || d.filters.HasSynced() && d.customs.Settled()
 }

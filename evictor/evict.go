@@ -14,8 +14,8 @@ import (
 	"github.com/evenkeel/evenkeel/strategies"
 )
 
-// Limits are how many pods the DeschedulerPolicy allows to evict in one cycle,
-// whoever evicts them; nil for no limit.
+// Limits are the maximum numbers of pods that the DeschedulerPolicy allows to be evicted
+// in one cycle, whoever evicts them; nil means unlimited.
 type Limits struct{ Total, PerNode, PerNamespace *uint }
 
 // evictHosted evicts a pod for an upstream plugin.
@@ -28,8 +28,8 @@ func (e *Evictor) evictHosted(ctx context.Context, eviction *policyv1.Eviction) 
 	return e.evict(ctx, q)
 }
 
-// evict asks the gate a last time, and has the client make the call. It is the only
-// way to an eviction.
+// evict asks the gate one last time and has the client make the call. It is the only way
+// to an eviction.
 func (e *Evictor) evict(ctx context.Context, q *question) error {
 	err := q.ask(ctx, checks).error()
 	if err == nil {
@@ -40,7 +40,7 @@ func (e *Evictor) evict(ctx context.Context, q *question) error {
 	}
 	reason := reasonOf(err)
 	if slices.Contains([]reasons.Reason{reasons.EvictionLimit, reasons.ProtectedByDefaultEvictor, reasons.PreEvictionFilter}, reason) {
-		return err // the policy rules it out, so it is no attempt that failed
+		return err // the policy forbids it, so it is no failed attempt
 	}
 	e.config.Metrics.Evicted(q.eviction.Namespace, q.eviction.Annotations["reason"], reason)
 	if q.move.Plugin != "" {
@@ -52,7 +52,7 @@ func (e *Evictor) evict(ctx context.Context, q *question) error {
 	return err
 }
 
-// request returns the eviction of a planned move in the framework's form and words.
+// request returns the eviction of a planned move in the framework's format.
 func (e *Evictor) request(move *Move, by *strategies.Profile) *policyv1.Eviction {
 	return &policyv1.Eviction{
 		TypeMeta: metav1.TypeMeta{APIVersion: "policy/v1", Kind: "Eviction"},
@@ -63,8 +63,8 @@ func (e *Evictor) request(move *Move, by *strategies.Profile) *policyv1.Eviction
 	}
 }
 
-// limited keeps the limits of the DeschedulerPolicy. Upstream's plugins know its
-// errors and go on with other nodes or namespaces.
+// limited enforces the limits of the DeschedulerPolicy. Upstream's plugins recognize its
+// errors and continue with other nodes or namespaces.
 func (q *question) limited(context.Context) ruling {
 	limits, made := &q.e.config.Settings.Limits, q.e.config.Evictions.Made(q.move.From, q.move.Namespace)
 	reached := func(limit *uint, made uint) bool { return limit != nil && made >= *limit }
@@ -82,14 +82,14 @@ func (q *question) limited(context.Context) ruling {
 	return ruling{reason: reasons.EvictionLimit, err: err}
 }
 
-// forbidden asks whether this process may evict at all.
+// forbidden checks whether this process may evict at all.
 func (q *question) forbidden(ctx context.Context) ruling {
 	err := q.e.config.Evictions.Permits(ctx)
 	return ruling{reason: reasonOf(err), err: err}
 }
 
-// changed reads the pod again, because the watch may show an earlier state. The
-// checks after it judge what was read.
+// changed reads the pod again, because the watch may show an earlier state. Later checks
+// judge what was read.
 func (q *question) changed(ctx context.Context) ruling {
 	object, err := q.e.config.Evictions.Read(ctx, q.move.Namespace, q.move.Pod)
 	if err != nil {

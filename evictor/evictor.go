@@ -1,15 +1,15 @@
-// Package evictor is the evicting half: it decides whether, when and in what
-// order planned moves are made, and makes them through the eviction API.
+// Package evictor is the evicting half: it decides whether, when and in what order
+// planned moves are made, and makes them through the eviction API.
 //
-// An Evictor applies one policy. It says what may be moved and makes a plan's
-// moves one at a time. It checks each again just before its call, paced by what
-// PodDisruptionBudgets and owners allow, and stops when it finds that
-// kube-scheduler is not steered. An Execution is its step function: given the time,
-// it does the next thing or says how long to wait, so a clock drives it in
-// production and virtual time in a replay. A Client makes the eviction calls. Its
-// Clientset stands between the descheduler framework and the API server, so that
-// upstream plugins' evictions pass the same pause switch, limits, safeguards,
-// ledger record and dry run. Other packages plan which moves to make.
+// An Evictor applies one policy. It answers which pods may be moved, and makes a plan's
+// moves one at a time. It checks each move again just before its call, at the pace that
+// PodDisruptionBudgets and owners allow, and stops when it finds that kube-scheduler is
+// not steered. An Execution is its step function: given the time, it takes the next step
+// or returns how long to wait, so it is driven by a clock in production and by virtual
+// time in a replay. A Client makes the eviction calls. Its Clientset sits between the
+// descheduler framework and the API server, so that upstream plugins' evictions pass
+// through the same pause switch, limits, safeguards, ledger record and dry run. Other
+// packages plan which moves to make.
 package evictor
 
 import (
@@ -36,56 +36,54 @@ type Config struct {
 	Observer  Observer
 	Cluster   Cluster
 	Evictions Evictions
-	// Steering proves that kube-scheduler is steered; nil if the policy does
-	// not require it.
+	// Steering proves that kube-scheduler is steered; nil if the policy does not require
+	// it.
 	Steering ledger.Steering
 	Clock    Clock
 	Settings Settings
 	Metrics  *metrics.Metrics
 	// Outcomes counts the outcomes of moves; may be nil.
 	Outcomes *metrics.Outcomes
-	// Saved watches what moves save, for as long as the process runs; nil: for as
-	// long as the Evictor does.
+	// Saved tracks what moves save, for as long as the process runs; if it is nil, only
+	// for as long as the Evictor exists.
 	Saved *saved.Watch
-	// Progress is called while a cycle makes progress, so that a long, paced
-	// one is not taken for a hang; may be nil.
+	// Progress is called while a cycle makes progress, so that a long, paced one is not
+	// mistaken for a hang; may be nil.
 	Progress func()
 }
 
 // Settings are a policy's settings for evicting.
 type Settings struct {
-	// Policy identifies the policy file in what is kept of a move.
+	// Policy identifies the policy file in the record of a move.
 	Policy string
-	// Interval is the least time between two evictions, Deadline how long a
-	// cycle may take, MoveTTL how long beyond its grace period a move may be in
-	// flight.
+	// Interval is the minimum time between two evictions, Deadline the maximum duration
+	// of a cycle, and MoveTTL how long a move may be in flight beyond its grace period.
 	Interval, Deadline, MoveTTL time.Duration
-	// ProbeTimeout is how long beyond its grace period the first replacement of
-	// a cycle may take to be bound. A longer grace period is not waited for.
+	// ProbeTimeout is how long, beyond its grace period, the first replacement of a cycle
+	// may take to be bound. A grace period longer than ProbeTimeout is not waited for.
 	ProbeTimeout time.Duration
-	// OwnerSettle is how long an owner is left alone after a rollout or
-	// scaling, OutcomeAfter how long after its landing a move is judged.
+	// OwnerSettle is how long an owner is left alone after a rollout or scaling,
+	// OutcomeAfter how long after its landing a move is judged.
 	OwnerSettle, OutcomeAfter time.Duration
 	// OwnerPercent is the share of an owner's replicas that may be moving at
 	// once if no budget limits them.
 	OwnerPercent float64
-	// GracePeriodSeconds overrides that of the pods, unless nil.
+	// GracePeriodSeconds overrides the grace period of the pods, unless nil.
 	GracePeriodSeconds *int64
 	Safeguards         *safeguards.Rules
-	// Recreating are further controllers that start another pod in place of an
-	// evicted one.
+	// Recreating are additional controllers that replace an evicted pod.
 	Recreating []schema.GroupKind
-	// EvictJobs allows planning to move pods of Jobs. SchedulerNames are the schedulers
-	// whose pods may be moved, because they are steered.
+	// EvictJobs allows moves of Jobs' pods. SchedulerNames are the schedulers whose pods
+	// may be moved, because they are steered.
 	EvictJobs      bool
 	SchedulerNames []string
 	Limits         Limits
 	// NotifyFailures: an Event reports each eviction that failed.
 	NotifyFailures bool
-	// Calendar says when evicting is allowed; nil means always.
+	// Calendar determines when evicting is allowed; nil means always.
 	Calendar *calendar.Calendar
-	// NextCycle returns when a cycle begins after one that has ended; nil: after
-	// five minutes, as serve has it.
+	// NextCycle returns when the next cycle begins after one that has ended; if it is
+	// nil, after five minutes, as in serve.
 	NextCycle func(ended time.Time) time.Time
 }
 
@@ -129,7 +127,7 @@ func New(config Config) (*Evictor, error) {
 	return &Evictor{config: config}, nil
 }
 
-// CycleID names the current cycle: by when it began.
+// CycleID identifies the current cycle by its start time.
 func (e *Evictor) CycleID() string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -144,8 +142,8 @@ func (e *Evictor) progress() {
 	}
 }
 
-// find returns the newest observation and a node's index in it, -1 if it has
-// none.
+// find returns the newest observation and the index of a node in it; -1 if the node is
+// not in it.
 func (e *Evictor) find(node string) (latest *observer.Observation, i int) {
 	if latest = e.config.Observer.Latest(); latest == nil {
 		return nil, -1

@@ -17,12 +17,13 @@ import (
 // tick is how often an execution checks what it waits for: a budget or a landing.
 const tick = 200 * time.Millisecond
 
-// waitLimit is how long an execution goes on while none of its moves may be made.
-// After it the rest is planned anew, from a newer observation.
+// waitLimit is how long an execution continues while none of its moves may be made. After
+// that, the rest is planned again, from a newer observation.
 const waitLimit = 30 * time.Second
 
-// landingLimit is waitLimit for the next move of an owner whose last one is on its
-// way. An owner whose pods start within it has more than one move per cycle.
+// landingLimit replaces waitLimit if the next move of an owner waits for the landing of
+// its last one. An owner whose pods start within it can have more than one move per
+// cycle.
 const landingLimit = 2 * time.Minute
 
 // storeTimeout bounds storing the results of an execution, which is a read and a write
@@ -47,8 +48,8 @@ type Execution struct {
 	// probing holds back further evictions until the last one's replacement has
 	// proved that kube-scheduler is steered.
 	probing bool
-	// probe is the UID of the pod whose replacement is waited for, until
-	// probeBy. Before probeFails its pod may still terminate.
+	// probe is the UID of the pod whose replacement is awaited until probeBy. Before
+	// probeFails, the pod may still be terminating.
 	probe               string
 	probeBy, probeFails time.Time
 	// hosted: a plugin of descheduler asked for the moves. They are made even if nothing
@@ -57,22 +58,22 @@ type Execution struct {
 	// unsteered holds, by namespace, why a replacement of this plan counts as not
 	// steered.
 	unsteered map[string]reasons.Reason
-	// backingOff holds the moves that the API server refused for now, by pod UID.
+	// backingOff holds, by pod UID, the moves that the API server refused for now.
 	backingOff map[string]backoff
-	// began is when the execution began, by Clock.Now. waits is since when all moves
-	// wait, zero while they do not.
+	// began is when the execution began, by Clock.Now. waits is since when all moves have
+	// been waiting; zero while they are not.
 	began, waits time.Time
-	// session answers whether landings still take their pods, nil until one is
-	// asked about in a step.
+	// session answers whether destinations still take their pods; nil until a step asks
+	// about one.
 	session *placement.Session
-	// stop is why no more moves are made.
+	// stop is the reason why no more moves are made.
 	stop reasons.Reason
 }
 
-// BeginCycle starts a cycle, whose moves settle none of each other's nodes. It
-// first judges the outcomes that are due, takes back what the steering of
-// earlier moves left behind, and ends a hold that is over, because the plan
-// leaves out the pods of namespaces on hold.
+// BeginCycle starts a cycle. Its moves do not settle each other's nodes. It first judges
+// the outcomes that are due, cleans up what the steering of earlier moves left behind,
+// and ends a hold whose time is over, because the plan leaves out the pods of namespaces
+// on hold.
 func (e *Evictor) BeginCycle(ctx context.Context) {
 	e.endHold(ctx)
 	e.mu.Lock()
@@ -134,8 +135,8 @@ func (e *Evictor) Begin(ctx context.Context, moves []Move, profile *strategies.P
 	return x
 }
 
-// record enters the moves in the ledger, stores it and gives the processes that
-// answer kube-scheduler time to read it.
+// record enters the moves in the ledger, stores it, and gives the processes that answer
+// kube-scheduler time to read it.
 func (x *Execution) record(ctx context.Context) reasons.Reason {
 	if x.e.config.Evictions.DryRun() || len(x.left) == 0 {
 		return ""
@@ -153,16 +154,16 @@ func (x *Execution) record(ctx context.Context) reasons.Reason {
 	return ""
 }
 
-// Next says when an Execution wants its next Step.
+// Next describes when an Execution needs its next Step.
 type Next struct {
 	// Wait is how long to wait from now.
 	Wait time.Duration
-	// Blocked: no move may be made before the cluster changes. Wait is then the
-	// time until the next check. Until is when the execution ends if nothing changes,
-	// by Clock.Local.
+	// Blocked: no move may be made until the cluster changes. Wait is then the time until
+	// the next check. Until is when the execution ends if nothing changes, by
+	// Clock.Local.
 	Blocked bool
 	Until   time.Time
-	// Over: only End is left to call.
+	// Over: only End remains to be called.
 	Over bool
 }
 
@@ -176,7 +177,7 @@ func (x *Execution) Step(ctx context.Context) Next {
 		return Next{Over: true}
 	case len(x.left) == 0 && x.probe == "":
 		return Next{Over: true}
-	case !x.e.config.Clock.Local().Before(x.deadline): // of a probe, too
+	case !x.e.config.Clock.Local().Before(x.deadline): // also applies to a probe
 		x.leaveAll(reasons.CycleDeadline)
 		return Next{Over: true}
 	case x.probe != "" && !x.probed(ctx):
@@ -204,8 +205,8 @@ func (x *Execution) Step(ctx context.Context) Next {
 	return x.wait()
 }
 
-// wait waits until a move may be made, but not for long: everybody else's moves
-// wait for the end of this execution, and the next cycle plans again what is left.
+// wait waits until a move may be made, but not for long: all other moves wait for the end
+// of this execution, and the next cycle plans the rest again.
 func (x *Execution) wait() Next {
 	now := x.e.config.Clock.Local()
 	if x.waits.IsZero() {
@@ -226,9 +227,9 @@ func (x *Execution) wait() Next {
 // Left returns the moves that are neither made nor given up.
 func (x *Execution) Left() []Move { return x.left }
 
-// End finishes the execution and returns the outcomes of its moves. It removes
-// moves that were not made from the ledger and stores the results, even when
-// the process is told to stop.
+// End finishes the execution and returns the outcomes of its moves. It removes moves that
+// were not made from the ledger and stores the results, even if the process is told to
+// stop.
 func (x *Execution) End(ctx context.Context) []Outcome {
 	x.leaveAll(reasons.CycleDeadline)
 	x.keep(ctx)
@@ -257,8 +258,8 @@ func bounded(ctx context.Context, limit time.Duration, call func(context.Context
 	call(ctx)
 }
 
-// make makes one move. It returns wait if the move has to wait, or if the API
-// server's answer asks for a retry.
+// make makes one move. It returns wait if the move has to wait, or if the API server's
+// response asks for a retry.
 func (x *Execution) make(ctx context.Context, move Move) (outcome Outcome, wait bool) {
 	pod := x.e.config.Cluster.Pod(move.Namespace, move.Pod)
 	q := question{e: x.e, at: recheckPhase, execution: x, profile: x.profile, move: &move, pod: pod}
@@ -297,8 +298,8 @@ func (q *question) backingOff(context.Context) ruling {
 	return ruling{wait: refused && !r.over(q.budgetsOf(), q.e.config.Clock.Local())}
 }
 
-// classify returns the reason for a failed eviction and notes its effect on the
-// other moves.
+// classify returns the reason for a failed eviction and records its effect on the other
+// moves.
 func (x *Execution) classify(err error) reasons.Reason {
 	reason := reasonOf(err)
 	if slices.Contains([]reasons.Reason{

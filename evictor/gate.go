@@ -12,10 +12,10 @@ import (
 	"github.com/evenkeel/evenkeel/strategies"
 )
 
-// The gate answers one question: may this pod go now? It is an ordered list of
+// The gate answers one question: may this pod be evicted now? It is an ordered list of
 // checks, asked at several points on the way to an eviction.
 
-// phase is such a point. A check may belong to several.
+// phase is one of these points. A check may belong to several.
 type phase uint8
 
 const (
@@ -33,15 +33,15 @@ const (
 
 // check is one rule that keeps pods where they are.
 type check struct {
-	// name says what must hold.
+	// name states what must hold.
 	name   string
 	phases phase
 	refuse func(*question, context.Context) ruling
 }
 
-// checks are the rules in the order in which they are asked; the first one that
-// refuses gives the reason. Cheap and specific checks come first. To add a rule, add
-// an element and its function.
+// checks are the rules in the order in which they are asked. The first one that refuses
+// gives the reason. Cheap and specific checks come first. To add a rule, add an element
+// and its function.
 var checks = []check{
 	{"the framework's limits are not reached", recheckPhase | callPhase | hostedPhase, (*question).limited},
 	{"this process may evict", callPhase | hostedPhase, (*question).forbidden},
@@ -77,13 +77,13 @@ var checks = []check{
 	{"its pre-eviction filters let the pod go", planPhase | callPhase, (*question).filteredLate},
 }
 
-// ruling is the result of a check; the zero value lets the pod go.
+// ruling is the result of a check. The zero value lets the pod go.
 type ruling struct {
 	reason reasons.Reason
 	detail string
-	// err is the error behind the reason, if it is not a rule of ours that refuses.
+	// err is the error behind the reason, if it is not one of our own rules that refuses.
 	err error
-	// wait: the answer may soon be another one. There may be no reason then.
+	// wait: the answer may change soon. There may be no reason in that case.
 	wait bool
 }
 
@@ -98,35 +98,37 @@ func (r ruling) error() error {
 	return &reasons.Refusal{Reason: r.reason, Detail: r.detail}
 }
 
-// question is asked about one pod in one phase. Its methods look up what checks
-// need, once.
+// question is asked about one pod in one phase. Its methods look up what checks need,
+// each thing once.
 type question struct {
 	e  *Evictor
 	at phase
-	// pod is the pod in the watch, nil if it is gone. Before a call it is read again.
+	// pod is the pod in the watch; nil if it no longer exists. Before a call it is read
+	// again.
 	pod *v1.Pod
-	// candidate is what a strategy asks about; nil in later phases.
+	// candidate is the pod that a strategy asks about; nil in later phases.
 	candidate *strategies.Candidate
-	// profile is the one that the pod is moved for; nil for an upstream plugin, whose own
-	// has let it go.
+	// profile is the profile for which the pod is moved; nil for an upstream plugin,
+	// whose own profile has let it go.
 	profile *strategies.Profile
-	// move and execution are nil while planning, and execution for an upstream plugin.
+	// move and execution are nil while planning; execution is also nil for an upstream
+	// plugin.
 	move      *Move
 	execution *Execution
-	// eviction is what the API server would be asked for; nil before the call.
+	// eviction is the request that the API server would get; nil before the call.
 	eviction *policyv1.Eviction
 
-	known    bool // whether owner is
+	known    bool // whether owner is set
 	owner    owners.Owner
-	budgeted bool // whether budgets are known
+	budgeted bool // whether budgets are set
 	budgets  []*policyv1.PodDisruptionBudget
-	// latest is the newest observation, from and to are the nodes' indexes in it.
-	// The check that usage is known finds them for those after it.
+	// latest is the newest observation; from and to are the nodes' indexes in it. The
+	// check that usage is known sets them for the checks after it.
 	latest   *observer.Observation
 	from, to int
 }
 
-// ask asks the checks of the question's phase.
+// ask runs the checks of the question's phase.
 func (q *question) ask(ctx context.Context, checks []check) ruling {
 	for i := range checks {
 		if checks[i].phases&q.at == 0 {
@@ -155,8 +157,7 @@ func (q *question) budgetsOf() []*policyv1.PodDisruptionBudget {
 	return q.budgets
 }
 
-// tally counts the pods of the pod's owner. Just before the call nothing is
-// remembered.
+// tally counts the pods of the pod's owner. Just before the call, nothing cached is used.
 func (q *question) tally() owners.Tally {
 	if q.at == callPhase {
 		return q.e.tallyOf(q.pod)
@@ -164,7 +165,7 @@ func (q *question) tally() owners.Tally {
 	return q.e.rememberedTally(q.pod)
 }
 
-// Refuse returns why no plan of a profile may move a pod; empty if it may.
+// Refuse returns why no plan of a profile may move a pod; empty if one may.
 func (e *Evictor) Refuse(ctx context.Context, pod *strategies.Candidate, profile *strategies.Profile) reasons.Reason {
 	q := question{e: e, at: planPhase, pod: pod.Object, candidate: pod, profile: profile}
 	return q.ask(ctx, checks).reason

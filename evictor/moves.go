@@ -43,14 +43,14 @@ func (e *Evictor) Observe() strategies.Observed {
 	return observed
 }
 
-// alongside asks a verdict about a pod beside others of a plan.
+// alongside asks a verdict about a pod in addition to others of a plan.
 func alongside(v *safeguards.Verdict) func(*cluster.Pod, int, int) (reasons.Reason, string) {
 	return func(pod *cluster.Pod, ofOwner, ofNamespace int) (reasons.Reason, string) {
 		return v.Beside(safeguards.Whose{Namespace: pod.Namespace, OwnerUID: pod.Owner.UID}, ofOwner, ofNamespace)
 	}
 }
 
-// Moves returns the moves of a plan with what has to be known of them to make them.
+// Moves returns the moves of a plan with the information that is needed to make them.
 func (e *Evictor) Moves(p *strategies.Plan) []Move {
 	set, moves := &e.config.Settings, make([]Move, 0, len(p.Moves))
 	for i := range p.Moves {
@@ -91,24 +91,24 @@ func (e *Evictor) decision(m *strategies.Move) *ledger.Decision {
 	return d.Bound()
 }
 
-// A container that was restarted crashes times, the last time within crashedLately,
-// is expected to be restarted again. The kubelet waits for five minutes at most.
+// A container that was restarted crashes times, the last time within crashedLately, is
+// expected to be restarted again. The kubelet waits for at most five minutes.
 const (
 	crashes       = 3
 	crashedLately = time.Hour
 )
 
-// unreadyOrCrashes reports whether a pod is in a state in which its replacement may
-// be as well, whatever the move does: plugins of descheduler evict pods because of
-// that.
+// unreadyOrCrashes reports whether a pod is in a state that its replacement may also be
+// in, whatever the move does. Some of descheduler's plugins evict pods because of that
+// state.
 func unreadyOrCrashes(pod *v1.Pod, now time.Time) bool {
 	return !podutil.IsPodReady(pod) || slices.ContainsFunc(pod.Status.ContainerStatuses, func(c v1.ContainerStatus) bool {
 		return c.RestartCount >= crashes && (c.State.Running == nil || now.Sub(c.State.Running.StartedAt.Time) < crashedLately)
 	})
 }
 
-// maxGrace bounds what counts of a grace period. Whoever creates a pod chooses
-// it freely, and the ledger holds no move that lives for more than a week.
+// maxGrace limits how much of a grace period counts. Anyone who creates a pod can choose
+// it freely, and the ledger holds no move for more than a week.
 const maxGrace = 24 * time.Hour
 
 // grace returns the time a pod has to terminate.
@@ -123,15 +123,14 @@ func grace(pod *v1.Pod, options *metav1.DeleteOptions) time.Duration {
 	return time.Duration(min(max(seconds, 0), int64(maxGrace/time.Second))) * time.Second
 }
 
-// unplanned is an upstream plugin's move. It names no destination; the extender
-// finds one.
+// unplanned is an upstream plugin's move. It has no destination; the extender finds one.
 func (e *Evictor) unplanned(pod *v1.Pod, eviction *policyv1.Eviction) Move {
 	record, margin := informed.Pod(pod), e.config.Settings.MoveTTL+e.config.Cluster.Owner(pod).Backoff
 	return Move{Intent: ledger.Intent{
 		Namespace: pod.Namespace, Pod: pod.Name, PodUID: string(pod.UID), Owner: record.Owner, TemplateHash: record.TemplateHash,
 		From: pod.Spec.NodeName, TTL: grace(pod, eviction.DeleteOptions) + margin, Margin: margin,
 		Unready: unreadyOrCrashes(pod, e.config.Clock.Now()),
-		// The framework says which plugin of which profile it is, and why.
+		// The framework states which plugin of which profile evicts the pod, and why.
 		Decision: ledger.Decision{Message: eviction.Annotations["reason"], Policy: e.config.Settings.Policy, Cycle: e.CycleID()}.Bound(),
 	}}
 }

@@ -17,10 +17,10 @@ import (
 )
 
 const (
-	// betweenCycles is the time between cycles where nothing says it.
+	// betweenCycles is the time between cycles if nothing sets it.
 	betweenCycles = 5 * time.Minute
-	// startsWithin is how long a replacement is expected to take to get ready where
-	// the pod before it does not say it, because it took less than a minute.
+	// startsWithin is how long a replacement is expected to take to become ready if its
+	// predecessor does not show that, because it took less than a minute.
 	startsWithin = 20 * time.Second
 )
 
@@ -41,7 +41,7 @@ func (e *Evictor) pace(moves []strategies.Move, perCycle, perNode int) map[strin
 		if pod := e.config.Cluster.Pod(m.Namespace, m.Name); pod != nil {
 			owner, of := e.config.Cluster.Owner(pod), ownerKey{pod.Namespace, types.UID(controllerUID(pod))}
 			group, asked := groups[of]
-			if !asked { // the budgets of one pod are those of the others
+			if !asked { // the budgets of one pod are also those of its siblings
 				budgets := e.config.Cluster.Budgets(pod)
 				group = sharing(pod, budgets)
 				groups[of] = group
@@ -74,8 +74,8 @@ func (e *Evictor) nextCycle(ended time.Time) time.Time {
 	return ended.Add(betweenCycles)
 }
 
-// sharing names the pods of which few may be away at once: those of a budget or, if
-// there is none, of an owner.
+// sharing identifies the pods of which only a few may be away at once: those of a budget
+// or, if there is none, of an owner.
 func sharing(pod *v1.Pod, budgets []*policyv1.PodDisruptionBudget) string {
 	if len(budgets) > 0 {
 		return "budget " + budgets[0].Namespace + "/" + budgets[0].Name
@@ -83,11 +83,11 @@ func sharing(pod *v1.Pod, budgets []*policyv1.PodDisruptionBudget) string {
 	return "owner " + pod.Namespace + "/" + controllerUID(pod)
 }
 
-// mostAtOnce is more than a cycle moves.
+// mostAtOnce is more than one cycle moves.
 const mostAtOnce = 500
 
-// atOnce finds out how many of the pods that share a bound with a pod may be away at
-// once, and why no more: it asks about the pod as if so many of its siblings were.
+// atOnce determines how many of the pods that share a limit with a pod may be away at
+// once, and why no more: it asks about the pod as if that many of its siblings were away.
 func (e *Evictor) atOnce(pod *v1.Pod, owner *owners.Owner, budgets []*policyv1.PodDisruptionBudget) (q safeguards.Queued) {
 	none, now := e.rememberedTally(pod), e.config.Clock.Now()
 	others := none.Available
@@ -95,7 +95,7 @@ func (e *Evictor) atOnce(pod *v1.Pod, owner *owners.Owner, budgets []*policyv1.P
 		others--
 	}
 	var siblings []*v1.Pod
-	if owner.Ordered { // then it matters which ones are away
+	if owner.Ordered { // it then matters which pods are away
 		siblings = e.config.Cluster.Siblings(pod)
 	}
 	refused := func(away int) reasons.Reason {
@@ -110,7 +110,8 @@ func (e *Evictor) atOnce(pod *v1.Pod, owner *owners.Owner, budgets []*policyv1.P
 	return q
 }
 
-// firstAway reports which pods leave if so many of a pod's available siblings do, too.
+// firstAway reports which pods leave if the given number of a pod's available siblings
+// do, too.
 func (e *Evictor) firstAway(siblings []*v1.Pod, pod *v1.Pod, owner *owners.Owner, away int) func(uid string) bool {
 	leaving := map[string]bool{}
 	for _, sibling := range siblings {
@@ -121,7 +122,7 @@ func (e *Evictor) firstAway(siblings []*v1.Pod, pod *v1.Pod, owner *owners.Owner
 	return func(uid string) bool { return leaving[uid] || e.ledger().Leaving(uid) }
 }
 
-// withAway returns budgets as they are while so many more of their pods are away.
+// withAway returns budgets as they are while the given number of their pods are away.
 func withAway(budgets []*policyv1.PodDisruptionBudget, away int) []*policyv1.PodDisruptionBudget {
 	less := make([]*policyv1.PodDisruptionBudget, len(budgets))
 	for i, budget := range budgets {
@@ -133,8 +134,8 @@ func withAway(budgets []*policyv1.PodDisruptionBudget, away int) []*policyv1.Pod
 }
 
 // takes returns how long a pod's move is expected to take until its replacement is
-// available: as long as the owner's last one took to land, and as long as the pod
-// itself took to get ready.
+// available: the time that the owner's last move took to land, plus the time that the pod
+// itself took to become ready.
 func (e *Evictor) takes(pod *v1.Pod, owner *owners.Owner, landed map[ownerKey]time.Duration) time.Duration {
 	lands, known := landed[ownerKey{pod.Namespace, types.UID(controllerUID(pod))}]
 	if !known && owner.Waits {

@@ -41,7 +41,7 @@ func (x *Execution) steered(ctx context.Context) reasons.Reason {
 	return ""
 }
 
-// ready prepares the steering of a pod's replacement just before that can come.
+// ready prepares the steering of a pod's replacement just before it can be created.
 func (x *Execution) ready(ctx context.Context, move *Move, pod *v1.Pod) (reason reasons.Reason, wait bool) {
 	if x.e.config.Steering == nil || x.e.config.Evictions.DryRun() || x.unaided {
 		return "", false
@@ -94,7 +94,7 @@ func (x *Execution) held(ctx context.Context) reasons.Reason {
 	return reason
 }
 
-// endHold ends a hold that is over.
+// endHold ends a hold whose time is over.
 func (e *Evictor) endHold(ctx context.Context) {
 	hold := e.ledger().Hold()
 	if hold.Reason != "" && Holds(hold, e.config.Clock.Now(), e.asked(ctx)) == "" {
@@ -102,9 +102,9 @@ func (e *Evictor) endHold(ctx context.Context) {
 	}
 }
 
-// Holds returns why evictions are on hold at the given time and number of
-// answered requests; empty if they may be tried again. One that begins more than an
-// hour from now was set by a clock that was wrong.
+// Holds returns why evictions are on hold at the given time and number of answered
+// requests; empty if they may be tried again. A hold that begins more than an hour from
+// now was set by a wrong clock.
 func Holds(hold ledger.Hold, now time.Time, asked int64) reasons.Reason {
 	if asked > hold.Asked || !now.Before(hold.Until) || hold.Since.Sub(now) > time.Hour {
 		return ""
@@ -112,9 +112,9 @@ func Holds(hold ledger.Hold, now time.Time, asked int64) reasons.Reason {
 	return reasons.Reason(hold.Reason)
 }
 
-// failed puts evictions on hold because a replacement was not steered or did not
-// land: those of its namespace, and all once that has happened to several owners
-// in several namespaces. One template cannot stop everybody by that.
+// failed puts evictions on hold because a replacement was not steered or did not land:
+// those of its namespace, and all evictions once that has happened to several owners in
+// several namespaces. That way, a single template cannot stop everyone.
 func (x *Execution) failed(ctx context.Context, move *ledger.Move, reason reasons.Reason) {
 	x.e.ledger().Unsteered(move.PodUID, string(reason))
 	x.unsteered[move.Namespace] = reason
@@ -149,8 +149,8 @@ func (e *Evictor) asked(ctx context.Context) int64 {
 	return e.config.Steering.Asked(ctx)
 }
 
-// startProbe makes a pod's replacement the probe. Whoever creates a pod chooses
-// its grace freely, so one longer than ProbeTimeout is not waited for, nor is a
+// startProbe makes a pod's replacement the probe. Anyone who creates a pod can choose its
+// grace period freely, so a period longer than ProbeTimeout is not waited for, nor is a
 // Job's backoff.
 func (x *Execution) startProbe(pod *v1.Pod) {
 	if !x.probing {
@@ -164,14 +164,14 @@ func (x *Execution) startProbe(pod *v1.Pod) {
 	}
 }
 
-// comesWithin returns how long after a pod's eviction its replacement may take to
-// be created: the pod has its grace period, and its owner may wait beyond that.
+// comesWithin returns how long after a pod's eviction its replacement may take to be
+// created: the pod has its grace period, and its owner may wait beyond that.
 func (x *Execution) comesWithin(pod *v1.Pod) time.Duration {
 	return grace(pod, &metav1.DeleteOptions{GracePeriodSeconds: x.e.config.Settings.GracePeriodSeconds}) + x.e.config.Cluster.Owner(pod).Backoff
 }
 
-// quickFirst has the replacement that is the probe come soon: at once by the
-// rules of its owner, or after a short wait.
+// quickFirst moves a pod to the front whose replacement, which is the probe, comes soon:
+// at once by its owner's rules, or after a short wait.
 func (x *Execution) quickFirst() {
 	if !x.probing {
 		return
@@ -186,15 +186,15 @@ func (x *Execution) quickFirst() {
 	slices.SortStableFunc(x.left, func(a, b Move) int { return slow(&a) - slow(&b) })
 }
 
-// overdue judges a probe that has not landed in its time. One whose pod may still
-// terminate says nothing yet: only its namespace has to wait for the next cycle,
-// and another one's move is the next probe.
+// overdue judges a probe that has not landed in time. While its pod may still be
+// terminating, that proves nothing yet: only its namespace has to wait for the next
+// cycle, and a move in another namespace is the next probe.
 func (x *Execution) overdue(ctx context.Context, move *ledger.Move) (over bool) {
 	now := x.e.config.Clock.Local()
 	switch {
 	case !move.InFlight() || !now.Before(x.probeFails):
 		x.failed(ctx, move, reasons.ProbeNotLanded)
-	case move.Replacement != "": // now nothing but kube-scheduler keeps it from landing
+	case move.Replacement != "": // only kube-scheduler can now keep it from landing
 		x.probeBy = now.Add(x.e.config.Settings.ProbeTimeout)
 		x.probeFails = x.probeBy
 		return false
@@ -207,7 +207,7 @@ func (x *Execution) overdue(ctx context.Context, move *ledger.Move) (over bool) 
 	return true
 }
 
-// probed reports whether the probe is over; a failed one sets stop.
+// probed reports whether the probe is over. A failed one sets stop.
 func (x *Execution) probed(ctx context.Context) bool {
 	move, ok := x.e.ledger().Get(x.probe)
 	switch {
@@ -219,7 +219,7 @@ func (x *Execution) probed(ctx context.Context) bool {
 		x.probe = ""
 		return true
 	case !ok || !move.InFlight() || x.e.config.Clock.Local().After(x.probeBy):
-		if !ok { // nobody knows whose it was
+		if !ok { // its owner is unknown
 			x.probe, x.stop = "", reasons.ProbeNotLanded
 			return true
 		}
@@ -228,8 +228,8 @@ func (x *Execution) probed(ctx context.Context) bool {
 	return false
 }
 
-// learn judges whether a landing proves steering. A replacement that came with a
-// node proves nothing, wherever that is.
+// learn evaluates whether a landing proves steering. A replacement that was created with
+// a node proves nothing, whatever the node.
 func (x *Execution) learn(ctx context.Context, move *ledger.Move) {
 	if move.CameBound {
 		x.e.ledger().Unsteered(move.PodUID, string(reasons.Unsteerable))

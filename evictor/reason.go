@@ -8,7 +8,7 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// reasonOf returns the Reason in an error, EvictionFailed if it has none; empty
+// reasonOf returns the Reason in an error, or EvictionFailed if the error has none; empty
 // without an error.
 func reasonOf(err error) reasons.Reason {
 	if err == nil {

@@ -16,7 +16,8 @@ import (
 	"github.com/evenkeel/evenkeel/strategies"
 )
 
-// gone refuses a pod that is terminating, gone or replaced under its name.
+// gone refuses a pod that is terminating, no longer exists, or was replaced under its
+// name.
 func (q *question) gone(context.Context) ruling {
 	if gone(q.pod, q.move.PodUID) {
 		return refusing(reasons.PodChanged)
@@ -78,7 +79,7 @@ func (q *question) relieved(context.Context) ruling {
 	return ruling{}
 }
 
-// busy refuses to move a pod ahead of time once it is as busy as was foreseen.
+// busy refuses to move a pod ahead of time once it is as busy as was predicted.
 func (q *question) busy(context.Context) ruling {
 	if q.move.Reason == reasons.NodeHotAhead && float64(q.usesNow()[cluster.CPU]) > q.move.QuietMilliCores {
 		return refusing(reasons.PodBusy)
@@ -102,8 +103,8 @@ func (q *question) unsafe(context.Context) ruling {
 	return ruling{reason: reason, detail: detail}
 }
 
-// scaledDown refuses a pod of an owner that was scaled down since the cycle began:
-// it is not the one that was planned with.
+// scaledDown refuses a pod of an owner that was scaled down since the cycle began,
+// because the plan was made with a different scale.
 func (q *question) scaledDown(context.Context) ruling {
 	if q.ownedBy().Shrunk.After(q.execution.began) {
 		return refusing(reasons.OwnerJustScaled)
@@ -111,8 +112,7 @@ func (q *question) scaledDown(context.Context) ruling {
 	return ruling{}
 }
 
-// unreplacedIn returns the pods of a namespace whose replacements no quota counts
-// yet.
+// unreplacedIn returns the pods of a namespace whose replacements no quota counts yet.
 func (e *Evictor) unreplacedIn(namespace string) (pods []*v1.Pod) {
 	if len(e.config.Cluster.Quotas(namespace)) == 0 {
 		return nil
@@ -130,9 +130,9 @@ func (e *Evictor) unreplacedIn(namespace string) (pods []*v1.Pod) {
 	return pods
 }
 
-// rejected asks kube-scheduler's filters whether they accept the replacement on its
-// destination, as the cluster is now. A refusal counts only once no replacement of
-// the owner waits for a node: spread constraints count it, and the plan was made
+// rejected asks kube-scheduler's filters whether the destination accepts the replacement,
+// as the cluster is now. A refusal counts only once no replacement of the owner is
+// waiting for a node: spread constraints count such a replacement, and the plan was made
 // with it.
 func (q *question) rejected(ctx context.Context) ruling {
 	x := q.execution
@@ -156,7 +156,7 @@ func (q *question) rejected(ctx context.Context) ruling {
 	return refusing(reasons.LandingGone)
 }
 
-// closeSession lets others use kube-scheduler's filters.
+// closeSession makes kube-scheduler's filters available to others.
 func (x *Execution) closeSession() {
 	if x.session != nil {
 		x.session.Close()
@@ -164,15 +164,15 @@ func (x *Execution) closeSession() {
 	}
 }
 
-// unplaced reports whether an evicted pod of a move's owner has no replacement
-// on a node yet.
+// unplaced reports whether an evicted pod of a move's owner has no replacement on a node
+// yet.
 func (e *Evictor) unplaced(move *Move) bool {
 	return slices.ContainsFunc(e.ledger().MovesOf(move.Namespace, move.Owner.UID), func(m ledger.Move) bool {
 		return m.InFlight() && !m.Evicted.IsZero()
 	})
 }
 
-// usesNow returns what a pod uses: as planned, or more by now.
+// usesNow returns a pod's usage: as planned, or more if it has risen.
 func usesNow(view *usage.View, from int, move *Move) cluster.Amounts {
 	for j, pod := range view.Snapshot.Nodes[from].Pods {
 		if pod.UID == move.PodUID {
@@ -190,14 +190,14 @@ func (e *Evictor) lands(latest *observer.Observation, to int, move *Move, arrivi
 		return false
 	}
 	if e.Moving(move.PodUID) {
-		arriving = cluster.Amounts{} // its reservation is part of the prediction
+		arriving = cluster.Amounts{} // its reservation is already part of the prediction
 	}
 	return latest.Board.LandsUpTo(cluster.NodeIndex(to), arriving, move.CeilingMilliCores)
 }
 
-// stillHot reports whether a node is above its evict line without the pods that
-// were evicted or left since the observation; for what is moved because pods want
-// more than a full node has, by what those want that stay.
+// stillHot reports whether a node is above its evict line without the pods that were
+// evicted or left since the observation. For pods that are moved because of unserved
+// demand on a full node, it uses the demand of the pods that stay.
 func (e *Evictor) stillHot(latest *observer.Observation, node int, wanted bool) bool {
 	info, read := latest.View.Snapshot.Nodes[node], &latest.View.Nodes[node]
 	var left cluster.Amounts
@@ -219,12 +219,12 @@ func (e *Evictor) stillHot(latest *observer.Observation, node int, wanted bool) 
 	return latest.Lines.Need(node, left).Exceeds(cluster.Amounts{})
 }
 
-// isFull reports whether a node is asked for more CPU than it has.
+// isFull reports whether a node's CPU demand exceeds its capacity.
 func isFull(latest *observer.Observation, node int) bool {
 	return strategies.Full(&latest.View.Snapshot.Nodes[node].Node, latest.View.Nodes[node].Whole(usage.AtAvg5m))
 }
 
-// used returns a node's measured usage; zero if not known.
+// used returns a node's measured usage; zero if unknown.
 func (e *Evictor) used(node string) cluster.Amounts {
 	latest, i := e.find(node)
 	if i < 0 || !latest.View.Nodes[i].Known() {

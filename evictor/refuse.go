@@ -26,14 +26,14 @@ func (e *Evictor) protected(pod *v1.Pod, owner *owners.Owner) (reasons.Reason, s
 	return safeguards.Protected(pod, words, e.config.Settings.Recreating, e.config.Clock.Now())
 }
 
-// Protection returns why a pod must not be moved whatever else is moved, and
-// what says so, such as the key of an annotation; empty if nothing does.
+// Protection returns why a pod must not be moved whatever else is moved, and what
+// protects it, such as the key of an annotation; empty if nothing does.
 func (e *Evictor) Protection(pod *v1.Pod) (reasons.Reason, string) {
 	owner := e.config.Cluster.Owner(pod)
 	return e.protected(pod, &owner)
 }
 
-// leaving refuses a pod that is being deleted or evicted already.
+// leaving refuses a pod that is already being deleted or evicted.
 func (q *question) leaving(context.Context) ruling {
 	if safeguards.Disrupted(q.pod) {
 		return refusing(reasons.Terminating)
@@ -41,12 +41,12 @@ func (q *question) leaving(context.Context) ruling {
 	return ruling{}
 }
 
-// overBudget refuses what the budgets of the pod forbid.
+// overBudget refuses a pod whose budgets forbid its eviction.
 func (q *question) overBudget(context.Context) ruling {
 	return refusing(refuseByBudgets(q.budgetsOf()))
 }
 
-// restless refuses a pod whose owner rolls out, was scaled lately or is being
+// restless refuses a pod whose owner is rolling out, was recently scaled or is being
 // deleted.
 func (q *question) restless(context.Context) ruling {
 	settle := q.e.config.Settings.OwnerSettle
@@ -63,14 +63,14 @@ func (q *question) irreplaceable(context.Context) ruling {
 	return ruling{reason: reason, detail: reason.Sentence()}
 }
 
-// unavailable refuses a pod that has to stay until more of the others are available.
+// unavailable refuses a pod that has to stay until more of the other pods are available.
 func (q *question) unavailable(context.Context) ruling {
 	reason := q.e.refuseByAvailability(q.pod, q.ownedBy(), q.tally(), q.budgetsOf())
 	return ruling{reason: reason, detail: reason.Sentence()}
 }
 
-// overQuota refuses a pod whose replacement no quota admits. A cycle counts the
-// replacements that are to come as well.
+// overQuota refuses a pod whose replacement no quota would admit. A cycle also counts the
+// replacements that are still to come.
 func (q *question) overQuota(context.Context) ruling {
 	if q.at == planPhase {
 		return refusing(q.e.refuseByQuota(q.pod))
@@ -78,8 +78,8 @@ func (q *question) overQuota(context.Context) ruling {
 	return refusing(q.e.refuseByQuota(q.pod, q.e.unreplacedIn(q.pod.Namespace)...))
 }
 
-// unsettled refuses pods of an owner, node, namespace or node pool that earlier
-// moves leave no room for now.
+// unsettled refuses pods of an owner, node, namespace or node pool that has to rest after
+// earlier moves.
 func (q *question) unsettled(context.Context) ruling {
 	plugin := ""
 	if q.profile.Hosted {
@@ -111,8 +111,8 @@ func (e *Evictor) Session(ctx context.Context, supposed []strategies.Move) (*pla
 	return session, nil
 }
 
-// refuseByQuota returns why a pod's replacement could not be created, after
-// others that are coming.
+// refuseByQuota returns why a pod's replacement could not be created, after others that
+// are still to come.
 func (e *Evictor) refuseByQuota(pod *v1.Pod, before ...*v1.Pod) reasons.Reason {
 	quotas := e.config.Cluster.Quotas(pod.Namespace)
 	if len(quotas) == 0 {

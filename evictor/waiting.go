@@ -19,7 +19,7 @@ import (
 func (w *Watched) Waiting() (waiting []safeguards.Waiting) {
 	pods, err := w.factory.Core().V1().Pods().Lister().List(labels.Everything())
 	if err != nil {
-		return nil // the lister reads a cache and has no error
+		return nil // the lister reads a cache and returns no error
 	}
 	pods = slices.DeleteFunc(pods, func(pod *v1.Pod) bool { return !unschedulable(pod) })
 	if len(pods) == 0 {
@@ -33,8 +33,8 @@ func (w *Watched) Waiting() (waiting []safeguards.Waiting) {
 	for i, node := range objects {
 		nodes[i] = w.offered(node)
 	}
-	// The pods of one owner ask for the same, but for those of a DaemonSet, each
-	// of which asks for its own node.
+	// The pods of one owner have the same requirements, except those of a DaemonSet, each
+	// of which requires its own node.
 	possible, spent := map[safeguards.Whose]bool{}, map[string]*effort{}
 	for _, pod := range pods {
 		of, daemon := whose(pod)
@@ -69,27 +69,27 @@ func whose(pod *v1.Pod) (of safeguards.Whose, daemon bool) {
 	return of, daemon || of.OwnerUID == ""
 }
 
-// maxEffort bounds what the pods of one namespace cost in a look: some ten
-// milliseconds. It is enough for hundreds of ordinary pods that none of 5,000 nodes
-// takes, and for many more where some node takes them. byItself is what a pod costs
-// by itself, in nodes.
+// maxEffort limits the work for the pods of one namespace in a check to about ten
+// milliseconds. That is enough for hundreds of ordinary pods that none of 5,000 nodes
+// takes, and for many more if some node takes them. byItself is the cost of a pod itself,
+// in nodes.
 const (
 	maxEffort = 2_000_000
 	byItself  = 50
 )
 
-// effort is what has been compared for the pods of a namespace. Once it is spent,
-// its further pods count as such that no node takes: whoever may create pods could
-// hold up every look otherwise.
+// effort is the work done for the pods of a namespace. Once it is used up, the
+// namespace's remaining pods count as pods that no node takes, because otherwise anyone
+// who creates pods could delay every check.
 type effort int
 
-// spend reports whether there is effort left for so much.
+// spend reports whether there is enough effort left.
 func (e *effort) spend(much int) bool {
 	*e += effort(much)
 	return *e <= maxEffort
 }
 
-// takenByOne reports whether a node could take a pod if nothing else ran there.
+// takenByOne reports whether any node could take a pod if nothing else ran there.
 func (e *effort) takenByOne(nodes []offer, pod *v1.Pod) bool {
 	if !e.spend(0) {
 		return false
@@ -110,7 +110,7 @@ func (e *effort) takenByOne(nodes []offer, pod *v1.Pod) bool {
 	return false
 }
 
-// asks counts what of a pod a node is compared with.
+// asks counts the properties of a pod with which a node is compared.
 func asks(pod *v1.Pod) int {
 	spec := &pod.Spec
 	n := 1 + len(spec.NodeSelector) + len(spec.Tolerations) + len(spec.Overhead)
@@ -133,13 +133,13 @@ func asks(pod *v1.Pod) int {
 	return n
 }
 
-// offer is a node as if it were empty, ready and there to stay.
+// offer is a node as if it were empty, ready and permanent.
 type offer struct {
 	*v1.Node
 	reserved []v1.Taint
 }
 
-// offered leaves out the taints that pass: whoever waits for a node that is
+// offered leaves out temporary taints, because a pod that waits for a node that is
 // cordoned, not ready or being removed does wait for a node.
 func (w *Watched) offered(node *v1.Node) offer {
 	o, rule := offer{Node: node}, w.taints.Load()

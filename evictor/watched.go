@@ -32,7 +32,7 @@ import (
 	"github.com/evenkeel/evenkeel/placement"
 )
 
-// Watched is the Cluster from informers. It lasts as long as the process.
+// Watched is the Cluster based on informers. It lives as long as the process.
 type Watched struct {
 	factory informers.SharedInformerFactory
 	ledger  *ledger.Ledger
@@ -54,11 +54,11 @@ type Watched struct {
 	cronJobs batchlisters.CronJobLister
 	// customs is nil until WatchCustom.
 	customs *custom.Controllers
-	// replicaSetsBy and controllersBy index those that want pods by controller.
+	// replicaSetsBy and controllersBy index by controller the owners that want pods.
 	replicaSetsBy, controllersBy cache.Indexer
 
 	taints atomic.Pointer[cluster.TaintRule]
-	// began is when this process did.
+	// began is when this process began.
 	began time.Time
 
 	mu     sync.Mutex
@@ -74,12 +74,12 @@ func NewWatched(factory informers.SharedInformerFactory, moves *ledger.Ledger, c
 	return w
 }
 
-// SetTaints sets what the policy says of the taints of nodes.
+// SetTaints sets the policy's rule on the taints of nodes.
 func (w *Watched) SetTaints(rule cluster.TaintRule) { w.taints.Store(&rule) }
 
-// WatchOwners requests what planned moves need besides the pods: owners,
-// budgets, quotas and kube-scheduler's filters. Upstream's plugins need none of
-// it. It may be called more than once.
+// WatchOwners requests what planned moves need in addition to the pods: owners, budgets,
+// quotas and kube-scheduler's filters. Upstream's plugins need none of it. It may be
+// called more than once.
 func (w *Watched) WatchOwners(filters *placement.Filters) error {
 	if w.filters != nil {
 		return nil
@@ -114,8 +114,8 @@ func (w *Watched) WatchOwners(filters *placement.Filters) error {
 	return nil
 }
 
-// WatchJobs requests Jobs, for a policy that allows to move their pods. It may be
-// called more than once.
+// WatchJobs requests Jobs, for a policy that allows moves of their pods. It may be called
+// more than once.
 func (w *Watched) WatchJobs() error {
 	if w.jobs != nil {
 		return nil
@@ -129,7 +129,7 @@ func (w *Watched) WatchJobs() error {
 	return nil
 }
 
-// WatchCustom has the controllers of custom resources among the owners.
+// WatchCustom adds controllers of custom resources to the owners.
 func (w *Watched) WatchCustom(controllers *custom.Controllers) {
 	w.customs = controllers
 	controllers.Follow(cache.ResourceEventHandlerFuncs{UpdateFunc: w.updated, DeleteFunc: w.deleted})
@@ -144,7 +144,7 @@ func (w *Watched) Pod(namespace, name string) *v1.Pod {
 	return pod
 }
 
-// byController names the index of pods by the UID of their controller.
+// byController is the name of the index of pods by the UID of their controller.
 const byController = "evenkeel.io/controller"
 
 func controllerOf(object any) ([]string, error) {
@@ -164,8 +164,8 @@ func wantedBy(object any) ([]string, error) {
 	return controllerOf(object)
 }
 
-// Siblings implements Cluster. Whoever may create pods in another namespace can
-// name any controller there, so only those of the pod's own count.
+// Siblings implements Cluster. Anyone who can create pods in another namespace can name
+// any controller there, so only pods in the pod's own namespace count.
 func (w *Watched) Siblings(pod *v1.Pod) []*v1.Pod {
 	ref := metav1.GetControllerOfNoCopy(pod)
 	if ref == nil || w.pods == nil {
@@ -191,7 +191,7 @@ func (w *Watched) Budgets(pod *v1.Pod) []*policyv1.PodDisruptionBudget {
 	}
 	all, err := w.budgets.PodDisruptionBudgets(pod.Namespace).List(labels.Everything())
 	if err != nil {
-		return nil // the lister reads a cache and has no error
+		return nil // the lister reads a cache and returns no error
 	}
 	return w.selectors.Selecting(pod, all)
 }
@@ -203,7 +203,7 @@ func (w *Watched) Quotas(namespace string) []*v1.ResourceQuota {
 	}
 	quotas, err := w.quotas.ResourceQuotas(namespace).List(labels.Everything())
 	if err != nil {
-		return nil // the lister reads a cache and has no error
+		return nil // the lister reads a cache and returns no error
 	}
 	return quotas
 }
@@ -215,7 +215,7 @@ func (w *Watched) Namespace(name string) map[string]string {
 	}
 	namespace, err := w.namespaces.Get(name)
 	if err != nil {
-		return nil // it is new: the lister reads a cache and has no other error
+		return nil // it is new: the lister reads a cache and returns no other error
 	}
 	return namespace.Annotations
 }
@@ -302,7 +302,7 @@ func (w *Watched) Owner(pod *v1.Pod) owners.Owner {
 	return owners.Owner{}
 }
 
-// custom returns what is known of a controller that is a custom resource.
+// custom returns what is known about a controller that is a custom resource.
 func (w *Watched) custom(pod *v1.Pod, ref *metav1.OwnerReference) owners.Owner {
 	object, watched, listed := w.customs.Get(kindOf(ref), pod.Namespace, ref.Name)
 	switch {
@@ -316,9 +316,9 @@ func (w *Watched) custom(pod *v1.Pod, ref *metav1.OwnerReference) owners.Owner {
 	return w.withScale(object, owners.OfCustom(object, pod))
 }
 
-// above adds what the controller of an owner asks for, if the policy names its kind.
-// Deployments and Argo Rollouts copy their annotations to their ReplicaSets. OpenShift's
-// DeploymentConfigs copy none.
+// above adds what the controller of an owner requires, if the policy names its kind.
+// Deployments and Argo Rollouts copy their annotations to their ReplicaSets; OpenShift's
+// DeploymentConfigs do not.
 func (w *Watched) above(owner metav1.Object, o owners.Owner) owners.Owner {
 	ref := metav1.GetControllerOfNoCopy(owner)
 	if ref == nil || w.customs == nil {
@@ -332,7 +332,7 @@ func (w *Watched) above(owner metav1.Object, o owners.Owner) owners.Owner {
 	return o
 }
 
-// job returns what is known of a pod's Job, and of the CronJob that created it.
+// job returns what is known about a pod's Job, and about the CronJob that created it.
 func (w *Watched) job(pod *v1.Pod, ref *metav1.OwnerReference) owners.Owner {
 	job, err := w.jobs.Jobs(pod.Namespace).Get(ref.Name)
 	if err != nil || job.UID != ref.UID {
@@ -353,8 +353,8 @@ func kindOf(ref *metav1.OwnerReference) schema.GroupKind {
 	return schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).GroupKind()
 }
 
-// beside reports whether the controller of a set has another one that wants pods:
-// it replaces the pods of one by those of the other.
+// beside reports whether the controller of a set has another set that wants pods: it then
+// replaces the pods of one with those of the other.
 func beside(by cache.Indexer, set metav1.Object) bool {
 	ref := metav1.GetControllerOfNoCopy(set)
 	if ref == nil {
@@ -370,7 +370,7 @@ func beside(by cache.Indexer, set metav1.Object) bool {
 func (w *Watched) withScale(object metav1.Object, o owners.Owner) owners.Owner {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if o.Replicas == 0 { // no rule of the kind's own
+	if o.Replicas == 0 { // the kind itself has no rule
 		o.Replicas = owners.Wanted(object)
 	}
 	o.UID, o.Created = string(object.GetUID()), object.GetCreationTimestamp().Time
@@ -389,16 +389,16 @@ func (w *Watched) withScale(object metav1.Object, o owners.Owner) owners.Owner {
 	return o
 }
 
-// firstLists is more than the time after which the first lists have come.
+// firstLists is longer than the first lists take.
 const firstLists = time.Minute
 
-// scaling is when an owner's number of replicas was last seen to change, and
-// when to become smaller; and when a rollout of it was last seen to end.
+// scaling is when an owner's number of replicas was last seen to change, when it was last
+// seen to decrease, and when a rollout of it was last seen to end.
 type scaling struct{ changed, shrunk, rolledOut time.Time }
 
-// updated notes a change of scale and the end of a rollout. An owner that wants
-// fewer pods replaces that many fewer of its evicted ones, a StatefulSet those that
-// it has no number for.
+// updated records a change of scale and the end of a rollout. An owner that wants fewer
+// pods replaces that many fewer of its evicted ones, a StatefulSet those whose ordinals
+// are no longer wanted.
 func (w *Watched) updated(before, after any) {
 	fewer := owners.Wanted(before) - owners.Wanted(after)
 	object := after.(metav1.Object) //nolint:forcetypeassert // informers deliver API objects

@@ -14,22 +14,22 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// Disruption is what moving a pod costs, and orders pods of equal priority.
+// Disruption is what moving a pod costs. It orders pods of equal priority.
 type Disruption struct {
-	// Quarters is the cost, in quarters of that of a plain pod: one of many of a
-	// Deployment, without volumes. 0 counts as a plain pod.
+	// Quarters is the cost in quarters of the cost of a plain pod, which is one of many
+	// pods of a Deployment, without volumes. 0 counts as a plain pod.
 	Quarters int
-	// Order decides between pods of equal cost: lower is moved first.
+	// Order decides between pods of equal cost: the lower one is moved first.
 	Order int64
-	// Again: a move has brought the pod to its node within a day.
+	// Again: a move has brought the pod to its node within the last day.
 	Again bool
 }
 
-// PlainQuarters is the cost of a plain pod.
+// PlainQuarters is the cost of a plain pod, in quarters.
 const PlainQuarters = 4
 
-// Cost returns Quarters, or costOfAgain times as much for a pod that would move again,
-// but not more than mostForHeat because of that.
+// Cost returns Quarters, multiplied by costOfAgain for a pod that would be moved again.
+// That factor raises the cost to mostForHeat at most.
 func (d Disruption) Cost() int {
 	quarters := cmp.Or(d.Quarters, PlainQuarters)
 	if d.Again {
@@ -38,10 +38,10 @@ func (d Disruption) Cost() int {
 	return quarters
 }
 
-// InPlainPods returns the cost, 1 being a plain pod.
+// InPlainPods returns the cost as a number of plain pods.
 func (d Disruption) InPlainPods() float64 { return float64(d.Cost()) / PlainQuarters }
 
-// InWords returns the cost, and why if the pod was moved lately.
+// InWords returns the cost, with the reason if the pod was moved recently.
 func (d Disruption) InWords() string {
 	cost := fmt.Sprintf("%g", d.InPlainPods())
 	if d.Again {
@@ -55,25 +55,25 @@ func (d Disruption) Compare(other Disruption) int {
 	return cmp.Or(cmp.Compare(d.Cost(), other.Cost()), cmp.Compare(d.Order, other.Order))
 }
 
-// Alike reports whether d disrupts as much as the other, except for how many pods
-// the owners have.
+// Alike reports whether d disrupts as much as the other, regardless of how many pods
+// their owners have.
 func (d Disruption) Alike(other Disruption) bool {
 	return d.Cost() == other.Cost() && d.Order>>ownersBits == other.Order>>ownersBits
 }
 
-// ownersBits is how many of the lowest bits of an Order depend on how many pods the
-// owner has.
+// ownersBits is the number of lowest bits of an Order that depend on the number of pods
+// of the owner.
 const ownersBits = 24
 
 // PreferNoEviction is upstream's annotation for pods that should be moved last.
 const PreferNoEviction = "descheduler.alpha.kubernetes.io/prefer-no-eviction"
 
-// DisruptionOf returns what moving a pod of an owner costs; 0 replicas are not
-// known. The order among pods of equal cost is: first those without
-// PreferNoEviction, then those of a lower deletion cost, then by quality of
-// service, then those whose owner has many others.
+// DisruptionOf returns what moving a pod costs, given the number of replicas of its
+// owner; 0 means unknown. Among pods of equal cost, those without PreferNoEviction come
+// first, then those with a lower deletion cost, then by quality of service, then those
+// whose owner has many others.
 func DisruptionOf(pod *v1.Pod, replicas int, now time.Time) Disruption {
-	stated, _ := helper.GetDeletionCostFromPodAnnotations(pod.Annotations) // 0 for one that its owner would not take either
+	stated, _ := helper.GetDeletionCostFromPodAnnotations(pod.Annotations) // 0 for an invalid one, which its owner would not use either
 	order := int64(stated) << 26
 	if _, asks := pod.Annotations[PreferNoEviction]; asks {
 		order += 1 << 61
@@ -91,41 +91,41 @@ func DisruptionOf(pod *v1.Pod, replicas int, now time.Time) Disruption {
 	}
 }
 
-// What makes a pod cost more than a plain one, in quarters of that.
+// Surcharges on the cost of a plain pod, in quarters of that cost.
 const (
-	costOfIdentity   = 4 // nobody else takes over what a pod of a StatefulSet does
-	costOfVolume     = 4 // it is detached here and attached there
-	costOfOnly       = 4 // the only pod of its owner; of two each costs half of it, of four a quarter
-	costOfStated     = 2 // its owner would rather delete others
+	costOfIdentity   = 4 // no other pod takes over the work of a StatefulSet's pod
+	costOfVolume     = 4 // the volume is detached here and attached there
+	costOfOnly       = 4 // the only pod of its owner; with two pods, each costs half of this, with four a quarter
+	costOfStated     = 2 // its owner would rather delete other pods
 	costOfAsking     = 8 // PreferNoEviction
-	costOfSlowStart  = 4 // at most, for a pod that took minutes to get ready
+	costOfSlowStart  = 4 // at most, for a pod that took minutes to become ready
 	costOfLongLiving = 1 // its caches are warm
-	// costOfUnready is for a pod that starts or recovers: that work would begin
-	// anew, and nobody knows how much of it is done. It is more than a ready pod of
-	// the same owner can cost, so that none such is left for it. A pod that only
-	// crashes costs the same, because its replacement would crash, too.
+	// costOfUnready is for a pod that is starting or recovering: that work would start
+	// over, and it is unknown how much of it is done. It is more than a ready pod of the
+	// same owner can cost, so that such a pod is never preferred. A pod that only crashes
+	// costs the same, because its replacement would crash, too.
 	costOfUnready = costOfSlowStart + costOfLongLiving + 1
 )
 
-// costOfAgain is how many times as much a pod costs that was moved within a day. Its
-// node was chosen for what could be foreseen, and few pods use so much that relief has
-// to come from the same one each time.
+// costOfAgain is the factor on the cost of a pod that was moved within the last day. Its
+// node was chosen by what could be foreseen, and few pods use so much that relief has to
+// come from the same pod each time.
 const costOfAgain = 4
 
 // mostForHeat is the highest cost at which a pod is still worth moving off a node that
-// stays hot, however far above its line. A move that was made lately must not keep such
-// a node hot for the rest of the day.
+// stays hot, however far the node is above its line. A recent move must not keep such a
+// node hot for the rest of the day.
 const mostForHeat = 6 * PlainQuarters
 
 const (
 	longLived = 24 * time.Hour
-	// slowestStart is the longest that a pod is believed to have taken to get
-	// ready; one that did so later had been ready before, and recovered if one of
-	// its containers was restarted meanwhile.
+	// slowestStart is the longest time that a pod is assumed to take to become ready. A
+	// pod that became ready later had been ready before, and recovered if one of its
+	// containers was restarted meanwhile.
 	slowestStart = 30 * time.Minute
 )
 
-// surcharge returns what a pod costs beyond a plain one.
+// surcharge returns what a pod costs in addition to a plain one.
 func surcharge(pod *v1.Pod, replicas int, stated int32, now time.Time) (quarters int) {
 	if ref := metav1.GetControllerOfNoCopy(pod); ref != nil && ref.Kind == "StatefulSet" {
 		quarters += costOfIdentity
@@ -143,7 +143,7 @@ func surcharge(pod *v1.Pod, replicas int, stated int32, now time.Time) (quarters
 		quarters += costOfAsking
 	}
 	_, ready := podutil.GetPodCondition(&pod.Status, v1.PodReady)
-	if ready == nil || ready.Status != v1.ConditionTrue { // the kubelet has not stated it of a pod that it has not seen
+	if ready == nil || ready.Status != v1.ConditionTrue { // the kubelet does not state it for a pod that it has not seen
 		return quarters + costOfUnready
 	}
 	if pod.Status.StartTime == nil {
@@ -159,8 +159,8 @@ func surcharge(pod *v1.Pod, replicas int, stated int32, now time.Time) (quarters
 	return quarters
 }
 
-// StartedIn returns how long a ready pod took to get ready; less than
-// cluster.SlowStart where that is not known.
+// StartedIn returns how long a ready pod took to become ready; less than
+// cluster.SlowStart if that is unknown.
 func StartedIn(pod *v1.Pod) time.Duration {
 	_, ready := podutil.GetPodCondition(&pod.Status, v1.PodReady)
 	if ready == nil || pod.Status.StartTime == nil {
@@ -177,8 +177,8 @@ func StartedIn(pod *v1.Pod) time.Duration {
 	return took
 }
 
-// restartedBefore returns when the last of a pod's containers was restarted before
-// the pod got ready again; the pod's start if none was.
+// restartedBefore returns when the last of a pod's containers was restarted before the
+// pod became ready again; the pod's start if none was.
 func restartedBefore(pod *v1.Pod, ready time.Time) time.Time {
 	last := pod.Status.StartTime.Time
 	for _, statuses := range [][]v1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {

@@ -9,10 +9,9 @@ import (
 
 // Profile is the profile of the DeschedulerPolicy that a strategy plans for.
 type Profile struct {
-	// Name is the profile's name, Strategy that of the strategy's plugin.
+	// Name is the profile's name, Strategy the name of the strategy's plugin.
 	Name, Strategy string
-	// Filter and PreEvictionFilter are the profile's filters; pods that they refuse
-	// stay.
+	// Filter and PreEvictionFilter are the profile's filters. Pods that they reject stay.
 	Filter, PreEvictionFilter func(*v1.Pod) bool
 	// Hosted: the strategy is a plugin of descheduler, which selects pods by its own
 	// rules and not by usage.
@@ -23,10 +22,10 @@ type Profile struct {
 
 // Candidate is a pod that a strategy would move if it may be moved.
 type Candidate struct {
-	// Object is the pod as the watch has it, Record and Read what was observed of it.
+	// Object is the pod as the watch shows it, Record and Read its observation.
 	Object *v1.Pod
 	Record *cluster.Pod
 	Read   *usage.PodUsage
-	// Leaving is why its node is being emptied by others; empty if it is not.
+	// Leaving is why others are emptying its node; empty if they are not.
 	Leaving string
 }

@@ -11,28 +11,27 @@ import (
 
 // Relief is how long the moves off a node take, from the first cycle on.
 type Relief struct {
-	// Moves counts them, ThisCycle those that the next cycle makes.
+	// Moves is their number, ThisCycle the number that the next cycle makes.
 	Moves, ThisCycle int
-	// Takes is how long it is until the last one is made. Longer: it takes longer
-	// than that. AtLeast: some of the moves are an estimate, by the fewest that
-	// suffice.
+	// Takes is the time until the last one is made. Longer: it takes longer than that.
+	// AtLeast: some of the moves are an estimate, based on the fewest that suffice.
 	Takes           time.Duration
 	Longer, AtLeast bool
-	// Bound is what slows it down most; empty if nothing does. Limit and Left are how
-	// many moves it allows and how many of these are left; 0 if it does not count
-	// moves. Between is the time between cycles.
+	// Bound is what delays it most; empty if nothing does. Limit is the number of moves
+	// that it allows, Left the number still allowed; 0 if it does not count moves.
+	// Between is the time between cycles.
 	Bound       reasons.Reason
 	Limit, Left int
 	Between     time.Duration
 }
 
-// prompt is up to how long a relief that nothing slows down is not worth mentioning.
+// prompt is the time up to which a relief without delays is not worth mentioning.
 const prompt = time.Minute
 
 // Prompt reports whether all moves are made at once.
 func (r *Relief) Prompt() bool { return r.ThisCycle == r.Moves && r.Takes < prompt }
 
-// Hourly reports whether the bound is one of moves within an hour.
+// Hourly reports whether the bound is an hourly limit on moves.
 func (r *Relief) Hourly() bool {
 	switch r.Bound {
 	case reasons.MovesPerHour, reasons.OwnerMovesPerHour, reasons.NamespaceMovesPerHour, reasons.NodePoolMovesPerHour:
@@ -42,7 +41,7 @@ func (r *Relief) Hourly() bool {
 	}
 }
 
-// Sentence says how long relief takes and why.
+// Sentence describes how long relief takes and why.
 func (r *Relief) Sentence() string {
 	takes := "about " + duration.HumanDuration(r.Takes)
 	switch {
@@ -70,7 +69,7 @@ func (r *Relief) Sentence() string {
 	return words + "."
 }
 
-// why says what slows relief down, by the policy's name for it.
+// why describes what delays relief, by the name of the policy's setting.
 func (r *Relief) why() string {
 	left := fmt.Sprintf("%d an hour, of which %d are left", r.Limit, r.Left)
 	switch r.Bound {

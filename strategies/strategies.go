@@ -1,7 +1,6 @@
-// Package strategies holds the values that all strategies share: what they plan
-// on, a plan, what a move costs, and the sentence for it. A strategy is a folder
-// below this one; it makes a Plan from an Observed, and the evicting half carries
-// it out.
+// Package strategies holds the values that all strategies share: the input of a plan, a
+// plan, the cost of a move, and the sentence about it. A strategy is a folder below this
+// one. It makes a Plan from an Observed, and the evicting half carries it out.
 package strategies
 
 import (
@@ -40,7 +39,8 @@ type Observed struct {
 	// Begun names the nodes that moves have left lately. Those that are still hot
 	// are finished first.
 	Begun map[string]bool
-	// Moved names, by UID, the pods that moves have brought to their nodes within a day.
+	// Moved names, by UID, the pods that moves have brought to their nodes within the
+	// last day.
 	Moved map[string]bool
 	// JustMoved is Moved for the time for which an owner is left alone after a move that
 	// did not help.
@@ -48,12 +48,12 @@ type Observed struct {
 	// MaxMoves bounds the moves in addition to the policy's own bound; negative
 	// for no additional bound.
 	MaxMoves int
-	// Beside returns why a pod may not be moved beside planned moves, that many of
-	// its owner and of its namespace; nil if nothing bounds these.
+	// Beside returns why a pod must not be moved in addition to planned moves, given
+	// their numbers for its owner and its namespace; nil if nothing limits these.
 	Beside func(pod *cluster.Pod, ofOwner, ofNamespace int) (reasons.Reason, string)
-	// Pace returns how long the given moves take, by the nodes that they leave: in
-	// their order, at most that many in a cycle and off one node in it, 0 being no
-	// bound. Nil if nobody knows.
+	// Pace returns how long the given moves take, by the nodes that they leave. The moves
+	// are made in order, with at most perCycle in a cycle and perNode off one node in it;
+	// 0 means unlimited. It is nil if the pace is unknown.
 	Pace func(moves []Move, perCycle, perNode int) map[string]Relief
 }
 
@@ -76,12 +76,11 @@ type Pod struct {
 	// Usage is the pod's measured usage, Expected the CPU that it will use.
 	Usage    cluster.Amounts
 	Expected forecast.Expected
-	// PeakMilliCores is the most CPU that it used in the last hours.
+	// PeakMilliCores is the maximum CPU that it used in the last hours.
 	PeakMilliCores int64
-	// Unserved is how much more CPU it is estimated to want than its node gives it, in
-	// milli-cores.
+	// Unserved is the estimated CPU demand beyond what its node gives it, in milli-cores.
 	Unserved int64
-	// Pattern is what it uses again and again, if it does.
+	// Pattern is its recurring usage, if it has any.
 	Pattern forecast.PodPattern
 	// Refused is why the pod may not be moved; empty if it may.
 	Refused reasons.Reason
@@ -89,7 +88,7 @@ type Pod struct {
 	Disruption Disruption
 }
 
-// Wanted is what the pod's node is asked for by it.
+// Wanted is the pod's demand on its node.
 func (p *Pod) Wanted() cluster.Amounts {
 	wanted := p.Usage
 	wanted[cluster.CPU] += p.Unserved
@@ -109,29 +108,28 @@ type Move struct {
 	// The usage of source and destination before and after this move, in the
 	// order of the plan.
 	FromBefore, FromAfter, ToBefore, ToAfter cluster.Percents
-	// HotMinutesSaved is how much less source and destination are expected to be
-	// hot within forecast.Horizon: the mean of the moves off this source. 0 where
-	// it is not known how long the source will be hot.
+	// HotMinutesSaved is the expected reduction in hot time of source and destination
+	// within forecast.Horizon: the mean over the moves off this source. 0 if it is
+	// unknown how long the source will be hot.
 	HotMinutesSaved float64
-	// CeilingMilliCores is the predicted CPU up to which the destination takes the pod
-	// instead of its reject line; 0 for that line.
+	// CeilingMilliCores is the predicted CPU up to which the destination takes the pod,
+	// instead of its reject line; 0 if that line applies.
 	CeilingMilliCores int64
 	// Ahead is what is expected of a source that is not hot yet; nil for a hot one.
 	Ahead *Ahead
 }
 
-// Ahead is the time that a node is expected to be hot again and again.
+// Ahead is the recurring time for which a node is expected to be hot.
 type Ahead struct {
 	// Within is a period, or forecast.Horizon if that is longer.
 	Within time.Duration
-	// HotMinutes is for how long of that it will be hot, PeakPercent how much CPU of
-	// its allocatable is used at most, PeakAt when next.
+	// HotMinutes is how much of that it will be hot. PeakPercent is its maximum CPU
+	// usage, in percent of allocatable, and PeakAt when that occurs next.
 	HotMinutes, PeakPercent float64
 	PeakAt                  time.Time
 }
 
-// Sentence explains with numbers why the pod is moved. It becomes the pod's
-// Event.
+// Sentence explains with numbers why the pod is moved. It becomes the pod's Event.
 func (m *Move) Sentence(evidence []thresholds.Evidence) string {
 	switch {
 	case m.Ahead != nil:
@@ -194,12 +192,12 @@ func Exceeded(evidence []thresholds.Evidence) (all []ledger.Exceeded) {
 	return all
 }
 
-// Declined is a pod that would have helped and is not moved.
+// Declined is a pod that would have helped but is not moved.
 type Declined struct {
 	Pod
 	Node   string
 	Reason reasons.Reason
-	// Detail explains more to a reader, such as which filter refused it where.
+	// Detail gives people more information, such as which filter refused the pod where.
 	Detail string
 }
 
@@ -210,18 +208,18 @@ type NodeReport struct {
 	Before, After cluster.Percents
 	// Reason is why a hot node is not cooled; empty otherwise.
 	Reason reasons.Reason
-	// NoRoom is what would have to leave a hot node and has nowhere to go; zero
+	// NoRoom is what would have to leave a hot node but has nowhere to go; zero
 	// otherwise.
 	NoRoom cluster.Amounts
-	// Pinned says which pods keep a node hot that are not allowed to move; empty
-	// if none do.
+	// Pinned describes the pods that keep a node hot and must not be moved; empty if
+	// there are none.
 	Pinned string
-	// Relief is how long the moves off the node take; nil if there are none, or if
-	// nobody knows.
+	// Relief is how long the moves off the node take; nil if there are none, or if that
+	// is unknown.
 	Relief *Relief
 }
 
-// Why says in words why a hot node is not cooled; empty if it is.
+// Why explains in words why a hot node is not cooled; empty if it is.
 func (n *NodeReport) Why() string {
 	why := n.Reason.SentenceOfNode()
 	if n.Pinned != "" {
@@ -233,9 +231,9 @@ func (n *NodeReport) Why() string {
 // Plan is what to do and why, and why not more.
 type Plan struct {
 	Moves []Move
-	// Waiting are the moves that hot nodes take beyond Moves, because of what one
-	// cycle may make: later ones plan them again. Those without a destination are an
-	// estimate, by the fewest that suffice.
+	// Waiting are the moves that hot nodes need beyond Moves, because of the limits of
+	// one cycle. Later cycles plan them again. Those without a destination are an
+	// estimate, based on the fewest that suffice.
 	Waiting  []Move
 	Declined []Declined
 	Nodes    []NodeReport

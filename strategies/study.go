@@ -10,13 +10,13 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// Made is a plan and what it was made on.
+// Made is a plan and the input that it was made from.
 type Made struct {
 	Plan     Plan
 	Observed Observed
 	// Closed is why no plan was made; empty if one was.
 	Closed string
-	// Basis answers for the nodes and pods that the plan is about; nil if there is no
+	// Basis answers questions about the nodes and pods in the plan; nil if there is no
 	// plan.
 	Basis Basis
 }
@@ -25,8 +25,8 @@ type Made struct {
 type Basis interface {
 	// Node returns a node as the strategy sees it; nil if the plan leaves it out.
 	Node(name string) *NodeBasis
-	// Stays returns why a pod that may be moved is none of the strategy's business,
-	// such as that its node is not hot; empty if it is.
+	// Stays returns why a pod that may be moved does not concern the strategy, for
+	// example because its node is not hot; empty if it does.
 	Stays(pod *cluster.Pod) (reasons.Reason, string)
 }
 
@@ -38,52 +38,52 @@ type NodeBasis struct {
 	Closed string
 	// Need is what has to leave it; zero or less if nothing has to.
 	Need cluster.Amounts
-	// Expected is for how long it will be hot; nil where that is not known.
+	// Expected is how long it will be hot; nil if that is unknown.
 	Expected *Expected
 }
 
-// Expected is for how long a node is expected to be hot by CPU.
+// Expected is how long a node is expected to be hot by CPU.
 type Expected struct {
-	// HotMinutes are those within forecast.Horizon, if nothing is moved.
+	// HotMinutes is the hot time within forecast.Horizon if nothing is moved.
 	HotMinutes float64
-	// Unserved is how much more CPU its pods are estimated to want than it has, in
+	// Unserved is the estimated CPU demand of its pods beyond what it has, in
 	// milli-cores.
 	Unserved int64
-	// Recurring is what comes back on it; nil if nothing does that would make it hot.
+	// Recurring is the usage that recurs on it; nil if none does that would make it hot.
 	Recurring *Ahead
 }
 
-// Landing says whether one node would take a pod if nothing else moved.
+// Landing describes whether one node would take a pod if nothing else moved.
 type Landing struct {
 	Node  string
 	State thresholds.State
 	// Before and After are the node's predicted usage without and with the pod.
 	Before, After cluster.Percents
-	// Refused is why the node does not take the pod; empty if it does. Detail
-	// explains more to a reader.
+	// Refused is why the node does not take the pod; empty if it does. Detail gives
+	// people more information.
 	Refused reasons.Reason
 	Detail  string
 }
 
-// Asked is what a Study should answer besides the plan.
+// Asked is what a Study should answer in addition to the plan.
 type Asked struct {
-	// Pod is the pod asked about; nil for none.
+	// Pod is the pod in question; nil for none.
 	Pod *cluster.Pod
-	// Protection holds the DefaultEvictor's arguments, to find which of its
-	// checks protect the pod; nil skips that.
+	// Protection holds the DefaultEvictor's arguments, to find which of its checks
+	// protect the pod; nil skips that.
 	Protection runtime.Object
 }
 
 // Study is a plan and its effect on one pod, as an explanation.
 type Study struct {
 	Made Made
-	// Pod is the pod asked about as the planner sees it, on any node; nil if
-	// none was asked about or it is gone.
+	// Pod is the pod in question as the planner sees it, on any node; nil if there is
+	// none or it no longer exists.
 	Pod *Pod
-	// Protection lists the DefaultEvictor checks that protect the pod, in its
-	// words, or says what else does.
+	// Protection lists the DefaultEvictor checks that protect the pod, in its words, or
+	// describes what else does.
 	Protection string
-	// Landings says for each other node whether it would take the pod.
+	// Landings describes for each other node whether it would take the pod.
 	Landings []Landing
 }
 
@@ -116,7 +116,8 @@ func madeOf(studies []Study) []Made {
 	return all
 }
 
-// TogetherMade returns several plans on the same nodes as one. It is closed if all are.
+// TogetherMade combines several plans on the same nodes. The result is closed if all of
+// them are.
 func TogetherMade(all []Made) Made {
 	if len(all) == 0 {
 		return Made{}
@@ -145,7 +146,7 @@ func TogetherMade(all []Made) Made {
 }
 
 // join adds the moves of another plan on the same nodes, without pods that are moved
-// already, and what it says of nodes.
+// already, and its reports on nodes.
 func (p *Plan) join(other *Plan, moved map[string]bool) {
 	for _, m := range other.Moves {
 		if !moved[m.UID] {
@@ -188,7 +189,7 @@ func (j joined) Node(name string) *NodeBasis {
 	return nil
 }
 
-// Stays implements Basis: a pod stays if it is the business of no strategy.
+// Stays implements Basis: a pod stays if it concerns no strategy.
 func (j joined) Stays(pod *cluster.Pod) (reason reasons.Reason, detail string) {
 	for i, basis := range j {
 		why, words := basis.Stays(pod)

@@ -2,7 +2,7 @@ package strategies
 
 import "github.com/evenkeel/evenkeel/cluster"
 
-// Owner is a controller with the namespace of its pods: whoever may create pods
+// Owner is a controller with the namespace of its pods, because anyone who creates pods
 // elsewhere can name any UID.
 type Owner struct{ Namespace, UID string }
 
@@ -20,7 +20,7 @@ func (t Tally) Add(pod *cluster.Pod) {
 	t[Owner{Namespace: pod.Namespace}]++
 }
 
-// Beside returns how many of the moves are of a pod's owner and of its namespace.
+// Beside returns how many of the moves belong to a pod's owner and to its namespace.
 func (t Tally) Beside(pod *cluster.Pod) (ofOwner, ofNamespace int) {
 	return t[OwnerOf(pod)], t[Owner{Namespace: pod.Namespace}]
 }

@@ -6,27 +6,27 @@ import (
 )
 
 const (
-	// fullAtPercent is the CPU usage of its capacity from which on a node is taken to
-	// be asked for more than it has.
+	// fullAtPercent is the CPU usage, in percent of capacity, at or above which a node is
+	// assumed to have more demand than capacity.
 	fullAtPercent = 97
-	// shortAt is the share of the most that any pod of a full node gets for what it
-	// requests from which on a pod is taken to want more: the kernel gives all of
-	// those the same, and all others what they ask for.
+	// shortAt is a share of the most that any pod of a full node gets relative to its
+	// request. A pod that gets at least that share is assumed to want more: the kernel
+	// gives all such pods the same, and gives all others what they ask for.
 	shortAt = 0.98
-	// leastRequest is what the kernel takes a pod without a request to request, in
-	// milli-cores: a pod that uses less than it gets for that wants no more.
+	// leastRequest is the request, in milli-cores, that the kernel assumes for a pod
+	// without one. A pod that uses less than it gets for that wants no more.
 	leastRequest = 2
-	// leastMeasure is the least request, in milli-cores, that is a measure of what others
-	// get, if any pod requests as much: the kernel's weights are whole numbers, of which 1
-	// stands for up to 27 milli-cores or more.
+	// leastMeasure is the smallest request, in milli-cores, that shows what others get,
+	// if any pod requests as much: the kernel's weights are whole numbers, and a weight
+	// of 1 represents up to 27 milli-cores or more.
 	leastMeasure = 100
 )
 
 // FullCeiling is the share of its allocatable CPU up to which a node takes a pod off a
-// full one. It stays clear of what counts as full.
+// full one. It is well below what counts as full.
 const FullCeiling = 0.9
 
-// Full reports whether a node is asked for more CPU than it has.
+// Full reports whether a node's CPU demand exceeds its capacity.
 func Full(node *cluster.Node, measured cluster.Amounts) bool {
 	has := max(node.Capacity[cluster.CPU], node.Allocatable[cluster.CPU])
 	return 100*measured[cluster.CPU] >= fullAtPercent*has
@@ -58,8 +58,8 @@ func EstimateUnserved(pods []Pod) (sum int64) {
 	return sum
 }
 
-// unserved is what a pod used lately beyond what it gets, up to its limit, if it gets
-// as much for its request as any.
+// unserved is what the pod recently used beyond what it gets now, up to its limit, if it
+// gets as much relative to its request as any pod.
 func (p *Pod) unserved(perRequest float64) int64 {
 	used, limit, wanted := p.Usage[cluster.CPU], p.Limits[cluster.CPU], p.PeakMilliCores
 	if float64(used) < shortAt*perRequest*float64(max(p.Requests[cluster.CPU], leastRequest)) || contention.ThrottledBy(float64(used), limit) {

@@ -105,8 +105,8 @@ func (c *Controllers) kind(of schema.GroupKind) *kind {
 	return c.kinds[of]
 }
 
-// Resource returns the resource of a kind in its group's preferred version, and
-// whether the API server serves it.
+// Resource returns the resource of a kind in its group's preferred version, and whether
+// the API server serves it.
 func Resource(api discovery.DiscoveryInterface, of schema.GroupKind) (resource schema.GroupVersionResource, served bool, err error) {
 	groups, err := api.ServerGroups()
 	if err != nil {
@@ -118,7 +118,7 @@ func Resource(api discovery.DiscoveryInterface, of schema.GroupKind) (resource s
 			continue
 		}
 		versions := append([]metav1.GroupVersionForDiscovery{group.PreferredVersion}, group.Versions...)
-		for _, version := range versions { // a kind may be in some versions only
+		for _, version := range versions { // a kind may exist in only some versions
 			list, err := api.ServerResourcesForGroupVersion(version.GroupVersion)
 			if err != nil {
 				return resource, false, fmt.Errorf("asking the API server for %s: %w", version.GroupVersion, err)
@@ -153,9 +153,9 @@ func (c *Controllers) Settled() bool {
 	return true
 }
 
-// Get returns a controller, nil if there is none with that name. watched is
-// false for a kind that was not requested or is not served, listed for one that
-// could not be listed yet.
+// Get returns a controller; nil if there is none with that name. watched is false for a
+// kind that was not requested or is not served. listed is false for a kind that could not
+// be listed yet.
 func (c *Controllers) Get(of schema.GroupKind, namespace, name string) (object *unstructured.Unstructured, watched, listed bool) {
 	k := c.kind(of)
 	if k == nil {

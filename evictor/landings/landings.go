@@ -12,17 +12,17 @@ import (
 	"github.com/evenkeel/evenkeel/observe/observer"
 )
 
-// Most is how many nodes Of returns. Each costs the API server time, for each
-// required term of a pod's own.
+// Most is the maximum number of nodes that Of returns. Each costs the API server time for
+// each required term of a pod.
 const Most = 5
 
-// maxTries is how many nodes are looked at for alternates.
+// maxTries is the maximum number of nodes that are checked for alternates.
 const maxTries = 32
 
-// Of returns at most Most nodes for the replacement of a pod: its destination,
-// which the caller knows to fit, and then the coolest others that fit. A pod that
-// may go nowhere else makes kube-scheduler preempt others, so no node qualifies
-// that has a pod of a lower priority; nil if the destination has one.
+// Of returns up to Most nodes for the replacement of a pod: its destination, which the
+// caller has checked, followed by the coolest other nodes that fit. If a pod is
+// restricted to a few nodes, kube-scheduler may preempt other pods there, so nodes with
+// pods of a lower priority are left out; nil if the destination is one of them.
 func Of(seen *observer.Observation, move *ledger.Intent, pod *v1.Pod, takes func(node string) bool) []string {
 	board, known := seen.Board, seen.View.Snapshot
 	spares := func(i cluster.NodeIndex) bool { return !preempts(pod, known.Nodes[i].Pods) }

@@ -6,13 +6,13 @@ import (
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 )
 
-// MinAvailableAnnotation on a pod or its owner is the least number of the
-// owner's pods that must be available, or the least percentage of its replicas.
+// MinAvailableAnnotation on a pod or its owner is the minimum number of the owner's pods
+// that must be available, or the minimum percentage of its replicas.
 const MinAvailableAnnotation = "evenkeel.io/min-available"
 
-// MinAvailable returns how many pods must be available according to the
-// annotations of a pod, its owner and the owners above, the highest number if
-// there are several. It returns false if one cannot be read.
+// MinAvailable returns how many pods must be available according to the annotations of a
+// pod, its owner and the owners above: the highest number if there are several. It
+// returns false if one cannot be read.
 func MinAvailable(pod *v1.Pod, owner map[string]string, replicas int, parents ...map[string]string) (least int, ok bool) {
 	for _, annotations := range append([]map[string]string{pod.Annotations, owner}, parents...) {
 		text, given := annotations[MinAvailableAnnotation]
@@ -29,9 +29,9 @@ func MinAvailable(pod *v1.Pod, owner map[string]string, replicas int, parents ..
 	return least, true
 }
 
-// Disrupted reports whether a pod is terminating or about to: the API server,
-// the scheduler's preemption and the taint manager mark that with a condition,
-// and an eviction in the background with an annotation.
+// Disrupted reports whether a pod is terminating or about to: the API server, the
+// scheduler's preemption and the taint manager mark such a pod with a condition, and an
+// eviction in the background marks it with an annotation.
 func Disrupted(pod *v1.Pod) bool {
 	_, target := podutil.GetPodCondition(&pod.Status, v1.DisruptionTarget)
 	_, background := pod.Annotations[evictionInProgress]

@@ -88,10 +88,10 @@ func (b *Breaker) failed(calls []Call, now time.Time, tooMany func(*trouble, int
 	return closure{reasons.APIErrors, fmt.Sprintf("%d eviction calls failed in a row, %s", failures.count, failures.whose()), calls[len(calls)-1].At.Add(b.Rest)}
 }
 
-// nobodyAsked closes once webhooks could not be called in as many namespaces in
-// a row as calls may fail in a row, with no eviction in between: these webhooks
-// then guard all namespaces, or the API server reaches none of them. The
-// failures of one namespace count once, so that it holds up no other namespace.
+// nobodyAsked closes once webhooks could not be called in as many namespaces in a row as
+// calls may fail in a row, with no eviction in between: these webhooks then guard all
+// namespaces, or the API server reaches none of them. The failures in one namespace count
+// once, so that they hold up no other namespace.
 func (v *Verdict) nobodyAsked() closure {
 	b, last, namespaces := &v.config.Breaker, time.Time{}, 0
 	for _, failed := range v.unasked {
@@ -145,11 +145,11 @@ func (b *Breaker) unrest(u *Unrest, now time.Time) (all []closure) {
 	return all
 }
 
-// minShare is the percentage of an hour's evictions that must have ended in
-// trouble before it counts as everybody's.
+// minShare is the percentage of an hour's evictions that must have ended in trouble
+// before the trouble counts as everyone's.
 const minShare = 5
 
-// stopsAll returns why the trouble of replacements stops everybody.
+// stopsAll returns why the trouble of replacements stops everyone.
 func (v *Verdict) stopsAll(reason reasons.Reason, kind troubleKind, limit int) closure {
 	t := &v.together[kind]
 	if limit = max(limit, percent(minShare, v.busyHour())); !t.everybodys(limit) {

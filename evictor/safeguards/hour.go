@@ -196,8 +196,8 @@ func (v *Verdict) ownerOf(move *ledger.Move) *owner {
 	return entry(v.owners, ownerKey(move.Namespace, move.Owner.UID))
 }
 
-// ownerKey identifies an owner within its namespace, because whoever may create
-// pods elsewhere can name any UID; it is empty without an owner.
+// ownerKey identifies an owner within its namespace, because anyone who creates pods
+// elsewhere can name any UID; it is empty without an owner.
 func ownerKey(namespace, uid string) string {
 	if uid == "" {
 		return ""

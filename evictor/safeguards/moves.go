@@ -88,9 +88,9 @@ func (v *Verdict) deny(move *ledger.Move) {
 	}
 }
 
-// count records the trouble with a replacement: for its owner and its namespace
-// and, while it is recent, for everybody. A replacement that is as unready as
-// its pod was counts only for its owner.
+// count records the trouble with a replacement: for its owner and its namespace and,
+// while it is recent, for everyone. A replacement that is as unready as its pod was
+// counts only for its owner.
 func (v *Verdict) count(move *ledger.Move, name string, kind troubleKind, recent bool) {
 	of, name := Whose{move.Namespace, move.Owner.UID}, move.Namespace+"/"+name
 	if owner := v.ownerOf(move); owner != nil {

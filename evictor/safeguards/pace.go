@@ -12,8 +12,8 @@ import (
 // and what determines its pace in addition to the Config.
 type Queue struct {
 	Moves []Queued
-	// Interval is the least time between two evictions, Deadline the longest
-	// duration of a cycle; 0 means unlimited.
+	// Interval is the minimum time between two evictions, Deadline the maximum duration
+	// of a cycle; 0 means unlimited.
 	Interval, Deadline time.Duration
 	// PerCycle and PerNode bound the moves of one cycle and those that leave one
 	// node in it; 0 means unlimited.

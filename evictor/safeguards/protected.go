@@ -12,15 +12,14 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// EvictAnnotation with the value "false" on a pod, its owner or its Namespace
-// keeps the pod where it is, and so does any value that is neither true nor
-// false. A "true" closer to the pod does not override it, because whoever said
-// no relies on it.
+// EvictAnnotation with the value "false" on a pod, its owner or its Namespace keeps the
+// pod where it is, and so does any value that is neither true nor false. A "true" closer
+// to the pod does not override it, because someone relies on the "false".
 const EvictAnnotation = "evenkeel.io/evict"
 
 const (
-	// deschedulerEvict lets descheduler evict a pod that it would otherwise
-	// protect. It ignores the value, but whoever writes "false" means no.
+	// deschedulerEvict lets descheduler evict a pod that it would otherwise protect.
+	// descheduler ignores the value, but a "false" is clearly meant as no.
 	deschedulerEvict = "descheduler.alpha.kubernetes.io/evict"
 	// safeToEvict is cluster-autoscaler's annotation.
 	safeToEvict = "cluster-autoscaler.kubernetes.io/safe-to-evict"
@@ -54,9 +53,8 @@ var groupKeys = []string{
 	"gang.scheduling.koordinator.sh/name",
 }
 
-// recreating are the controllers known to replace an evicted pod. A Job does so
-// until its backoffLimit is used up; whether it may be used is up to the
-// strategy.
+// recreating are the controllers known to replace an evicted pod. A Job does so until its
+// backoffLimit is used up; the strategy decides whether it may be used.
 var recreating = []schema.GroupKind{
 	{Group: "apps", Kind: "ReplicaSet"},
 	{Group: "apps", Kind: "StatefulSet"},

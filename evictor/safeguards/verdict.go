@@ -29,7 +29,7 @@ type Verdict struct {
 
 	nodes      map[string]settling
 	namespaces map[string]*troubles
-	// together is the trouble that is recent enough to stop everybody.
+	// together is the trouble that is recent enough to stop everyone.
 	together troubles
 	// unsteered holds, by namespace, why its replacements count as not steered.
 	unsteered map[string]reasons.Reason

@@ -11,13 +11,13 @@ import (
 // owner count as one owner.
 type Whose struct{ Namespace, OwnerUID string }
 
-// minParties is how many owners, and how many namespaces, must be in trouble
-// before it stops everybody. Whoever may edit one or two namespaces can make
-// any number of owners and pods there.
+// minParties is how many owners, and how many namespaces, must be in trouble before the
+// trouble stops everyone. Anyone who can edit one or two namespaces can create any number
+// of owners and pods there.
 const minParties = 3
 
-// trouble counts what goes wrong, by owner. Only this type decides whether
-// trouble is one tenant's or everybody's.
+// trouble counts what goes wrong, by owner. Only this type decides whether trouble is one
+// tenant's or everyone's.
 type trouble struct {
 	of      map[Whose]int
 	count   int
@@ -44,9 +44,8 @@ func (t *trouble) namespaces() map[string]int {
 // exceeds reports whether it is more than limit, regardless of the owners.
 func (t *trouble) exceeds(limit int) bool { return t.count > limit }
 
-// everybodys reports whether more than limit of it is shared trouble: of
-// several owners in several namespaces, each of which counts for at most a
-// third of the limit, plus one.
+// everybodys reports whether more than limit of it is shared trouble: of several owners
+// in several namespaces, each of which counts for at most a third of the limit, plus one.
 func (t *trouble) everybodys(limit int) bool {
 	most, namespaces, n := limit/minParties+1, map[string]int{}, 0
 	for of, its := range t.of {

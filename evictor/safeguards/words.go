@@ -8,8 +8,8 @@ import (
 // Answer is the value of an annotation that should be true or false.
 type Answer int
 
-// The answers. A missing annotation is Unstated. One with any other value is
-// Unreadable, because whoever wrote it wanted something.
+// The answers. A missing annotation is Unstated. One with any other value is Unreadable,
+// because its author wanted something.
 const (
 	Unstated Answer = iota
 	Yes

@@ -1,6 +1,6 @@
-// Package saved measures what moves have really saved: by how many minutes
-// nodes were hot for less than they would have been with the moved pods in
-// their old places, based on the usage of their replacements.
+// Package saved measures what moves have really saved: how many minutes less nodes were
+// hot than they would have been with the moved pods in their old places, based on the
+// usage of their replacements.
 package saved
 
 import (
@@ -19,8 +19,8 @@ import (
 // what happened in between is unknown.
 const longestGap = 2 * time.Minute
 
-// Watch adds up what landed moves save. It holds only moves that the ledger
-// has. The zero value is ready; it is safe for concurrent use.
+// Watch adds up what landed moves save. It holds only moves that are in the ledger. The
+// zero value is ready for use; it is safe for concurrent use.
 type Watch struct {
 	mu sync.Mutex
 	// began and at are the times of the first and the last view in a series
@@ -133,7 +133,7 @@ func shares(view *usage.View, lines *thresholds.Resolved, moves []*ledger.Move) 
 	return of
 }
 
-// share adds what became of a node to the moves' shares.
+// share adds the effect on a node to the moves' shares.
 func (n *onNode) share(of map[string]float64, view *usage.View, lines *thresholds.Resolved, i int) {
 	gone, came := total(n.gone), total(n.came)
 	switch is, would := hot(view, lines, i, 0), hot(view, lines, i, gone-came); {
@@ -155,8 +155,8 @@ func total(pods []placed) (used int64) {
 	return used
 }
 
-// uses returns the CPU usage of a move's replacement, 0 if it is gone; until it
-// is measured, its predecessor's.
+// uses returns the CPU usage of a move's replacement; 0 if it no longer exists. Until the
+// replacement is measured, it returns its predecessor's usage.
 func uses(view *usage.View, m *ledger.Move) int64 {
 	i := view.Snapshot.Index(m.Node)
 	if i < 0 {

@@ -55,11 +55,11 @@ func (t *Trial) Add(intent *ledger.Intent, now time.Time) {
 	}
 }
 
-// Judge logs what became of the moves that would have been made until the given
-// time: a move was worth its eviction if its source is still hot without it,
-// its destination would still take the pod, and the pod is still there. Moves
-// of nodes that are not measured now wait, and so do moves from a node that is
-// gone, because it is no longer possible to know whether it would have cooled.
+// Judge logs what became of the moves that would have been made until the given time. A
+// move was worth its eviction if its source is still hot without it, its destination
+// would still take the pod, and the pod still exists. Moves of nodes that are not
+// measured now wait. So do moves from a node that no longer exists, because it is no
+// longer possible to know whether it would have cooled.
 func (t *Trial) Judge(ctx context.Context, latest *observer.Observation, pods Pods, until time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

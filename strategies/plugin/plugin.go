@@ -1,7 +1,7 @@
-// Package plugin makes a strategy a plugin of the descheduler framework, which gives it
-// its arguments and the filters of its profile. It gathers what strategies plan on. A
-// strategy is its arguments: a type with a method that plans. Package registry lists the
-// strategies.
+// Package plugin turns a strategy into a plugin of the descheduler framework, which
+// provides its arguments and the filters of its profile. It gathers the input that
+// strategies plan on. A strategy is its arguments: a type with a method that plans.
+// Package registry lists the strategies.
 package plugin
 
 import (
@@ -37,40 +37,43 @@ type Planner interface {
 type Strategy interface {
 	policy.Strategy
 
-	// Plan plans one cycle, by round.Move or in a plan of its own, and changes nothing.
-	// The round keeps the policy's rules either way.
+	// Plan plans one cycle, with round.Move or with a plan of its own, and changes
+	// nothing. Either way, the round enforces the policy's rules.
 	Plan(ctx context.Context, round *Round) (Result, error)
 }
 
 // Result is what a strategy has planned.
 type Result struct {
-	// Plan is made by the strategy itself. Those of its moves that break a rule are
+	// Plan is a plan that the strategy made itself. Moves in it that break a rule are
 	// declined. A strategy that calls Round.Move leaves it empty.
 	Plan strategies.Plan
 	// Closed is why nothing is planned; empty if something is.
 	Closed string
-	// Basis is what it planned on.
+	// Basis is what the strategy planned on.
 	Basis strategies.Basis
-	// Unwanted returns why the strategy would not move the pod asked about to a node
-	// although the rules allow it; empty if it would. Nil: it would move it to any.
+	// Unwanted returns why the strategy would not move the pod in question to a node
+	// although the rules allow it; empty if it would. If it is nil, the strategy would
+	// move the pod to any node.
 	Unwanted func(to *Node) reasons.Reason
-	// MaxPerNode is how many moves off a node a cycle makes at most; 0 for no bound.
+	// MaxPerNode is the maximum number of moves off a node in one cycle; 0 means
+	// unlimited.
 	MaxPerNode int
 }
 
-// Half is the evicting half as strategies use it: about several pods at once.
+// Half is the evicting half as strategies use it. It is asked about several pods
+// concurrently.
 type Half interface {
-	// Observe returns what is known now and whether that suffices to evict.
+	// Observe returns what is known now, and whether that suffices to evict.
 	Observe() strategies.Observed
 	// Session opens a what-if session on the current cluster, in which moves in flight and
 	// supposed ones have been made.
 	Session(ctx context.Context, supposed []strategies.Move) (*placement.Session, error)
 	// Refuse returns why a pod may not be moved for a profile; empty if it may.
 	Refuse(ctx context.Context, pod *strategies.Candidate, profile *strategies.Profile) reasons.Reason
-	// Protection returns why a pod is protected whatever else is moved, and what
-	// says so, such as the key of an annotation; empty if nothing does.
+	// Protection returns why a pod is protected whatever else is moved, and what protects
+	// it, such as the key of an annotation; empty if nothing does.
 	Protection(pod *v1.Pod) (reasons.Reason, string)
-	// Disruption is what moving a pod costs.
+	// Disruption returns what moving a pod costs.
 	Disruption(pod *v1.Pod) strategies.Disruption
 	// Moving reports whether a pod is already being moved.
 	Moving(podUID string) bool
@@ -89,19 +92,20 @@ type Deps struct {
 type Options struct {
 	MaxMoves       int
 	MinGainPercent float64
-	// MinHotTimeSaved is how much less nodes have to be hot for a move.
+	// MinHotTimeSaved is the minimum expected reduction in hot time that justifies a
+	// move.
 	MinHotTimeSaved time.Duration
-	// Recurs is after how long usage comes back; without a Period no pod is moved
+	// Recurs is the period after which usage recurs. Without a Period, no pod is moved
 	// before its node is hot.
 	Recurs forecast.Clock
-	// Unforeseen: nothing is expected, so moves have to save nothing.
+	// Unforeseen: nothing is expected, so moves need not save anything.
 	Unforeseen bool
-	// AcrossZones and AcrossCapacityTypes allow moves to nodes of another zone,
-	// and between spot and other nodes.
+	// AcrossZones allows moves to nodes in another zone, AcrossCapacityTypes moves
+	// between spot and other nodes.
 	AcrossZones, AcrossCapacityTypes bool
 }
 
-// OptionsOf returns what a policy says of pods and plans.
+// OptionsOf returns a policy's rules about pods and plans.
 func OptionsOf(e *policy.Eviction) Options {
 	options := Options{
 		MaxMoves: e.MaxMovesPerCycle, MinGainPercent: e.MinGainPercent, MinHotTimeSaved: e.MinHotTimeSaved.Duration,
@@ -114,8 +118,8 @@ func OptionsOf(e *policy.Eviction) Options {
 	return options
 }
 
-// Within returns what pods of a node stay within by the policy, and the zone
-// that they stay within if they can.
+// Within returns the domain that the policy does not let pods of a node leave, and the
+// zone that they leave only if no node there takes them.
 func (o *Options) Within(site cluster.Site) (domain, zone string) {
 	if site.Zone != "" && !o.AcrossZones {
 		domain = "zone " + site.Zone
@@ -126,8 +130,8 @@ func (o *Options) Within(site cluster.Site) (domain, zone string) {
 	return domain, site.Zone
 }
 
-// Register adds strategies to a registry of the framework, for policies to be decoded
-// and validated. A cycle builds them with New.
+// Register adds strategies to a registry of the framework, so that policies can be
+// decoded and validated. A cycle builds the strategies with New.
 func Register(registry pluginregistry.Registry, all []Strategy) {
 	for _, strategy := range all {
 		name := strategy.Describe().Name
@@ -195,15 +199,16 @@ func (p *Plugin) Profile() *strategies.Profile {
 	}
 }
 
-// disruption returns what moving a pod costs, given those that were moved within a day.
+// disruption returns what moving a pod costs, given the pods that were moved within the
+// last day.
 func (p *Plugin) disruption(pod *v1.Pod, moved map[string]bool) strategies.Disruption {
 	d := p.deps.Half.Disruption(pod)
 	d.Again = moved[string(pod.UID)]
 	return d
 }
 
-// Balance makes a strategy a plugin that a profile may enable for balancing. The
-// framework never calls it: cycles give strategies their turns themselves.
+// Balance makes a strategy a plugin that a profile can enable for balancing. The
+// framework never calls it, because cycles run the strategies themselves.
 func (p *Plugin) Balance(context.Context, []*v1.Node) *frameworktypes.Status {
 	return &frameworktypes.Status{Err: errors.New("plugin: only a cycle runs strategies")}
 }

@@ -16,12 +16,12 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// namespaceRefused is how the DefaultEvictor says that its
-// namespaceLabelSelector refuses a pod.
+// namespaceRefused is the DefaultEvictor's message when its namespaceLabelSelector
+// refuses a pod.
 const namespaceRefused = "pod namespace do not match the namespaceLabelSelector filter in the policy parameter"
 
-// protection returns the DefaultEvictor checks by which a pod was refused, in
-// the DefaultEvictor's words; empty if unknown.
+// protection returns the DefaultEvictor checks that refused a pod, in the
+// DefaultEvictor's words; empty if unknown.
 func (p *Plugin) protection(ctx context.Context, refused reasons.Reason, args runtime.Object, pod *v1.Pod) string {
 	given, ok := args.(*defaultevictor.DefaultEvictorArgs)
 	if !ok || refused != reasons.ProtectedByDefaultEvictor && refused != reasons.PreEvictionFilter {
@@ -37,17 +37,17 @@ func (p *Plugin) protection(ctx context.Context, refused reasons.Reason, args ru
 	case refused == reasons.PreEvictionFilter && !filter.PreEvictionFilter(pod):
 		return said.Msg
 	case refused == reasons.PreEvictionFilter && given.NamespaceLabelSelector != nil:
-		return namespaceRefused // it alone was not asked
+		return namespaceRefused // only this check was not asked
 	}
 	return ""
 }
 
-// words are what the DefaultEvictor logged last.
+// words is what the DefaultEvictor last logged.
 type words struct{ Checks, Msg string }
 
-// listen builds a DefaultEvictor that says why it refuses a pod: it only logs
-// that. This one does not ask for namespaces, which would add an index to the
-// watch. It returns nil if there is none.
+// listen builds a DefaultEvictor whose log is read, because it only logs why it refuses a
+// pod. This one does not check namespaces, which would add an index to the watch. It
+// returns nil if there is none.
 func listen(ctx context.Context, args *defaultevictor.DefaultEvictorArgs, handle frameworktypes.Handle, said *words) frameworktypes.EvictorPlugin {
 	args = args.DeepCopy()
 	args.NamespaceLabelSelector = nil

@@ -19,11 +19,11 @@ import (
 	"github.com/evenkeel/evenkeel/strategies"
 )
 
-// Round is one cycle of a strategy: what it plans on, and the plan. It keeps the
-// policy's rules: no move enters the plan but through Move, or through the same rules
-// once the strategy has returned a plan of its own.
+// Round is one cycle of a strategy: its input and its plan. It enforces the policy's
+// rules. A move enters the plan only through Move, or through the same rules after the
+// strategy has returned a plan of its own.
 type Round struct {
-	// Observed is what is known of usage.
+	// Observed is what is known about usage.
 	Observed strategies.Observed
 	// Options are the policy's rules.
 	Options Options
@@ -41,20 +41,20 @@ type Round struct {
 	moving  map[string]bool    // the UIDs of the pods of supposed moves and of the plan's
 	planned strategies.Tally
 	plan    strategies.Plan
-	// undo takes the plan's moves back in the what-if, which session is; nil until
-	// it is needed.
+	// undo undoes the plan's moves in the what-if. session is the what-if; nil until
+	// needed.
 	undo    []func()
 	session *placement.Session
 
 	mu sync.Mutex
-	// objects holds the API objects of the pods that may be moved, for the
-	// scheduler's filters.
+	// objects holds the API objects of the pods that may be moved, for the scheduler's
+	// filters.
 	objects map[*cluster.Pod]*v1.Pod
 }
 
 // Node is a node of a round.
 type Node struct {
-	// Object is the node as the watch has it, Info and Read what was observed of it.
+	// Object is the node as the watch shows it, Info and Read its observation.
 	Object *v1.Node
 	Info   *cluster.NodePods
 	Read   *usage.NodeUsage
@@ -63,13 +63,13 @@ type Node struct {
 	At cluster.NodeIndex
 	// Predicted is its predicted usage without the plan's moves.
 	Predicted cluster.Amounts
-	// Domain is what its pods stay within by the policy, Zone what they stay within
-	// as long as that has room.
+	// Domain is what its pods never leave according to the policy. Zone is what they
+	// leave only if no node in it has space.
 	Domain, Zone string
 
-	known bool // whether its usage is
-	// arriving is what the plan's pods will use at their peaks, if the strategy counts
-	// these. change is how the plan changes the usage.
+	known bool // whether its usage is known
+	// arriving is the peak usage of the plan's pods, if the strategy counts it. change is
+	// the change in usage that the plan causes.
 	arriving, change cluster.Amounts
 }
 
@@ -106,10 +106,10 @@ func (p *Plugin) round(observed *strategies.Observed, nodes []*v1.Node) *Round {
 	return r
 }
 
-// Node returns a node by its name; nil if it is none of Nodes.
+// Node returns a node by name; nil if it is not one of Nodes.
 func (r *Round) Node(name string) *Node { return r.byName[name] }
 
-// Basis returns a node for a strategies.Basis; nil if it is none of Nodes.
+// Basis returns a node for a strategies.Basis; nil if it is not one of Nodes.
 func (r *Round) Basis(name string) *strategies.NodeBasis {
 	n := r.Node(name)
 	if n == nil {
@@ -124,10 +124,11 @@ func (r *Round) AskedObject() *v1.Pod { return r.asked }
 // Movable returns the API objects of the pods that Pods has found and that may be moved.
 func (r *Round) Movable() map[*cluster.Pod]*v1.Pod { return r.objects }
 
-// Pods returns the pods of a node, each with why it may not be moved, and the usage that
-// has left or is leaving it since the observation, which justifies no further moves.
-// Pods that were already terminating then count as neither, because the node was not
-// judged by them. about picks pods; nil picks all. It is safe for concurrent use.
+// Pods returns the pods of a node, each with the reason why it must not be moved, if any.
+// It also returns the usage that has left or is leaving the node since the observation,
+// which justifies no further moves. Pods that were already terminating at that time count
+// as neither, because the node was not judged by them. about selects pods; nil selects
+// all. It is safe for concurrent use.
 func (r *Round) Pods(ctx context.Context, of *Node, about func(*cluster.Pod, *v1.Pod) bool) (pods []strategies.Pod, left cluster.Amounts, err error) {
 	byUID, err := r.plugin.list(of.Name())
 	if err != nil {
@@ -187,15 +188,15 @@ func podOf(record *cluster.Pod, read *usage.PodUsage) strategies.Pod {
 	return strategies.Pod{Pod: record, Usage: read.Used, Expected: read.Expected, Pattern: read.Pattern, PeakMilliCores: read.PeakMilliCores}
 }
 
-// template is what the pre-eviction filters distinguish pods of a node by: the
-// DefaultEvictor's, the only one that there is, asks for the namespace's labels
-// and for another node that the pod fits on. Pods of one owner are in several
-// namespaces if it is in none.
+// template is what the pre-eviction filters distinguish pods of a node by. The only such
+// filter is the DefaultEvictor's, which checks the namespace's labels and whether another
+// node fits the pod. Pods with the same owner are in several namespaces only if the owner
+// is in none.
 type template struct{ namespace, owner, hash string }
 
-// profileOfANode returns the profile for pods of one node. It asks the pre-eviction
-// filters once for pods that are alike: they may look at every node for an answer, and
-// they log it.
+// profileOfANode returns the profile for the pods of one node. It asks the pre-eviction
+// filters only once for pods that are alike, because they may check every node and log
+// each answer.
 func (p *Plugin) profileOfANode() func(record *cluster.Pod) *strategies.Profile {
 	passing := map[template]bool{}
 	return func(record *cluster.Pod) *strategies.Profile {
@@ -227,12 +228,12 @@ func (p *Plugin) list(node string) (map[string]*v1.Pod, error) {
 	return byUID, nil
 }
 
-// Placement says which nodes kube-scheduler's filters would accept for pods that may be
-// moved, given the moves that it was told: a what-if on the current cluster, of which a
-// round has one.
+// Placement tells which nodes kube-scheduler's filters would accept for pods that may be
+// moved, given the moves that it was told of. It is a what-if on the current cluster, of
+// which a round has one.
 type Placement struct{ round *Round }
 
-// Placement opens the round's what-if, or returns it.
+// Placement returns the round's what-if, and opens it if needed.
 func (r *Round) Placement(ctx context.Context) (Placement, error) {
 	if r.session == nil {
 		session, err := r.plugin.deps.Half.Session(ctx, r.Observed.Supposed)
@@ -251,7 +252,7 @@ func (r *Round) close() {
 	}
 }
 
-// takeBack takes the plan's moves back in the what-if.
+// takeBack undoes the plan's moves in the what-if.
 func (r *Round) takeBack() {
 	for _, undo := range slices.Backward(r.undo) {
 		undo()
@@ -259,7 +260,7 @@ func (r *Round) takeBack() {
 	r.undo = nil
 }
 
-// Fits reports whether the replacement of pod could run on node, and if not, why.
+// Fits reports whether the replacement of pod could run on node and, if not, why.
 func (s Placement) Fits(pod *cluster.Pod, node string) (bool, string) {
 	object := s.round.objects[pod]
 	if object == nil {
@@ -279,9 +280,9 @@ func fits(session *placement.Session, object *v1.Pod, node string) (bool, string
 	return false, result.Plugin + ": " + result.Reason
 }
 
-// Scores returns how much kube-scheduler would prefer each of some nodes for the
-// replacement, higher for better and below 0 for a node that it could not run on;
-// nil if it has no preference among them.
+// Scores returns how much kube-scheduler would prefer each of the nodes for the
+// replacement: higher is better, and a node on which it could not run has a negative
+// score. It returns nil if kube-scheduler prefers none of them.
 func (s Placement) Scores(pod *cluster.Pod, nodes []string) []int64 {
 	return s.round.session.Scores(s.round.objects[pod], nodes)
 }

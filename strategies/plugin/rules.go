@@ -15,10 +15,10 @@ import (
 	"github.com/evenkeel/evenkeel/strategies"
 )
 
-// mostTried bounds how many nodes Move tries for a pod.
+// mostTried is the maximum number of nodes that Move tries for a pod.
 const mostTried = 20
 
-// MaxMoves is how many moves the plan may have; 0 for no bound.
+// MaxMoves returns the maximum number of moves in the plan; 0 means unlimited.
 func (r *Round) MaxMoves() int {
 	most := r.Options.MaxMoves
 	if hour := r.Observed.MaxMoves; hour > 0 && (most == 0 || hour < most) {
@@ -27,8 +27,8 @@ func (r *Round) MaxMoves() int {
 	return most
 }
 
-// Destinations returns the nodes that may take pods of a node as far as their usage
-// allows it, coolest first.
+// Destinations returns the nodes that can take pods of a node as far as usage is
+// concerned, coolest first.
 func (r *Round) Destinations(from *Node) []*Node {
 	if r.open == nil {
 		r.open = map[string][]*Node{}
@@ -48,8 +48,8 @@ func (r *Round) Destinations(from *Node) []*Node {
 	return open
 }
 
-// Move plans the move of a pod to the first of some nodes that takes it, or declines it.
-// why says in a sentence why it goes there.
+// Move plans the move of a pod to the first of the given nodes that takes it, or declines
+// it. why explains in a sentence why the pod goes there.
 func (r *Round) Move(ctx context.Context, pod *strategies.Pod, reason reasons.Reason, to []*Node, why func(to *Node) string) error {
 	if held, detail := r.held(ctx, pod); held != "" {
 		r.Decline(pod, held, detail)
@@ -73,13 +73,13 @@ func (r *Round) Move(ctx context.Context, pod *strategies.Pod, reason reasons.Re
 	return nil
 }
 
-// Decline notes why a pod that the strategy is about stays.
+// Decline records why a pod that the strategy would move stays.
 func (r *Round) Decline(pod *strategies.Pod, why reasons.Reason, detail string) {
 	r.plan.Declined = append(r.plan.Declined, strategies.Declined{Pod: *pod, Node: pod.Node, Reason: why, Detail: detail})
 }
 
-// keep takes over a plan that the strategy has made by itself: those of its moves that
-// keep the rules, in its order. It declines the others.
+// keep adopts a plan that the strategy has made itself: those of its moves that follow
+// the rules, in the same order. It declines the others.
 func (r *Round) keep(ctx context.Context, own *strategies.Plan) error {
 	var dropped []strategies.Move
 	for i := range own.Moves {
@@ -123,7 +123,7 @@ func (r *Round) keep(ctx context.Context, own *strategies.Plan) error {
 	return nil
 }
 
-// held returns why a pod may not be moved, wherever to, in addition to the plan's moves.
+// held returns why a pod must not be moved to any node, in addition to the plan's moves.
 func (r *Round) held(ctx context.Context, pod *strategies.Pod) (reasons.Reason, string) {
 	if r.moving[pod.UID] {
 		return reasons.OnTheMove, ""
@@ -131,7 +131,7 @@ func (r *Round) held(ctx context.Context, pod *strategies.Pod) (reasons.Reason, 
 	if reason := r.refused(ctx, pod.Pod); reason != "" {
 		return reason, ""
 	}
-	if !r.plugin.is.Relieves && r.Observed.Moved[pod.UID] { // what took it there would do so again
+	if !r.plugin.is.Relieves && r.Observed.Moved[pod.UID] { // the reason why it was moved there may still exist
 		return reasons.MovedLately, ""
 	}
 	if most := r.MaxMoves(); most > 0 && len(r.plan.Moves) >= most {
@@ -144,8 +144,8 @@ func (r *Round) held(ctx context.Context, pod *strategies.Pod) (reasons.Reason, 
 	return r.Observed.Beside(pod.Pod, ofOwner, ofNamespace)
 }
 
-// refused returns why a pod may not be moved, whatever else is. It asks the gate about one
-// that the strategy has not asked for.
+// refused returns why a pod must not be moved, whatever else is. It asks the gate about a
+// pod that the strategy has not asked about.
 func (r *Round) refused(ctx context.Context, pod *cluster.Pod) reasons.Reason {
 	if r.objects[pod] != nil {
 		return ""
@@ -199,8 +199,8 @@ func (r *Round) lands(ctx context.Context, m *strategies.Move) (refused string, 
 	return "", nil
 }
 
-// closed returns why a node takes no pod of another one, whatever that uses; of any, if
-// from is nil. A node that is compared with a full one need not be cool.
+// closed returns why a node takes no pod from another node, whatever the pod uses; from
+// any node, if from is nil. A node that is compared with a full one need not be cool.
 func (r *Round) closed(from, to *Node, full bool) (reasons.Reason, string) {
 	closed, cool := to.Info.Node.Closed(), to.known && (to.State == thresholds.Cool || full && to.State != thresholds.Unknown)
 	switch {
@@ -218,8 +218,8 @@ func (r *Round) closed(from, to *Node, full bool) (reasons.Reason, string) {
 	return "", ""
 }
 
-// peak returns what a pod will use where it goes: what it uses or, if its move relieves no
-// node and so has time, what it used at its peak.
+// peak returns what a pod will use at its destination: its current usage or, if its move
+// relieves no node and is therefore not urgent, its usage at its peak.
 func (r *Round) peak(on *Node, podUID string) cluster.Amounts {
 	read := on.read(podUID)
 	used := read.Used
@@ -229,12 +229,12 @@ func (r *Round) peak(on *Node, podUID string) cluster.Amounts {
 	return used
 }
 
-// rise returns how much more than now a destination will use when it is busiest, for a
-// move that relieves no node and so has time: else it would bring back in each quiet hour
-// what relief takes off in the busy one. It is what the forecast expects or, if that is
-// more, what the node's pods have used together in the last hours. Their peaks need not
-// coincide, and at the node's own peak other pods may have been there, so the lower of the
-// two counts.
+// rise returns by how much the usage of a destination exceeds its current usage when it
+// is busiest, for a move that relieves no node and is therefore not urgent. Otherwise,
+// such moves would bring back in each quiet hour what relief takes off in the busy one.
+// The rise is what the forecast expects or, if higher, what the node's pods have used
+// together in the last hours. Their peaks need not coincide, and other pods may have
+// caused the node's own peak, so the lower of the two counts.
 func (r *Round) rise(to *Node) (more cluster.Amounts) {
 	if r.plugin.is.Relieves {
 		return more
@@ -249,7 +249,7 @@ func (r *Round) rise(to *Node) (more cluster.Amounts) {
 	return more
 }
 
-// read returns what one of the node's pods uses.
+// read returns the usage of one of the node's pods.
 func (n *Node) read(podUID string) *usage.PodUsage {
 	for j, pod := range n.Info.Pods {
 		if pod.UID == podUID {
@@ -259,18 +259,19 @@ func (n *Node) read(podUID string) *usage.PodUsage {
 	return &usage.PodUsage{}
 }
 
-// fullest returns the larger share of CPU and memory that is used, in percent.
+// fullest returns the larger of the used shares of CPU and memory, in percent.
 func (n *Node) fullest() float64 {
 	of := n.Rated(n.Predicted)
 	return slices.Max(of[:])
 }
 
-// most is up to how much CPU the node takes pods off full nodes, in milli-cores.
+// most returns the CPU usage, in milli-cores, up to which the node takes pods off full
+// nodes.
 func (n *Node) most() int64 {
 	return int64(strategies.FullCeiling * float64(n.Info.Node.Allocatable[cluster.CPU]))
 }
 
-// report completes a move with the usage of both nodes before and after it.
+// report fills in the usage of both nodes before and after a move.
 func (r *Round) report(m *strategies.Move) {
 	change := func(n *Node, by cluster.Amounts) (before, after cluster.Percents) {
 		before = n.Rated(n.Predicted.Plus(n.change))
@@ -291,8 +292,9 @@ func (r *Round) reports() (all []strategies.NodeReport) {
 	return all
 }
 
-// landings judges every other node as a destination of the pod asked about, as if nothing
-// else moved. unwanted returns why the strategy would not move it to a node; it may be nil.
+// landings judges every other node as a destination of the pod in question, as if nothing
+// else moved. unwanted returns why the strategy would not move it to a node; it may be
+// nil.
 func (r *Round) landings(ctx context.Context, unwanted func(*Node) reasons.Reason) ([]strategies.Landing, error) {
 	if _, err := r.Placement(ctx); err != nil {
 		return nil, err

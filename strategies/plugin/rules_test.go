@@ -20,8 +20,8 @@ import (
 	"github.com/evenkeel/evenkeel/strategies/plugin/plugintest"
 )
 
-// reckless moves every pod off a node, to whatever node comes to its mind, and asks
-// nobody. ownPlan has it return a plan instead of calling Move.
+// reckless moves every pod of the node from to the nodes in to, whatever the rules say. If
+// ownPlan is set, it returns a plan instead of calling Move.
 type reckless struct {
 	metav1.TypeMeta
 
@@ -47,7 +47,7 @@ func (r *reckless) Plan(ctx context.Context, round *plugin.Round) (result plugin
 		to = append(to, round.Node(name))
 	}
 	for _, pod := range view.Snapshot.Nodes[view.Snapshot.Index(r.from)].Pods {
-		planned := strategies.Pod{Pod: pod} // of its usage it has heard nothing
+		planned := strategies.Pod{Pod: pod} // without usage
 		for range r.times {
 			if r.ownPlan {
 				result.Plan.Moves = append(result.Plan.Moves, strategies.Move{Pod: planned, To: r.to[0], Reason: r.reason, CeilingMilliCores: 1e9})
@@ -61,8 +61,8 @@ func (r *reckless) Plan(ctx context.Context, round *plugin.Round) (result plugin
 	return result, nil
 }
 
-// A strategy that ignores every rule makes no move that breaks one, whether it asks the
-// round for each move or returns a plan of its own. Those that break one are declined.
+// If a strategy ignores every rule, moves that break one are declined, whether the
+// strategy calls Round.Move or returns a plan of its own.
 func TestRulesHoldForStrategiesThatIgnoreThem(t *testing.T) {
 	all := []string{"a-1: from-0 -> to-0", "a-2: from-0 -> to-0", "b-1: from-0 -> to-0"}
 	refusing := func(refuses func(owner, namespace int) bool) func(*cluster.Pod, int, int) (reasons.Reason, string) {
@@ -83,40 +83,40 @@ func TestRulesHoldForStrategiesThatIgnoreThem(t *testing.T) {
 		want   []string
 		why    map[string]reasons.Reason
 	}{
-		"nothing forbids anything": {want: all},
-		"MaxMoves of the policy":   {change: func(f *plugintest.Fleet) { f.Options.MaxMoves = 2 }, want: all[:2], why: map[string]reasons.Reason{"b-1": reasons.MoveLimit}},
-		"moves that the hour has":  {change: func(f *plugintest.Fleet) { f.Observed.MaxMoves = 2 }, want: all[:2], why: map[string]reasons.Reason{"b-1": reasons.MoveLimit}},
-		"an owner's hourly moves":  {change: func(f *plugintest.Fleet) { f.Observed.Beside = refusing(func(o, _ int) bool { return o > 0 }) }, want: []string{all[0], all[2]}, why: map[string]reasons.Reason{"a-2": reasons.OwnerMovesPerHour}},
-		"a namespace's":            {change: func(f *plugintest.Fleet) { f.Observed.Beside = refusing(func(_, n int) bool { return n > 0 }) }, want: all[:1], why: map[string]reasons.Reason{"a-2": reasons.OwnerMovesPerHour, "b-1": reasons.OwnerMovesPerHour}},
-		"another zone":             {change: zones, why: noLanding()},
+		"no rule applies":            {want: all},
+		"MaxMoves of the policy":     {change: func(f *plugintest.Fleet) { f.Options.MaxMoves = 2 }, want: all[:2], why: map[string]reasons.Reason{"b-1": reasons.MoveLimit}},
+		"the moves left in the hour": {change: func(f *plugintest.Fleet) { f.Observed.MaxMoves = 2 }, want: all[:2], why: map[string]reasons.Reason{"b-1": reasons.MoveLimit}},
+		"an owner's hourly moves":    {change: func(f *plugintest.Fleet) { f.Observed.Beside = refusing(func(o, _ int) bool { return o > 0 }) }, want: []string{all[0], all[2]}, why: map[string]reasons.Reason{"a-2": reasons.OwnerMovesPerHour}},
+		"a namespace's":              {change: func(f *plugintest.Fleet) { f.Observed.Beside = refusing(func(_, n int) bool { return n > 0 }) }, want: all[:1], why: map[string]reasons.Reason{"a-2": reasons.OwnerMovesPerHour, "b-1": reasons.OwnerMovesPerHour}},
+		"another zone":               {change: zones, why: noLanding()},
 		"another capacity type": {change: func(f *plugintest.Fleet) {
 			f.Options.AcrossCapacityTypes, f.Node("to-0").Labels["karpenter.sh/capacity-type"] = false, "spot"
 		}, why: noLanding()},
-		"a node left lately":       {change: func(f *plugintest.Fleet) { f.Observed.Begun = map[string]bool{"to-0": true} }, why: noLanding()},
-		"a closed node":            {change: func(f *plugintest.Fleet) { f.Node("to-0").Spec.Unschedulable = true }, why: noLanding()},
-		"a warm node":              {change: func(f *plugintest.Fleet) { f.Node("to-0").State = thresholds.Warm }, why: noLanding()},
-		"a warm node, called full": {change: func(f *plugintest.Fleet) { f.Node("to-0").State = thresholds.Warm }, by: func(r *reckless) { r.reason = reasons.NodeFull }, why: noLanding()},
-		"a node of unknown usage":  {change: func(f *plugintest.Fleet) { f.Node("to-0").State = thresholds.Unknown }, by: func(r *reckless) { r.reason, r.relieve = reasons.NodeFull, true }, why: noLanding()},
-		"room for two of the plan": {change: func(f *plugintest.Fleet) { f.Node("to-0").Uses[cluster.CPU] = 4000 }, want: all[:2], why: map[string]reasons.Reason{"b-1": reasons.NoLanding}},
-		"room for two at their peaks": {change: func(f *plugintest.Fleet) {
+		"a node that pods recently left": {change: func(f *plugintest.Fleet) { f.Observed.Begun = map[string]bool{"to-0": true} }, why: noLanding()},
+		"a closed node":                  {change: func(f *plugintest.Fleet) { f.Node("to-0").Spec.Unschedulable = true }, why: noLanding()},
+		"a warm node":                    {change: func(f *plugintest.Fleet) { f.Node("to-0").State = thresholds.Warm }, why: noLanding()},
+		"a warm node, called full":       {change: func(f *plugintest.Fleet) { f.Node("to-0").State = thresholds.Warm }, by: func(r *reckless) { r.reason = reasons.NodeFull }, why: noLanding()},
+		"a node with unknown usage":      {change: func(f *plugintest.Fleet) { f.Node("to-0").State = thresholds.Unknown }, by: func(r *reckless) { r.reason, r.relieve = reasons.NodeFull, true }, why: noLanding()},
+		"space for two":                  {change: func(f *plugintest.Fleet) { f.Node("to-0").Uses[cluster.CPU] = 4000 }, want: all[:2], why: map[string]reasons.Reason{"b-1": reasons.NoLanding}},
+		"space for two at their peaks": {change: func(f *plugintest.Fleet) {
 			f.Node("to-0").Uses[cluster.CPU] = 1500
 			for _, pod := range f.Node("from-0").Pods {
 				pod.PeakMilliCores = 2000
 			}
 		}, want: all[:2], why: map[string]reasons.Reason{"b-1": reasons.NoLanding}},
-		"room for two if its own pods are busy": {change: func(f *plugintest.Fleet) {
+		"space for two when its own pods are busy": {change: func(f *plugintest.Fleet) {
 			f.Run("c-1", "to-0", 500).PeakMilliCores, f.Node("to-0").PeakMilliCores = 3500, 9000
 		}, want: all[:2], why: map[string]reasons.Reason{"b-1": reasons.NoLanding}},
-		"that does not matter to relief": {change: func(f *plugintest.Fleet) {
+		"the same, for relief": {change: func(f *plugintest.Fleet) {
 			f.Run("c-1", "to-0", 500).PeakMilliCores, f.Node("to-0").PeakMilliCores = 3500, 9000
 		}, by: func(r *reckless) { r.relieve = true }, want: all},
-		"a pod that was moved within a day":         {change: func(f *plugintest.Fleet) { f.Observed.Moved = map[string]bool{"a-1": true} }, want: all[1:], why: map[string]reasons.Reason{"a-1": reasons.MovedLately}},
-		"relief by a pod that was moved in the day": {change: func(f *plugintest.Fleet) { f.Observed.Moved = map[string]bool{"a-1": true} }, by: func(r *reckless) { r.relieve = true }, want: all},
-		"a pod that may not be moved":               {change: func(f *plugintest.Fleet) { f.Refused["a-2"] = reasons.OwnerRollingOut }, want: []string{all[0], all[2]}, why: map[string]reasons.Reason{"a-2": reasons.OwnerRollingOut}},
+		"a pod moved within a day":     {change: func(f *plugintest.Fleet) { f.Observed.Moved = map[string]bool{"a-1": true} }, want: all[1:], why: map[string]reasons.Reason{"a-1": reasons.MovedLately}},
+		"the same pod, for relief":     {change: func(f *plugintest.Fleet) { f.Observed.Moved = map[string]bool{"a-1": true} }, by: func(r *reckless) { r.relieve = true }, want: all},
+		"a pod that must not be moved": {change: func(f *plugintest.Fleet) { f.Refused["a-2"] = reasons.OwnerRollingOut }, want: []string{all[0], all[2]}, why: map[string]reasons.Reason{"a-2": reasons.OwnerRollingOut}},
 		"a filter of kube-scheduler": {change: func(f *plugintest.Fleet) {
 			f.Node("to-0").Spec.Taints = []v1.Taint{{Key: "t", Effect: v1.TaintEffectNoSchedule}}
 		}, why: noLanding()},
-		"a port that one pod has": {change: func(f *plugintest.Fleet) {
+		"a host port for only one pod": {change: func(f *plugintest.Fleet) {
 			for _, pod := range f.Node("from-0").Pods {
 				pod.Spec.Containers = []v1.Container{{Name: "c", Ports: []v1.ContainerPort{{HostPort: 80, ContainerPort: 80, Protocol: v1.ProtocolTCP}}}}
 			}
@@ -155,7 +155,7 @@ func TestRulesHoldForStrategiesThatIgnoreThem(t *testing.T) {
 	}
 }
 
-// A strategy that relieves full nodes may fill others up to strategies.FullCeiling, and no
+// A strategy that relieves full nodes may fill others up to strategies.FullCeiling and no
 // further, whatever ceiling it asks for.
 func TestFullNodesAreComparedUpToTheCeiling(t *testing.T) {
 	for relieves, want := range map[bool][]string{true: {"a-1: from-0 -> to-0"}, false: nil} {

@@ -18,8 +18,8 @@ import (
 
 var _ frameworktypes.BalancePlugin = (*Plugin)(nil)
 
-// Plan plans one cycle on what is observed. nodes are those that match the policy's
-// nodeSelector.
+// Plan plans one cycle from the given observation. nodes are those that match the
+// policy's nodeSelector.
 func (p *Plugin) Plan(ctx context.Context, observed *strategies.Observed, nodes []*v1.Node) (*strategies.Made, error) {
 	study, err := p.study(ctx, observed, nodes, strategies.Asked{})
 	if err != nil {
@@ -86,8 +86,8 @@ func (p *Plugin) study(ctx context.Context, observed *strategies.Observed, nodes
 	return study, nil
 }
 
-// logDeclined sums up by reason which pods are not moved: on hundreds of hot
-// nodes they are thousands, in each cycle.
+// logDeclined counts the pods that are not moved, by reason, because hundreds of hot
+// nodes have thousands of them in each cycle.
 func logDeclined(logger klog.Logger, declined []strategies.Declined) {
 	pods, examples := map[reasons.Reason]int{}, map[reasons.Reason]*strategies.Declined{}
 	for i := range declined {
@@ -103,7 +103,7 @@ func logDeclined(logger klog.Logger, declined []strategies.Declined) {
 	}
 }
 
-// pace adds to a plan how long the moves off each node take.
+// pace adds how long the moves off each node take to a plan.
 func (p *Plugin) pace(made *strategies.Made, maxPerNode int) {
 	moves := slices.Concat(made.Plan.Moves, made.Plan.Waiting)
 	if made.Observed.Pace == nil || len(moves) == 0 {
@@ -125,7 +125,7 @@ func (p *Plugin) pace(made *strategies.Made, maxPerNode int) {
 	}
 }
 
-// judge finds the pod asked about and evaluates it as the planner does.
+// judge finds the pod in question and evaluates it as the planner does.
 func (p *Plugin) judge(ctx context.Context, study *strategies.Study, asked strategies.Asked) *v1.Pod {
 	if asked.Pod == nil {
 		return nil
@@ -147,7 +147,7 @@ func (p *Plugin) judge(ctx context.Context, study *strategies.Study, asked strat
 	return object
 }
 
-// object returns the API object of a pod, nil if it is gone.
+// object returns the API object of a pod; nil if it no longer exists.
 func (p *Plugin) object(pod *cluster.Pod) *v1.Pod {
 	on, err := p.list(pod.Node)
 	if err != nil {
@@ -156,7 +156,7 @@ func (p *Plugin) object(pod *cluster.Pod) *v1.Pod {
 	return on[pod.UID]
 }
 
-// readingOf returns a pod's measured usage, nil if the view does not have it.
+// readingOf returns a pod's measured usage; nil if the view does not contain it.
 func readingOf(view *usage.View, pod *cluster.Pod) *usage.PodUsage {
 	i := view.Snapshot.Index(pod.Node)
 	if i < 0 {

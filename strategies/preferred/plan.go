@@ -21,11 +21,11 @@ import (
 type planner struct {
 	args  *Args
 	round *plugin.Round
-	// ratings are the preferences of pods by who they are like; nil for none.
+	// ratings are the preferences of pods, by kin; nil for none.
 	ratings map[kin]*nodeaffinity.PreferredSchedulingTerms
 }
 
-// kin are pods of one template, which have the same preferences.
+// kin identifies pods of one template, which have the same preferences.
 type kin struct{ namespace, owner, template string }
 
 func kinOf(pod *cluster.Pod) kin {
@@ -35,7 +35,8 @@ func kinOf(pod *cluster.Pod) kin {
 // candidate is a pod that prefers other nodes to its own.
 type candidate struct {
 	pod strategies.Pod
-	// to are the nodes that it prefers, best first; gains is what the best one gains.
+	// to are the nodes that it prefers, best first. gains is the weight that the best one
+	// gains.
 	to    []*plugin.Node
 	gains int64
 }
@@ -63,7 +64,7 @@ func (a *Args) Plan(ctx context.Context, round *plugin.Round) (plugin.Result, er
 }
 
 // candidates returns the pods of a node that prefer other nodes and may be moved. It
-// declines those that may not.
+// declines those that must not be.
 func (p *planner) candidates(ctx context.Context, from *plugin.Node) (all []candidate, err error) {
 	open := p.round.Destinations(from)
 	if from.State == thresholds.Unknown || len(open) == 0 {
@@ -99,7 +100,7 @@ func (p *planner) prefers(object *v1.Pod, like kin) *nodeaffinity.PreferredSched
 	}
 	if affinity := object.Spec.Affinity; affinity != nil && affinity.NodeAffinity != nil {
 		terms := affinity.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution
-		if parsed, err := nodeaffinity.NewPreferredSchedulingTerms(terms); err == nil && len(terms) > 0 { // kube-scheduler refuses others
+		if parsed, err := nodeaffinity.NewPreferredSchedulingTerms(terms); err == nil && len(terms) > 0 { // kube-scheduler rejects invalid ones
 			rating = parsed
 		}
 	}
@@ -107,8 +108,8 @@ func (p *planner) prefers(object *v1.Pod, like kin) *nodeaffinity.PreferredSched
 	return rating
 }
 
-// better returns those of some nodes that a pod on a node prefers by enough, best first,
-// and what the best one gains.
+// better returns, best first, those of the given nodes that a pod prefers to its own by
+// enough weight, and the weight that the best one gains.
 func (p *planner) better(rating *nodeaffinity.PreferredSchedulingTerms, from *plugin.Node, open []*plugin.Node) (to []*plugin.Node, most int64) {
 	if rating == nil {
 		return nil, 0
@@ -123,7 +124,7 @@ func (p *planner) better(rating *nodeaffinity.PreferredSchedulingTerms, from *pl
 	return to, most
 }
 
-// why returns what says why a pod goes to a node.
+// why returns a function that explains why a pod goes to a node.
 func (p *planner) why(pod *cluster.Pod) func(to *plugin.Node) string {
 	rating, from := p.ratings[kinOf(pod)], p.round.Node(pod.Node)
 	return func(to *plugin.Node) string {
@@ -132,7 +133,7 @@ func (p *planner) why(pod *cluster.Pod) func(to *plugin.Node) string {
 	}
 }
 
-// unwanted refuses nodes that the pod asked about does not prefer by enough.
+// unwanted rejects nodes that the pod in question does not prefer by enough weight.
 func (p *planner) unwanted(to *plugin.Node) reasons.Reason {
 	asked := p.round.Asked.Pod
 	from := p.round.Node(asked.Node)
@@ -148,8 +149,8 @@ func (p *planner) unwanted(to *plugin.Node) reasons.Reason {
 // Node implements strategies.Basis.
 func (p *planner) Node(name string) *strategies.NodeBasis { return p.round.Basis(name) }
 
-// Stays implements strategies.Basis: a pod stays unless a node that takes pods is
-// preferred to its own.
+// Stays implements strategies.Basis: a pod stays unless it prefers a node that takes pods
+// to its own.
 func (p *planner) Stays(pod *cluster.Pod) (reasons.Reason, string) {
 	from := p.round.Node(pod.Node)
 	if from == nil {

@@ -1,5 +1,5 @@
-// Package preferred is ReturnPodsToPreferredNodes: it moves pods back to nodes that
-// their preferred node affinity rates higher, once these are cool and have room.
+// Package preferred is ReturnPodsToPreferredNodes: it moves pods back to nodes that their
+// preferred node affinity rates higher, once these are cool and have space.
 package preferred
 
 import (

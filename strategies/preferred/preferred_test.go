@@ -21,9 +21,9 @@ const (
 	dear  = "dear-0"
 )
 
-// fleet is a cheap node, idle, and an expensive one with two pods of a core each, one
-// and a half at their peaks, that prefer cheap nodes by a weight of 50, and one without
-// preferences.
+// fleet has an idle cheap node and an expensive node. The expensive one runs a pod
+// without preferences and two pods that prefer cheap nodes with a weight of 50. These use
+// one core, and one and a half at their peaks.
 type fleet struct {
 	*plugintest.Fleet
 	args Args
@@ -43,33 +43,32 @@ func newFleet() *fleet {
 	return f
 }
 
-// Pods go to a cool node that they prefer, and stay if their preference is not
-// known, or the node is not cool, has no room for their peak, or is not
-// preferred by enough.
+// Pods go to a cool node that they prefer. They stay if their preference is unknown or
+// not strong enough, or if the node is not cool or has no space for their peak.
 func TestPodsReturnToPreferredNodes(t *testing.T) {
 	both := []string{"web-1: dear-0 -> cheap-0", "web-2: dear-0 -> cheap-0"}
 	for name, tc := range map[string]struct {
 		change func(*fleet)
 		want   []string
-		// stays and landing are why the pod web-2 stays, and why the other node does not
-		// take it, if it is not moved.
+		// stays is why the pod web-2 is not moved. landing, if set, is why the other
+		// node does not take it.
 		stays, landing reasons.Reason
 	}{
-		"the preferred node is cool":         {func(*fleet) {}, both, "", ""},
-		"it is warm":                         {func(f *fleet) { f.Node(cheap).State = thresholds.Warm }, nil, reasons.NotPreferred, reasons.NodeNotCool},
-		"it is unknown":                      {func(f *fleet) { f.Node(cheap).State = thresholds.Unknown }, nil, reasons.NotPreferred, reasons.NodeNotCool},
-		"it is cordoned":                     {func(f *fleet) { f.Node(cheap).Spec.Unschedulable = true }, nil, reasons.NotPreferred, reasons.NodeClosed},
-		"it was left lately":                 {func(f *fleet) { f.Observed.Begun = map[string]bool{cheap: true} }, nil, reasons.NotPreferred, reasons.NodeJustRelieved},
-		"the usage of their node is unknown": {func(f *fleet) { f.Node(dear).State = thresholds.Unknown }, nil, "", ""},
-		"nothing may be evicted":             {func(f *fleet) { f.Observed.Closed = "OutsideWindow" }, nil, "", ""},
-		"a weight of 50 is not enough":       {func(f *fleet) { f.args.MinWeightGained = 51 }, nil, reasons.NotPreferred, reasons.NotPreferred},
-		"it has room for one at its peak":    {func(f *fleet) { f.Node(cheap).Uses[cluster.CPU] = 4000 }, both[:1], reasons.NoLanding, ""},
-		"its pods were busy lately":          {func(f *fleet) { f.busy(8500, 4500, 4500) }, nil, reasons.NoLanding, reasons.AboveRejectLine},
-		"it was busy with pods that left":    {func(f *fleet) { f.busy(8500, 1000, 1000) }, both, "", ""},
-		"its pods were busy by turns":        {func(f *fleet) { f.busy(3000, 4500, 4500) }, both, "", ""},
-		"its pods will be busy, as expected": {func(f *fleet) { f.busy(0, 500).Expected = forecast.Constant(5500) }, nil, reasons.NoLanding, reasons.AboveRejectLine},
-		"it was moved within a day":          {func(f *fleet) { f.Observed.Moved = map[string]bool{"web-2": true} }, both[:1], reasons.MovedLately, ""},
-		"it has room for one of two that are busy at once": {func(f *fleet) {
+		"the preferred node is cool":                 {func(*fleet) {}, both, "", ""},
+		"it is warm":                                 {func(f *fleet) { f.Node(cheap).State = thresholds.Warm }, nil, reasons.NotPreferred, reasons.NodeNotCool},
+		"it is unknown":                              {func(f *fleet) { f.Node(cheap).State = thresholds.Unknown }, nil, reasons.NotPreferred, reasons.NodeNotCool},
+		"it is cordoned":                             {func(f *fleet) { f.Node(cheap).Spec.Unschedulable = true }, nil, reasons.NotPreferred, reasons.NodeClosed},
+		"pods recently left it":                      {func(f *fleet) { f.Observed.Begun = map[string]bool{cheap: true} }, nil, reasons.NotPreferred, reasons.NodeJustRelieved},
+		"the usage of their node is unknown":         {func(f *fleet) { f.Node(dear).State = thresholds.Unknown }, nil, "", ""},
+		"nothing may be evicted":                     {func(f *fleet) { f.Observed.Closed = "OutsideWindow" }, nil, "", ""},
+		"a weight of 50 is not enough":               {func(f *fleet) { f.args.MinWeightGained = 51 }, nil, reasons.NotPreferred, reasons.NotPreferred},
+		"it has space for one at its peak":           {func(f *fleet) { f.Node(cheap).Uses[cluster.CPU] = 4000 }, both[:1], reasons.NoLanding, ""},
+		"its pods were busy recently":                {func(f *fleet) { f.busy(8500, 4500, 4500) }, nil, reasons.NoLanding, reasons.AboveRejectLine},
+		"it was busy because of pods that have left": {func(f *fleet) { f.busy(8500, 1000, 1000) }, both, "", ""},
+		"its pods were busy one after the other":     {func(f *fleet) { f.busy(3000, 4500, 4500) }, both, "", ""},
+		"its pods are expected to be busy":           {func(f *fleet) { f.busy(0, 500).Expected = forecast.Constant(5500) }, nil, reasons.NoLanding, reasons.AboveRejectLine},
+		"it was moved within a day":                  {func(f *fleet) { f.Observed.Moved = map[string]bool{"web-2": true} }, both[:1], reasons.MovedLately, ""},
+		"it has space for one of two that are busy at once": {func(f *fleet) {
 			for _, pod := range f.Node(dear).Pods {
 				pod.PeakMilliCores = 4000
 			}
@@ -79,11 +78,11 @@ func TestPodsReturnToPreferredNodes(t *testing.T) {
 				pod.Spec.NodeSelector = map[string]string{"pool": "dear"}
 			}
 		}, nil, reasons.NoLanding, reasons.FilterRefuses},
-		"they may not be moved": {func(f *fleet) {
+		"they must not be moved": {func(f *fleet) {
 			f.Refused["web-1"], f.Refused["web-2"] = reasons.OwnerCoolingDown, reasons.OwnerCoolingDown
 		}, nil, reasons.OwnerCoolingDown, ""},
-		"one move may be made": {func(f *fleet) { f.Options.MaxMoves = 1 }, both[:1], reasons.MoveLimit, ""},
-		"an hour has one move left": {func(f *fleet) {
+		"one move is allowed": {func(f *fleet) { f.Options.MaxMoves = 1 }, both[:1], reasons.MoveLimit, ""},
+		"one move is left in the hour": {func(f *fleet) {
 			f.Observed.Beside = func(_ *cluster.Pod, ofOwner, _ int) (reasons.Reason, string) {
 				if ofOwner > 0 {
 					return reasons.OwnerMovesPerHour, ""
@@ -91,8 +90,8 @@ func TestPodsReturnToPreferredNodes(t *testing.T) {
 				return "", ""
 			}
 		}, both[:1], reasons.OwnerMovesPerHour, ""},
-		"their namespace is spared": {func(f *fleet) { f.args.EvictableNamespaces = &api.Namespaces{Exclude: []string{"shop"}} }, nil, reasons.NamespaceExcluded, ""},
-		"they are there already":    {func(f *fleet) { f.Node(dear).Labels["pool"] = "cheap" }, nil, reasons.NotPreferred, reasons.NotPreferred},
+		"their namespace is excluded": {func(f *fleet) { f.args.EvictableNamespaces = &api.Namespaces{Exclude: []string{"shop"}} }, nil, reasons.NamespaceExcluded, ""},
+		"they are there already":      {func(f *fleet) { f.Node(dear).Labels["pool"] = "cheap" }, nil, reasons.NotPreferred, reasons.NotPreferred},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFleet()
@@ -116,8 +115,8 @@ func TestPodsReturnToPreferredNodes(t *testing.T) {
 	}
 }
 
-// busy runs pods on the cheap node that use half a core at the moment. At their peaks of
-// the last hours each used so much, and the whole node at its own. It returns the last one.
+// busy runs pods on the cheap node that currently use half a core each. In the last hours
+// the pods peaked at the given values and the node at its own. It returns the last pod.
 func (f *fleet) busy(node int64, pods ...int64) (last *plugintest.Pod) {
 	f.Node(cheap).PeakMilliCores = node
 	for i, peak := range pods {

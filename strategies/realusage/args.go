@@ -66,8 +66,8 @@ func (a *Args) DeepCopy() *Args {
 	return &out
 }
 
-// SetDefaults implements policy.Strategy. It changes nothing: what is absent is as
-// the LoadPolicy says.
+// SetDefaults implements policy.Strategy. It changes nothing, because the LoadPolicy
+// defines what is absent.
 func (a *Args) SetDefaults() {}
 
 // Describe implements policy.Strategy.
@@ -111,7 +111,7 @@ func validateDeviation(args *Args) field.ErrorList {
 		"useDeviationThresholds needs thresholds, targetThresholds or both")}
 }
 
-// validateOrder compares thresholds as far as possible without the LoadPolicy.
+// validateOrder compares thresholds as far as that is possible without the LoadPolicy.
 func validateOrder(args *Args, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for _, name := range slices.Sorted(maps.Keys(args.Thresholds)) {

@@ -39,8 +39,8 @@ func (a *Args) input(ctx context.Context, round *plugin.Round) (*plan.Input, err
 	return in, nil
 }
 
-// nodes converts the nodes for the planner, on all processors: what is asked about each
-// pod takes a third of a plan.
+// nodes converts the nodes for the planner, on all processors, because the checks of each
+// pod take a third of the time of a plan.
 func (g *gathering) nodes(ctx context.Context) ([]plan.Node, error) {
 	nodes, parts := make([]plan.Node, len(g.Nodes)), min(runtime.GOMAXPROCS(0), 1+len(g.Nodes)/nodesEach)
 	var group errgroup.Group
@@ -58,14 +58,14 @@ func (g *gathering) nodes(ctx context.Context) ([]plan.Node, error) {
 	return nodes, nil
 }
 
-// nodesEach is for how many nodes another processor is worth asking.
+// nodesEach is the number of nodes that justifies another processor.
 const nodesEach = 500
 
-// residents finds the candidates and their siblings, replacements that are on
-// their way included.
+// residents finds the candidates and their siblings, including replacements that are on
+// their way.
 func (g *gathering) residents(nodes []plan.Node) plan.Residents {
 	if len(g.Movable()) == 0 {
-		return nil // most of the time nothing is hot
+		return nil // most of the time, nothing is hot
 	}
 	place, i := owners(nodes), 0
 	lists := make([][]cluster.NodeIndex, len(place))
@@ -158,8 +158,9 @@ func (g *gathering) node(ctx context.Context, n *plugin.Node) (plan.Node, error)
 	return node, nil
 }
 
-// ahead tells what recurs on a node that is not hot, and finds the candidates if it
-// will be; not while replacements are on their way, whose patterns it would miss.
+// ahead finds out what recurs on a node that is not hot, and finds the candidates if the
+// node will be hot. It does not do so while replacements are on their way, because it
+// would miss their patterns.
 func (g *gathering) ahead(ctx context.Context, node *plan.Node, n *plugin.Node) (err error) {
 	info, read := n.Info, n.Read
 	recurs := func(p usage.PodUsage) bool { return p.Pattern.Recurs() }
@@ -188,12 +189,12 @@ func (g *gathering) ahead(ctx context.Context, node *plan.Node, n *plugin.Node) 
 		if listed {
 			k++
 		}
-		return listed || !read.Pods[j].Lasts || info.Pods[j].Terminating // the others have begun to leave
+		return listed || !read.Pods[j].Lasts || info.Pods[j].Terminating // the other pods have begun to leave
 	})
 	return nil
 }
 
-// without takes those pods out of what is certain of a node that do not stay.
+// without removes the pods that do not stay from what is certain for a node.
 func without(certain *forecast.Course, read *usage.NodeUsage, stays func(j int) bool) {
 	for j := range read.Pods {
 		if !stays(j) {
@@ -202,8 +203,8 @@ func without(certain *forecast.Course, read *usage.NodeUsage, stays func(j int) 
 	}
 }
 
-// expect completes what a node is expected to use: besides its pods, so much as
-// long as one can see. It returns how much of that is believed to stay as it is.
+// expect completes what a node is expected to use: rest in addition to its pods, for as
+// long as can be foreseen. It returns how much of that is believed to stay the same.
 func (g *gathering) expect(node *plan.Node, i int, rest int64) [forecast.Spans]float64 {
 	node.Load.Shift(rest)
 	node.Load.Correlate(g.Observed.View.Nodes[i].Expected)

@@ -10,8 +10,8 @@ import (
 	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
 )
 
-// openFor counts the cool nodes that take pods. One with taints takes those pods
-// only that tolerate them.
+// openFor counts the cool nodes that take pods. A node with taints takes only pods that
+// tolerate them.
 func openFor(pods map[*cluster.Pod]*v1.Pod, nodes []plan.Node, all []*plugin.Node) (open int) {
 	tainted := map[string][]v1.Taint{}
 	for _, n := range all {
@@ -27,8 +27,8 @@ func openFor(pods map[*cluster.Pod]*v1.Pod, nodes []plan.Node, all []*plugin.Nod
 	return open
 }
 
-// tolerated reports whether no taint keeps pods off, or one of these tolerates
-// all that do.
+// tolerated reports whether no taint keeps pods off, or one of these pods tolerates all
+// taints that do.
 func tolerated(taints []v1.Taint, pods map[*cluster.Pod]*v1.Pod) bool {
 	repels := func(taint *v1.Taint) bool { return taint.Effect != v1.TaintEffectPreferNoSchedule }
 	repelled := func(tolerations []v1.Toleration) bool {

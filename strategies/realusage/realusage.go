@@ -1,5 +1,5 @@
 // Package realusage is RealUsageLowNodeUtilization: it moves pods off hot nodes. The
-// arguments gather the planner's input; all decisions are left to package plan.
+// arguments gather the planner's input; package plan makes all decisions.
 package realusage
 
 import (

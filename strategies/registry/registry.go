@@ -1,5 +1,5 @@
-// Package registry lists Evenkeel's strategies. A new one is a package next to this
-// and a line here: policies, lint, plan, explain, doctor, simulate and the policy
+// Package registry lists Evenkeel's strategies. A new strategy is a package next to this
+// one and a line here. Policies, lint, plan, explain, doctor, simulate and the policy
 // reference use its description.
 package registry
 
@@ -11,13 +11,13 @@ import (
 	"github.com/evenkeel/evenkeel/strategies/realusage"
 )
 
-// All are the strategies, each by its arguments.
+// All are the strategies, each represented by its arguments.
 var All = []plugin.Strategy{
 	new(realusage.Args),
 	new(preferred.Args),
 }
 
-// New returns a strategy with the defaults of its arguments.
+// New returns a strategy with default arguments.
 func New(name string) (plugin.Strategy, error) {
 	for _, strategy := range All {
 		if strategy.Describe().Name == name {

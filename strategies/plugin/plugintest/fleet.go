@@ -1,6 +1,6 @@
-// Package plugintest has a small fleet for tests of strategies: nodes and pods with what
-// they use, and everything around a strategy that plans on them. Make it with New and Run,
-// change what a test is about, then call Plan or Explain.
+// Package plugintest provides a small fleet for tests of strategies: nodes and pods with
+// their usage, and everything that a strategy needs to plan on them. Create it with New
+// and Run, change what the test is about, then call Plan or Explain.
 package plugintest
 
 import (
@@ -27,14 +27,14 @@ import (
 	"github.com/evenkeel/evenkeel/strategies/plugin"
 )
 
-// Fleet is nodes of 10 cores and 100 GiB. Each uses half a core besides what its pods use,
-// takes pods up to 60% and is hot from 65% of its CPU on.
+// Fleet has nodes with 10 cores and 100 GiB. Each uses half a core in addition to its
+// pods, takes pods up to 60% of its CPU and is hot above 65%.
 type Fleet struct {
 	Options plugin.Options
-	// Observed is what is observed, except for what the fleet completes when it plans:
-	// View, States, Lines and Board.
+	// Observed is the observation. The fleet itself sets View, States, Lines and Board
+	// when it plans.
 	Observed strategies.Observed
-	// Refused is why pods may not be moved, by their names.
+	// Refused holds, by pod name, why pods must not be moved.
 	Refused map[string]reasons.Reason
 
 	nodes []*Node
@@ -44,11 +44,11 @@ type Fleet struct {
 type Node struct {
 	*v1.Node
 	State thresholds.State
-	// Uses is what it uses besides its pods.
+	// Uses is the node's usage in addition to its pods.
 	Uses cluster.Amounts
-	// Change changes what is observed of it; may be nil.
+	// Change changes the observed node; may be nil.
 	Change func(*cluster.Node)
-	// PeakMilliCores is the most CPU that it used in the last hours.
+	// PeakMilliCores is the node's highest CPU usage in the last hours.
 	PeakMilliCores int64
 	Pods           []*Pod
 }
@@ -58,12 +58,12 @@ type Pod struct {
 	*v1.Pod
 	Uses           cluster.Amounts
 	PeakMilliCores int64
-	// Expected is the CPU that it will use.
+	// Expected is the expected CPU usage.
 	Expected forecast.Expected
 }
 
-// New returns a fleet of cool nodes. A node has its name without the number as its label
-// "pool".
+// New returns a fleet of cool nodes. A node's label "pool" is its name without the
+// number.
 func New(nodes ...string) *Fleet {
 	f := &Fleet{Options: plugin.Options{AcrossZones: true, AcrossCapacityTypes: true}, Observed: strategies.Observed{MaxMoves: -1}, Refused: map[string]reasons.Reason{}}
 	for _, name := range nodes {
@@ -77,7 +77,7 @@ func New(nodes ...string) *Fleet {
 	return f
 }
 
-// Run adds a pod of a ReplicaSet that has its name without the number. It uses 1 GiB.
+// Run adds a pod that uses 1 GiB. Its ReplicaSet has the pod's name without the number.
 func (f *Fleet) Run(name, node string, milliCores int64) *Pod {
 	owner, _, _ := strings.Cut(name, "-")
 	pod := &Pod{Uses: cluster.Amounts{milliCores, 1 << 30}, PeakMilliCores: milliCores, Expected: forecast.Constant(milliCores), Pod: &v1.Pod{
@@ -93,7 +93,7 @@ func (f *Fleet) Run(name, node string, milliCores int64) *Pod {
 	return pod
 }
 
-// Node returns a node by its name.
+// Node returns a node by name.
 func (f *Fleet) Node(name string) *Node {
 	return f.nodes[slices.IndexFunc(f.nodes, func(n *Node) bool { return n.Name == name })]
 }
@@ -129,7 +129,7 @@ func (f *Fleet) Explain(t *testing.T, pod string, all ...plugin.Strategy) strate
 	return study
 }
 
-// Moves returns the moves of a plan, such as "web-1: node-0 -> node-1".
+// Moves returns the moves of a plan in the form "web-1: node-0 -> node-1".
 func Moves(made *strategies.Made) (moves []string) {
 	for i := range made.Plan.Moves {
 		m := &made.Plan.Moves[i]
@@ -138,7 +138,7 @@ func Moves(made *strategies.Made) (moves []string) {
 	return moves
 }
 
-// Declined returns why a plan leaves pods where they are, by their names.
+// Declined returns, by pod name, why a plan leaves pods where they are.
 func Declined(made *strategies.Made) map[string]reasons.Reason {
 	declined := map[string]reasons.Reason{}
 	for i := range made.Plan.Declined {
@@ -204,7 +204,7 @@ func (f *Fleet) Plugins(t *testing.T, all ...plugin.Strategy) (half *Half, plugi
 	return half, plugins
 }
 
-// observe returns what is observed of a node.
+// observe returns the observation of a node.
 func (n *Node) observe() (*cluster.NodePods, usage.NodeUsage) {
 	info := &cluster.NodePods{Node: cluster.Node{
 		Name: n.Name, Labels: n.Labels, Allocatable: informed.Amounts(n.Status.Allocatable), Capacity: informed.Amounts(n.Status.Capacity),

@@ -19,7 +19,7 @@ import (
 	"github.com/evenkeel/evenkeel/strategies/plugin"
 )
 
-// Half is the evicting half of a test.
+// Half is the evicting half for a test.
 type Half struct {
 	Observed *strategies.Observed
 	// Open opens a what-if session; nil: there is none.
@@ -32,7 +32,7 @@ type Half struct {
 	Gate    interface {
 		Refuse(ctx context.Context, pod *strategies.Candidate, profile *strategies.Profile) reasons.Reason
 	}
-	// Costs is what moving a pod costs; nil: every pod is a plain one.
+	// Costs returns what moving a pod costs; if it is nil, every pod is a plain one.
 	Costs func(*v1.Pod) strategies.Disruption
 }
 

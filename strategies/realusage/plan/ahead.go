@@ -12,9 +12,9 @@ import (
 	"github.com/evenkeel/evenkeel/strategies"
 )
 
-// What moving ahead may cost: so many of the nodes that will be hot are looked at
-// in a plan, for so many of their pods so many destinations each, of which so many
-// are tried; and so many pods leave a node in a plan.
+// Limits on the work of moving ahead of time: the number of nodes that are considered in
+// a plan, the number of their pods and of destinations per pod, how many of these are
+// tried, and how many pods leave a node in a plan.
 const (
 	mostAhead        = 32
 	aheadPods        = 16
@@ -24,27 +24,28 @@ const (
 )
 
 const (
-	// leastAhead is for how many minutes of a period a node has to be expected to
-	// be hot.
+	// leastAhead is the minimum number of minutes per period for which a node must be
+	// expected to be hot.
 	leastAhead = 3
-	// mostPassedOn is the share of what is saved at the source that may come up at the
-	// destination: of hot minutes, and of usage above the line.
+	// mostPassedOn is the share of the savings at the source that may reappear at the
+	// destination, both in hot minutes and in usage above the line.
 	mostPassedOn = 0.3
-	// believedPeriods bounds how many periods a pattern is expected to last. A
-	// period that is shorter than Horizon counts as a part of that.
+	// believedPeriods is the maximum number of periods for which a pattern is expected to
+	// last. A period shorter than Horizon counts as a part of that.
 	believedPeriods = 7
-	// leastSaved is how many hot minutes of a period a move has to save in any case.
+	// leastSaved is the minimum number of hot minutes per period that a move must save.
 	leastSaved = 0.5
 )
 
-// WillBeHot reports whether a node that is known, and not hot, is expected to be, by
-// what recurs. Without an evict line of CPU no node is.
+// WillBeHot reports whether a known node that is not hot is expected to become hot
+// because of recurring usage. Without an evict line for CPU, no node is.
 func (n *Node) WillBeHot(clock forecast.Clock) bool {
 	known := n.State == thresholds.Cool || n.State == thresholds.Warm
 	return known && n.HotLine < math.MaxInt64 && n.Certain != nil && n.hotAhead(n.Certain, clock) >= leastAhead
 }
 
-// hotAhead returns for how many minutes of a period the node is expected to be hot.
+// hotAhead returns the number of minutes per period for which the node is expected to be
+// hot.
 func (n *Node) hotAhead(course *forecast.Course, clock forecast.Clock) float64 {
 	return course.HotMinutes(n.HotLine, n.Allocatable[cluster.CPU], clock)
 }
@@ -55,7 +56,7 @@ type relieved struct {
 
 	at      cluster.NodeIndex
 	node    *Node
-	minutes float64 // for which it will be hot if nothing is moved
+	minutes float64 // hot minutes if nothing is moved
 	course  forecast.Course
 	moved   map[*strategies.Pod]bool
 }
@@ -69,8 +70,8 @@ func (n *Node) Expect(clock forecast.Clock, now time.Time) *strategies.Ahead {
 	}
 }
 
-// relieve moves at most so many pods off the node, the most worthwhile first, as
-// long as each saves what it has to.
+// relieve moves up to most pods off the node, the most worthwhile first, as long as each
+// saves enough.
 func (r *relieved) relieve(most int) (landed []landing) {
 	why := r.node.Expect(r.in.Recurs, r.in.At)
 	for range most {
@@ -93,13 +94,14 @@ func (r *relieved) relieve(most int) (landed []landing) {
 	return landed
 }
 
-// offered is a move ahead of time with what it saves in hot minutes of a period.
+// offered is a possible move ahead of time, with the hot minutes per period that it
+// saves.
 type offered struct {
 	pod   *strategies.Pod
 	to    *destination
 	saves float64
-	cools float64 // by how much less the source will be above its line, in milli-cores
-	owned int     // pods of the same owner there
+	cools float64 // how much less the source will be above its line, in milli-cores
+	owned int     // number of pods of the same owner on the destination
 }
 
 // mostSaved makes the move of one of these pods that saves most for its cost, if any
@@ -119,8 +121,8 @@ func (r *relieved) mostSaved(pods []offered, ownZone bool) (landing, bool) {
 	return landing{}, false
 }
 
-// worthwhile returns the pods that save most for their cost at their source, of
-// those that save enough there.
+// worthwhile returns, among the pods that save enough at their source, those that save
+// most for their cost.
 func (r *relieved) worthwhile() []offered {
 	var pods []offered
 	before, above := r.node.hotAhead(&r.course, r.in.Recurs), r.course.Above(r.node.HotLine)
@@ -139,15 +141,15 @@ func (r *relieved) worthwhile() []offered {
 	return pods[:min(len(pods), aheadPods)]
 }
 
-// compareOffers puts pods of lower priority first, as off a hot node, and then what
-// saves most for its cost.
+// compareOffers puts pods of lower priority first, as for a hot node, and then those that
+// save most for their cost.
 func compareOffers(a, b offered) int {
 	return cmp.Or(cmp.Compare(a.pod.Priority, b.pod.Priority), cmp.Compare(b.perCost(), a.perCost()), compareDisruption(a.pod, b.pod),
 		cmp.Compare(a.owned, b.owned), compareKey(a.pod, b.pod))
 }
 
-// offers appends the destinations of a pod that will hardly be hot for longer with
-// it, and hardly hotter, so that the move saves enough of what it saves at its source.
+// offers appends the destinations that will hardly be hot for longer, and hardly be
+// hotter, with a pod, so that most of the savings at the source remain.
 func (r *relieved) offers(offers []offered, at *offered, ownZone bool) []offered {
 	pod := at.pod
 	looked, siblings := 0, r.destinations.siblings(pod)
@@ -175,19 +177,20 @@ func (r *relieved) offers(offers []offered, at *offered, ownZone bool) []offered
 	return offers
 }
 
-// enough reports whether so many hot minutes of a period are worth moving a pod: of
-// all for which its pattern is expected to last, as long as it has been seen.
+// enough reports whether saving the given hot minutes per period justifies moving a pod.
+// Savings count for all periods for which the pod's pattern is expected to last, which is
+// as long as it has been observed.
 func (r *relieved) enough(pod *strategies.Pod, saves float64) bool {
 	within := max(r.in.Recurs.Period, forecast.Horizon).Hours()
 	lasts := min(float64(pod.Pattern.Periods)*r.in.Recurs.Period.Hours()/within, believedPeriods)
 	return saves >= leastSaved && saves*lasts >= r.in.MinHotMinutesSaved*pod.Disruption.InPlainPods()
 }
 
-// perCost is what a move saves, in whole minutes, for each plain pod that it costs.
+// perCost is what a move saves, in whole minutes, per plain pod of cost.
 func (o *offered) perCost() float64 { return math.Round(o.saves / o.pod.Disruption.InPlainPods()) }
 
-// quiet reports whether a pod that recurs uses no more than in the mean, by what is
-// measured and by its pattern, now and in the part that comes next.
+// quiet reports whether a recurring pod uses no more than its mean, both as measured and
+// by its pattern, now and in the next part of the period.
 func (r *relieved) quiet(pod *strategies.Pod) bool {
 	if !pod.Pattern.Recurs() {
 		return false

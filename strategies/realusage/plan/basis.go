@@ -22,8 +22,8 @@ func (in *Input) Node(name string) *strategies.NodeBasis {
 	return &strategies.NodeBasis{Name: n.Name, State: n.State, Closed: n.Closed, Need: n.Need, Expected: in.expected(n)}
 }
 
-// Stays implements strategies.Basis: pods are moved off nodes from which something
-// has to leave.
+// Stays implements strategies.Basis: pods are moved only off nodes that usage has to
+// leave.
 func (in *Input) Stays(pod *cluster.Pod) (reasons.Reason, string) {
 	switch n := in.node(pod.Node); {
 	case n == nil:
@@ -44,7 +44,7 @@ func (in *Input) node(name string) *Node {
 	return &in.Nodes[i]
 }
 
-// expected returns for how long a node will be hot; nil where that is not known.
+// expected returns how long a node will be hot; nil if that is unknown.
 func (in *Input) expected(n *Node) *strategies.Expected {
 	if in.Unforeseen || n.HotLine <= 0 || n.HotLine == math.MaxInt64 {
 		return nil

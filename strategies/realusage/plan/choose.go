@@ -8,14 +8,13 @@ import (
 	"github.com/evenkeel/evenkeel/strategies"
 )
 
-// cheapest returns the pods of least total cost whose usage covers the need:
-// the fewest, if all cost the same. Among those of equal cost it prefers the
-// least disruptive, then those of least weight. All pods together must cover
-// the need.
+// cheapest returns the pods of lowest total cost whose usage covers the need: the fewest,
+// if all cost the same. At equal cost it prefers the least disruptive ones, then those
+// with the least weight. All pods together must cover the need.
 //
-// If one resource is needed and all cost the same, the largest pods are the
-// cheapest. Otherwise the search deepens by cost, and after searchSteps falls
-// back to greedy, which may cost one or two pods more.
+// If one resource is needed and all pods cost the same, the largest pods are the
+// cheapest. Otherwise it searches with increasing cost, and after searchSteps falls back
+// to greedy, which may cost one or two pods more.
 func cheapest(pods []*strategies.Pod, by *scale) []*strategies.Pod {
 	need := by.need
 	ordered := slices.Clone(pods)
@@ -32,8 +31,8 @@ func cheapest(pods []*strategies.Pod, by *scale) []*strategies.Pod {
 	return refine(chosen, pods, by)
 }
 
-// greedy takes the pod of greatest relief for its cost, ties in order, until
-// the need is covered. It then drops pods that became superfluous.
+// greedy takes the pod with the greatest relief for its cost, ties in order, until the
+// need is covered. It then drops pods that became superfluous.
 func greedy(ordered []*strategies.Pod, need cluster.Amounts) []*strategies.Pod {
 	var chosen []*strategies.Pod
 	left := need
@@ -86,14 +85,14 @@ const (
 	searchTable = 200_000
 )
 
-// search looks for pods that cover the need and cost less than best, in units.
+// search looks for pods that cover the need and cost less than best, in units of cost.
 type search struct {
 	pods  []*strategies.Pod
-	costs []int // of the pods
+	costs []int // costs of the pods
 	need  cluster.Amounts
 	best  int
-	// most[r][i*best+c] is the most of resource r that pods from the i-th on
-	// relieve at a cost of at most c.
+	// most[r][i*best+c] is the maximum relief of resource r by pods from the i-th on at a
+	// cost of at most c.
 	most  [cluster.NumResources][]int64
 	steps int
 	path  []*strategies.Pod
@@ -105,7 +104,7 @@ func newSearch(pods []*strategies.Pod, need cluster.Amounts, unit, best int) *se
 		s.costs[i] = pod.Disruption.Cost() / unit
 	}
 	if (len(pods)+1)*s.best > searchTable {
-		s.best = 0 // finds nothing
+		s.best = 0 // nothing can be found
 	}
 	for r := range s.most {
 		if need[r] > 0 {
@@ -139,9 +138,8 @@ func (s *search) run() []*strategies.Pod {
 	return nil
 }
 
-// reachable reports whether pods from the i-th on may cover what is left at a
-// cost of c. What was not needed at first is left only where a pod uses less than
-// nothing.
+// reachable reports whether pods from the i-th on can cover what is left at a cost of c.
+// A resource that was not needed at first is left only if a pod has negative usage.
 func (s *search) reachable(i, c int, left cluster.Amounts) bool {
 	for r := range left {
 		if left[r] > 0 && (s.most[r] == nil || left[r] > s.most[r][i*s.best+c]) {
@@ -171,7 +169,7 @@ func (s *search) descend(from, c int, left cluster.Amounts) bool {
 	return false
 }
 
-// refine replaces chosen pods by others that disrupt less, or as much with less
+// refine replaces chosen pods by others that disrupt less, or equally but with less
 // weight, as long as the need stays covered.
 func refine(chosen, pods []*strategies.Pod, by *scale) []*strategies.Pod {
 	others := slices.DeleteFunc(slices.Clone(pods), func(pod *strategies.Pod) bool { return slices.Contains(chosen, pod) })
@@ -198,18 +196,18 @@ func refine(chosen, pods []*strategies.Pod, by *scale) []*strategies.Pod {
 	return chosen
 }
 
-// spread replaces chosen small pods by others that are alike and whose owner gives away
-// a smaller share of its pods, as long as the need stays covered. An owner whose pods
-// move in numbers waits for its replacements, and may not move all in an hour.
+// spread replaces chosen small pods by similar ones whose owner gives away a smaller
+// share of its pods, as long as the need stays covered. If many pods of one owner move,
+// they wait for each other's replacements, and may not all be allowed within an hour.
 func spread(chosen, others []*strategies.Pod, by *scale) {
 	taken, total := map[strategies.Owner]int{}, sum(chosen)
 	for _, pod := range chosen {
 		taken[strategies.OwnerOf(pod.Pod)]++
 	}
 	if len(taken) == len(chosen) {
-		return // of each owner one
+		return // one pod of each owner
 	}
-	for changed := true; changed; { // each change brings the shares closer to each other
+	for changed := true; changed; { // each replacement makes the shares more equal
 		changed = false
 		for i, pod := range chosen {
 			from := strategies.OwnerOf(pod.Pod)
@@ -231,8 +229,8 @@ func spread(chosen, others []*strategies.Pod, by *scale) {
 	}
 }
 
-// relief is how much of the need a pod covers: the sum over resources of its
-// usage's share of the need, at most 1 each.
+// relief returns how much of the need a pod covers: the sum, over resources, of its usage
+// as a share of the need, at most 1 each.
 func relief(pod *strategies.Pod, need cluster.Amounts) float64 {
 	total := 0.0
 	for r := range need {

@@ -42,9 +42,9 @@ func stays(in *Input, plan *strategies.Plan) float64 {
 	return 100 * float64(left) / float64(large[cluster.CPU])
 }
 
-// However many pods a node has, and however hot it is, it is cooled by the fewest if
-// it will stay hot: by pods that cost up to six times as much as a plain one, also if
-// all of them were moved to it within a day.
+// A node that will stay hot is cooled with as few moves as possible, however many pods it
+// has and however hot it is. This includes pods that cost up to six times as much as a
+// plain one, even if all of them were moved to the node within a day.
 func TestLastingHeatIsWorthRelief(t *testing.T) {
 	rng := rand.New(rand.NewPCG(21, 22))
 	for i := range 400 {

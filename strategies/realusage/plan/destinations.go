@@ -18,52 +18,52 @@ type coolIndex int32
 type destination struct {
 	name      string
 	site      site
-	ceiling   cluster.Amounts // the highest prediction allowed
+	ceiling   cluster.Amounts // the maximum prediction allowed
 	predicted cluster.Amounts
 	load      forecast.Load
 	course    *forecast.Course
-	// hotAhead is for how many minutes of a period it is expected to be hot; below
-	// zero until that is asked for.
+	// hotAhead is the number of minutes per period for which it is expected to be hot;
+	// negative until computed.
 	hotAhead float64
-	index    coolIndex         // among the destinations
-	at       cluster.NodeIndex // among the input's nodes
+	index    coolIndex         // index among the destinations
+	at       cluster.NodeIndex // index among the input's nodes
 }
 
-// nearby is a destination with what speaks for it.
+// nearby is a destination with the criteria that favour it.
 type nearby struct {
 	to            *destination
 	score         int64
-	owned, inZone int // pods of the same owner
+	owned, inZone int // number of pods of the same owner
 }
 
-// site is where a node is.
+// site is the location of a node.
 type site struct{ domain, zone string }
 
-// takes reports whether the destination would stay at or below its ceiling with
-// another pod.
+// takes reports whether the destination would stay at or below its ceiling with another
+// pod.
 func (d *destination) takes(pod cluster.Amounts) bool {
 	return !d.predicted.Plus(pod).Exceeds(d.ceiling)
 }
 
-// headroom returns what a destination has left below its ceiling.
+// headroom returns the remaining amounts below the destination's ceiling.
 func (d *destination) headroom() cluster.Amounts { return d.ceiling.Minus(d.predicted) }
 
-// roomFor reports whether what has to leave a node, with any of some pods of it, may
-// find room on all destinations together.
+// roomFor reports whether all destinations together may have space for what has to leave
+// a node, together with any one of some of its pods.
 func (p *destinations) roomFor(pods []*strategies.Pod, need cluster.Amounts) bool {
 	if len(pods) == 0 {
 		return false
 	}
 	left, home := need, p.sites[pods[0].Node]
 	for _, pod := range pods {
-		left[cluster.CPU] -= pod.Unserved // comes to no destination
+		left[cluster.CPU] -= pod.Unserved // goes to no destination
 	}
 	for i := range p.cool {
 		if p.cool[i].site.domain != home.domain {
 			continue
 		}
 		for r := range left {
-			if left[r] > 0 { // room without a bound is added once
+			if left[r] > 0 { // unbounded space is added once
 				left[r] -= max(p.left[i][r], 0)
 			}
 		}
@@ -71,7 +71,7 @@ func (p *destinations) roomFor(pods []*strategies.Pod, need cluster.Amounts) boo
 	return !positive(left)
 }
 
-// fill returns the fullest resource's share of its ceiling, 1 being full.
+// fill returns the fullest resource's share of its ceiling; 1 means full.
 func fill(used, ceiling cluster.Amounts) float64 {
 	highest := 0.0
 	for r := range used {
@@ -80,7 +80,7 @@ func fill(used, ceiling cluster.Amounts) float64 {
 	return highest
 }
 
-// fillOf returns how full a destination will be when what varies has evened out.
+// fillOf returns how full a destination will be once variations have evened out.
 func (p *destinations) fillOf(d *destination) float64 {
 	used := d.predicted
 	if !p.unforeseen {
@@ -102,21 +102,21 @@ type destinations struct {
 	placement  Placement
 	cool       []destination
 	byFill     []coolIndex       // indices of cool, coolest first; indices, because every landing shifts them
-	left       []cluster.Amounts // the headroom of each of cool, contiguous because every landing reads many
-	fills      []float64         // how full each of cool is, likewise: destinations are ordered by it
+	left       []cluster.Amounts // headroom of each of cool, contiguous because every landing reads many
+	fills      []float64         // fill of each of cool, also contiguous; destinations are ordered by it
 	room       room
 	first      order
 	unforeseen bool
 	recurs     bool             // the course of a destination is known
-	pod        *forecast.Course // that of a pod: those that would be hot at its hour are left out
-	looks      int              // how many more of them are looked at for that
-	examined   int              // how many destinations were examined for pods
+	pod        *forecast.Course // course of a pod; destinations that would be hot at its peak hour are skipped
+	looks      int              // how many more destinations are checked for that
+	examined   int              // number of destinations examined for pods
 	sites      map[string]site  // by the names of hot nodes
-	nodes      []Node           // of the input
+	nodes      []Node           // nodes of the input
 	residents  Residents
 	zones      map[strategies.Owner]map[string]int // residents by zone, counted when needed
 	came       Residents                           // pods that the plan has placed
-	cameTo     map[zoneResidence]int               // and what that changed in zones
+	cameTo     map[zoneResidence]int               // the resulting changes in zones
 	names      []string                            // reused
 	nearby     []nearby                            // reused
 }
@@ -155,7 +155,7 @@ func newDestinations(in *Input, first order) *destinations {
 	return p
 }
 
-// compareFill orders destinations by fill, then by index, which is by name.
+// compareFill orders destinations by fill, then by index, which is the order of names.
 func (p *destinations) compareFill(a, b coolIndex) int {
 	if c := cmp.Compare(p.fills[a], p.fills[b]); c != 0 {
 		return c
@@ -163,8 +163,8 @@ func (p *destinations) compareFill(a, b coolIndex) int {
 	return cmp.Compare(a, b)
 }
 
-// size makes pods comparable across resources: the share of the first
-// destination's ceiling that they would take.
+// size makes pods comparable across resources: it is the share of the first destination's
+// ceiling that they would take.
 func (p *destinations) size(pod *strategies.Pod) float64 {
 	if len(p.cool) == 0 {
 		return 0
@@ -172,11 +172,11 @@ func (p *destinations) size(pod *strategies.Pod) float64 {
 	return fill(pod.Usage, p.cool[0].ceiling)
 }
 
-// add counts a pod that the plan places on the destination, remove one that it
-// does not after all.
+// add counts a pod that the plan places on the destination, remove one that it does not
+// place after all.
 func (d *destination) add(pod *strategies.Pod) {
 	if pod.Pattern.Recurs() {
-		d.course = d.expected() // of a node on which nothing has recurred yet, too
+		d.course = d.expected() // also for a node on which nothing has recurred yet
 	}
 	d.predicted = d.predicted.Plus(pod.Usage)
 	d.load.Add(pod.Expected)
@@ -195,7 +195,7 @@ func (d *destination) remove(pod *strategies.Pod) {
 	d.hotAhead = -1
 }
 
-// courseWith returns the course with another pod; nil where none is known.
+// courseWith returns the course with another pod; nil if none is known.
 func (d *destination) courseWith(pod *strategies.Pod) *forecast.Course {
 	if d.course == nil {
 		return nil
@@ -205,7 +205,7 @@ func (d *destination) courseWith(pod *strategies.Pod) *forecast.Course {
 	return &with
 }
 
-// expected returns the course; where none is known, what lasts.
+// expected returns the course. If none is known, it returns the usage that lasts.
 func (d *destination) expected() *forecast.Course {
 	if d.course != nil {
 		return d.course
@@ -215,7 +215,7 @@ func (d *destination) expected() *forecast.Course {
 	return course
 }
 
-// peakWith returns the most that is expected to be used at some hour with a pod.
+// peakWith returns the maximum usage that is expected at any hour with a pod.
 func (d *destination) peakWith(pod *forecast.Course) int64 {
 	if d.course != nil {
 		return d.course.PeakWith(pod)
@@ -242,14 +242,14 @@ func (p *destinations) shift(d *destination, change func()) {
 	p.room.shifted(p, from, to)
 }
 
-// blockSize is how many consecutive destinations in byFill share one entry of
+// blockSize is the number of consecutive destinations in byFill that share one entry of
 // room.
 const blockSize = 64
 
-// room is, for each block of byFill, an upper bound of each resource's headroom
-// on its destinations. A block whose bound is too small for a pod is skipped.
-// Bounds grow when destinations move between blocks. A block that finds no
-// destination for a pod despite its bound gets its exact one again.
+// room holds, for each block of byFill, an upper bound of each resource's headroom on its
+// destinations. A block whose bound is too small for a pod is skipped. Bounds grow when
+// destinations move between blocks. A block that has no destination for a pod despite its
+// bound gets an exact bound again.
 type room []cluster.Amounts
 
 func newRoom(p *destinations) room {
@@ -276,10 +276,10 @@ func (r room) admit(b int, headroom cluster.Amounts) {
 	}
 }
 
-// shifted updates the bounds after the destinations at the places from to to
-// have moved by one place each.
+// shifted updates the bounds after destinations between two places have moved by one
+// place each.
 func (r room) shifted(p *destinations, from, to int) {
-	up := from <= to // then those in between moved down, and each block got a new last one
+	up := from <= to // those in between moved down, and each block got a new last one
 	from, to = min(from, to), max(from, to)
 	for b := from / blockSize; b <= to/blockSize; b++ {
 		first, end := p.block(b)
@@ -291,17 +291,17 @@ func (r room) shifted(p *destinations, from, to int) {
 	}
 }
 
-// mayTake reports whether a destination of the block may have room for a pod.
+// mayTake reports whether a destination in the block may have space for a pod.
 func (r room) mayTake(b int, pod cluster.Amounts) bool { return !pod.Exceeds(r[b]) }
 
-// block returns the range of places of a block.
+// block returns the range of places in a block.
 func (p *destinations) block(b int) (from, to int) {
 	return b * blockSize, min((b+1)*blockSize, len(p.byFill))
 }
 
-// withRoom yields, in the given order, the destinations of a pod's domain that
-// would stay at or below their ceilings with it, of all zones or its own. Shift
-// a destination only after taking the last one.
+// withRoom yields, in the given order, the destinations in a pod's domain that would stay
+// at or below their ceilings with it, either in all zones or in the pod's own. Shift a
+// destination only after taking the last one.
 func (p *destinations) withRoom(of *strategies.Pod, by order, ownZone bool) iter.Seq[*destination] {
 	pod, home := of.Usage, p.sites[of.Node]
 	return func(yield func(*destination) bool) {
@@ -331,13 +331,12 @@ func (p *destinations) withRoom(of *strategies.Pod, by order, ownZone bool) iter
 	}
 }
 
-// peaks reports whether what recurs would make a destination hot with the pod.
+// peaks reports whether recurring usage would make a destination hot with the pod.
 func (p *destinations) peaks(d *destination) bool {
 	return d.peakWith(p.pod) > p.nodes[d.at].HotLine
 }
 
-// offer yields the destinations of one block and reports whether more are
-// wanted.
+// offer yields the destinations in one block and reports whether more are wanted.
 func (p *destinations) offer(b int, pod cluster.Amounts, by order, yield func(*destination) bool) bool {
 	from, to := p.block(b)
 	found := false

@@ -100,9 +100,9 @@ func TestDueMovesDoNotPayForOthers(t *testing.T) {
 	}
 }
 
-// What is due leaves a node whatever keeps its CPU above the line: pods that are not
-// allowed to move, or a lack of room for them. So memory does not stay above its line
-// because CPU does.
+// What is due leaves a node even if its CPU stays above the line because pods must not be
+// moved or because there is no space for them. So high CPU usage does not keep memory
+// above its line.
 func TestWhatIsDueLeavesThoughCPUStays(t *testing.T) {
 	full := func() []Node {
 		return []Node{hot("full-1", cluster.Amounts{990, 10}), hot("full-2", cluster.Amounts{990, 10})}
@@ -110,15 +110,15 @@ func TestWhatIsDueLeavesThoughCPUStays(t *testing.T) {
 	large, small := pods(10, "p", cluster.Amounts{95, 70}), pods(10, "p", cluster.Amounts{10, 70})
 	for name, tc := range map[string]struct {
 		nodes []Node
-		due   int64 // CPU that has to leave for signals
+		due   int64 // CPU that must leave because of signals
 		moved int
 		note  reasons.Reason
 	}{
-		"no room for its CPU":                {nodes: []Node{cool("c", cluster.Amounts{400, 100}), hot("both", cluster.Amounts{}, large...)}, moved: 1, note: reasons.NoLanding},
-		"no room where CPU is short":         {nodes: append(full(), cool("c", cluster.Amounts{400, 100}), hot("both", cluster.Amounts{}, large...)), moved: 1, note: reasons.NoLanding},
+		"no space for its CPU":               {nodes: []Node{cool("c", cluster.Amounts{400, 100}), hot("both", cluster.Amounts{}, large...)}, moved: 1, note: reasons.NoLanding},
+		"no space where CPU is short":        {nodes: append(full(), cool("c", cluster.Amounts{400, 100}), hot("both", cluster.Amounts{}, large...)), moved: 1, note: reasons.NoLanding},
 		"most of its CPU must stay":          {nodes: []Node{cool("c", cluster.Amounts{100, 100}), hot("both", cluster.Amounts{800}, small...)}, moved: 1, note: reasons.HotThroughImmovable},
-		"room for both":                      {nodes: []Node{cool("c", cluster.Amounts{100, 100}), hot("both", cluster.Amounts{}, pods(10, "p", cluster.Amounts{70, 70})...)}, moved: 1},
-		"room for neither":                   {nodes: []Node{cool("c", cluster.Amounts{590, 100}), hot("both", cluster.Amounts{}, large...)}, note: reasons.NoLanding},
+		"space for both":                     {nodes: []Node{cool("c", cluster.Amounts{100, 100}), hot("both", cluster.Amounts{}, pods(10, "p", cluster.Amounts{70, 70})...)}, moved: 1},
+		"space for neither":                  {nodes: []Node{cool("c", cluster.Amounts{590, 100}), hot("both", cluster.Amounts{}, large...)}, note: reasons.NoLanding},
 		"a signal that CPU relieves as well": {nodes: []Node{cool("c", cluster.Amounts{400, 100}), hot("both", cluster.Amounts{}, pods(10, "p", cluster.Amounts{95, 1})...)}, due: 150, moved: 2, note: reasons.NoLanding},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -12,17 +12,17 @@ import (
 	"github.com/evenkeel/evenkeel/strategies"
 )
 
-// landing is a pod on a destination, with its undo.
+// landing is a pod placed on a destination, with a function that undoes it.
 type landing struct {
 	pod  *strategies.Pod
 	to   *destination
 	undo func()
-	// The pod's node, and the hot minutes that the move saves, once the landing is
-	// in the plan.
+	// The pod's node and the hot minutes that the move saves, once the landing is in the
+	// plan.
 	from  cluster.NodeIndex
 	saves float64
-	ahead *strategies.Ahead // of a move off a node that is not hot yet
-	// compared: the destination is not cool, but it is asked for less than the source.
+	ahead *strategies.Ahead // for a move off a node that is not hot yet
+	// compared: the destination is not cool, but has less demand than the source.
 	compared bool
 }
 
@@ -33,9 +33,9 @@ func costOf(landed []landing) (total int) {
 	return total
 }
 
-// land puts every pod on a destination, the largest first. If one finds no
-// place, it puts none and returns that pod. If the preferred order of
-// destinations leaves a pod without a place, the other order is tried.
+// land places every pod on a destination, the largest first. If one finds no place, it
+// places none and returns that pod. If the preferred order of destinations leaves a pod
+// without a place, it tries the other order.
 func (p *destinations) land(pods []*strategies.Pod) (landed []landing, stuck *strategies.Pod) {
 	if landed, stuck = p.landBy(pods, p.first); stuck == nil {
 		return landed, nil
@@ -72,19 +72,19 @@ func (p *destinations) takes(pod *strategies.Pod) bool {
 	return false
 }
 
-// What spreading may cost: a destination counts as about as cool as the coolest
-// if so much more of its ceiling is used, and so many are looked at. Scoring
-// costs microseconds for each, so only the coolest of them are.
+// Limits on the work of spreading: how much more of its ceiling a destination may use and
+// still count as about as cool as the coolest, and how many destinations are considered.
+// Scoring takes microseconds for each, so only the coolest of them are scored.
 const (
 	spreadMargin = 0.1
 	spreadWidth  = 64
 	scoredWidth  = 16
-	// peakWidth is how many destinations are looked at for what recurs.
+	// peakWidth is how many destinations are checked for recurring usage.
 	peakWidth = 512
 )
 
-// landOne puts a pod on a destination that is not expected to be hot with it at the
-// hour at which both are busy, or, if none takes it, on another.
+// landOne places a pod on a destination that is not expected to be hot with it at the
+// hour at which both are busy or, if there is none, on another one.
 func (p *destinations) landOne(pod *strategies.Pod, by order) (landing, bool) {
 	if p.recurs || pod.Pattern.Recurs() {
 		p.pod, p.looks = new(forecast.Course), peakWidth
@@ -97,7 +97,7 @@ func (p *destinations) landOne(pod *strategies.Pod, by order) (landing, bool) {
 	return p.landWithin(pod, by)
 }
 
-// landWithin puts a pod on a destination of its own zone or, if none takes it, of
+// landWithin places a pod on a destination in its own zone or, if none takes it, in
 // another.
 func (p *destinations) landWithin(pod *strategies.Pod, by order) (landing, bool) {
 	if p.sites[pod.Node].zone != "" {
@@ -108,9 +108,9 @@ func (p *destinations) landWithin(pod *strategies.Pod, by order) (landing, bool)
 	return p.landAmong(pod, by, false)
 }
 
-// landAmong puts a pod on a destination that takes it. Coolest first, those
-// about as cool as the coolest compete: by what the pod prefers, then by how few
-// pods of its owner the node has, then the zone.
+// landAmong places a pod on a destination that takes it. In the order coolest first,
+// destinations that are about as cool as the coolest compete: first by the pod's
+// preferences, then by how few pods of its owner the node has, then by zone.
 func (p *destinations) landAmong(pod *strategies.Pod, by order, ownZone bool) (landing, bool) {
 	tried := 0
 	if by == coolestFirst {
@@ -131,9 +131,9 @@ func (p *destinations) landAmong(pod *strategies.Pod, by order, ownZone bool) (l
 	return landing{}, false
 }
 
-// landNear puts a pod on one of the destinations about as cool as the coolest,
-// and returns how many it has tried. Mostly kube-scheduler prefers none of them,
-// and the coolest without a pod of the same owner takes it.
+// landNear places a pod on one of the destinations that are about as cool as the coolest,
+// and returns how many it has tried. Usually kube-scheduler prefers none of them, and the
+// coolest one without a pod of the same owner takes it.
 func (p *destinations) landNear(pod *strategies.Pod, ownZone bool) (l landing, tried int, ok bool) {
 	p.names = p.names[:0]
 	for to := range p.near(pod, ownZone, scoredWidth) {
@@ -171,8 +171,8 @@ func (p *destinations) landNear(pod *strategies.Pod, ownZone bool) (l landing, t
 	return landing{}, tried, false
 }
 
-// near yields the destinations about as cool as the coolest with room for the
-// pod, coolest first.
+// near yields the destinations that are about as cool as the coolest and have space for
+// the pod, coolest first.
 func (p *destinations) near(pod *strategies.Pod, ownZone bool, most int) iter.Seq[*destination] {
 	return func(yield func(*destination) bool) {
 		limit := -1.0 // no fill is negative
@@ -187,8 +187,8 @@ func (p *destinations) near(pod *strategies.Pod, ownZone bool, most int) iter.Se
 	}
 }
 
-// siblings are the nodes of an owner's pods: of those that are there, and of those
-// that the plan has placed.
+// siblings are the nodes of an owner's pods: of its existing pods, and of those that the
+// plan has placed.
 type siblings [2][]cluster.NodeIndex
 
 func (p *destinations) siblings(of *strategies.Pod) siblings {
@@ -264,7 +264,7 @@ func (p *destinations) takeBack(landed []landing) {
 	}
 }
 
-// refusals sums up why no destination takes a pod, for a reader.
+// refusals summarizes for people why no destination takes a pod.
 func (p *destinations) refusals(pod *strategies.Pod) string {
 	if len(p.cool) == 0 {
 		return "no node is cool"

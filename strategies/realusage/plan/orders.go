@@ -9,16 +9,15 @@ import (
 	"github.com/evenkeel/evenkeel/strategies"
 )
 
-// New makes the plan. It cools each hot node with the pods of the lowest
-// sufficient priorities that have a destination and together cost least: the
-// fewest, if all disrupt alike. If that cannot cool a node, it is left alone
-// with the reason: partial relief costs evictions, and room that a node which
-// can be cooled needs. What is left of that room goes to others, if they get much of
-// the relief that they need.
+// New makes the plan. It cools each hot node with the pods of the lowest sufficient
+// priorities that have a destination and together cost least: the fewest, if all disrupt
+// equally. A node that cannot be cooled is left alone with the reason, because partial
+// relief costs evictions and takes space that a node that can be cooled needs. Space that
+// remains goes to such nodes if that gives them much of the relief that they need.
 //
-// Nodes that come first take the room. So if starting with the hottest leaves a
-// node without destinations, or costs more than cooling each node alone would,
-// other orders are tried as well.
+// Nodes that come first take the space. If starting with the hottest node leaves another
+// without destinations, or costs more than cooling each node on its own would, other
+// orders are tried as well.
 func New(in Input) strategies.Plan {
 	best := attempt(&in, orders[0])
 	examined := best.destinations.examined
@@ -33,14 +32,14 @@ func New(in Input) strategies.Plan {
 		}
 	}
 	best.relievePinned()
-	if !best.relieveSaturated() { // its destinations are others, and nothing is quiet where it moves pods
+	if !best.relieveSaturated() { // its destinations are different ones, and nothing is quiet where it moves pods
 		best.relieveCrowded()
 		best.relieveAhead()
 	}
 	return best.plan()
 }
 
-// sequence is an order in which to cool hot nodes and one in which to try
+// sequence is an order in which to cool hot nodes, and an order in which to try
 // destinations first.
 type sequence struct {
 	leastHotFirst bool
@@ -49,8 +48,8 @@ type sequence struct {
 
 var orders = [...]sequence{{false, coolestFirst}, {false, tightestFirst}, {true, coolestFirst}, {true, tightestFirst}}
 
-// maxExamined is how many destinations may be examined before no other order is
-// tried: less than a second with the slowest filters.
+// maxExamined is the number of examined destinations after which no other order is tried.
+// Even with the slowest filters it takes less than a second.
 const maxExamined = 50_000
 
 // attempt plans in one order and leaves the Placement unchanged.
@@ -76,9 +75,9 @@ func attempt(in *Input, o sequence) *planner {
 	return p
 }
 
-// relieveAhead moves pods off nodes that are not hot and will be, as they were at
-// that time of earlier periods: in a quiet hour of the pod, where both nodes together
-// will be hot for less. What is hot now has come first.
+// relieveAhead moves pods off nodes that are not hot but will be, because they were at
+// that time in earlier periods. It moves a pod in its quiet hours, to a node with which
+// the total hot time is shorter. Nodes that are hot now come first.
 func (p *planner) relieveAhead() {
 	var nodes []*relieved
 	for i := range p.in.Nodes {
@@ -100,8 +99,8 @@ func (p *planner) relieveAhead() {
 	})
 }
 
-// add has more landings planned while the Placement counts those that the plan has, which
-// attempt took back. It leaves the Placement unchanged.
+// add plans more landings while the Placement contains those of the plan, which attempt
+// has undone. It leaves the Placement unchanged.
 func (p *planner) add(more func()) {
 	var done []func()
 	defer func() {

@@ -9,26 +9,26 @@ import (
 	"github.com/evenkeel/evenkeel/strategies"
 )
 
-// leastRelief is the share of what is above a node's evict line that must be able
-// to leave for the node to be relieved although it stays hot: of memory, too, as each
-// byte that leaves is one that the others can take before any is killed for want of it.
-// It does not hold for what only waits for a bound of moves: the node is cooled in
-// several cycles, and would never be by a bound that always allows less than this share.
+// leastRelief is the share of the usage above a node's evict line that must be able to
+// leave before a node that stays hot is relieved. It applies to memory, too: each byte
+// that leaves is available to the other pods before one of them is OOM-killed. It does
+// not apply to usage that only waits for a limit on moves: such a node is cooled over
+// several cycles, and a limit that always allows less than this share would prevent that.
 const leastRelief = 0.5
 
-// relievePinned moves pods off nodes that stay hot because of pods that must not
-// be moved: their neighbours would suffer for as long as those run. It comes after
-// all nodes that can be cooled, which have the first choice of destinations.
+// relievePinned moves pods off nodes that stay hot because of pods that must not be
+// moved, because otherwise their neighbours would suffer for as long as those run. It
+// comes after all nodes that can be cooled, which have the first choice of destinations.
 func (p *planner) relievePinned() {
 	p.relieveAll(func(at cluster.NodeIndex) bool {
 		return p.notes[at] == reasons.HotThroughImmovable || p.notes[at] == reasons.GainTooSmall
 	})
 }
 
-// relieveCrowded does the same for nodes that stay hot because the cool nodes do not
-// take enough of their pods. Those come last of all. Where the nodes together are asked
-// for more CPU than keeps them at their lines it brings nothing to those that are hot by
-// that: what room becomes free there is better kept for a whole node.
+// relieveCrowded does the same for nodes that stay hot because the cool nodes do not take
+// enough of their pods. Those nodes come last. If the demand for CPU exceeds what keeps
+// all nodes at their lines, it skips nodes that are hot by CPU alone: space that becomes
+// free is then better kept for a whole node.
 func (p *planner) relieveCrowded() {
 	beyond := p.beyondLines()
 	p.relieveAll(func(at cluster.NodeIndex) bool {
@@ -53,10 +53,11 @@ func (p *planner) relieveAll(stays func(cluster.NodeIndex) bool) {
 	})
 }
 
-// relieve lands the pods that bring a node as low as the others let it be, if that
-// takes off enough, and if staying above that level is shortened by as much as cooling
-// a node has to shorten hot time. That can be told of nodes that are hot by CPU alone.
-// Off others goes what is due; of their CPU the rest may be a peak.
+// relieve moves the pods that bring a node as far down as the other nodes allow, if
+// enough usage leaves and if this shortens the time above that level by as much as
+// cooling a node must shorten hot time. That time is known only for nodes that are hot by
+// CPU alone. For other nodes only what is due leaves, because the rest of their CPU usage
+// may be a peak.
 func (p *planner) relieve(at cluster.NodeIndex) []landing {
 	n := &p.in.Nodes[at]
 	need := n.Need.AtLeastZero()
@@ -84,9 +85,8 @@ func (p *planner) relieve(at cluster.NodeIndex) []landing {
 	return landed
 }
 
-// relieving returns the pods that may leave a node and have a destination. waits
-// reports whether the node may be cooled later, with pods that must not be moved for
-// now only.
+// relieving returns the pods that may leave a node and have a destination. waits reports
+// whether the node may be cooled later, with pods that must not be moved only for now.
 func (p *planner) relieving(n *Node, need cluster.Amounts) (movable []*strategies.Pod, waits bool) {
 	least := n.leastGain(need, p.in.MinGainPercent)
 	var later cluster.Amounts
@@ -105,7 +105,7 @@ func (p *planner) relieving(n *Node, need cluster.Amounts) (movable []*strategie
 	return movable, !covers(now, need) && covers(now.Plus(later), need)
 }
 
-// above returns the node with its evict line that much higher.
+// above returns the node with its evict line raised by the given amounts.
 func (n *Node) above(by cluster.Amounts) *Node {
 	raised := *n
 	raised.HotLine += by[cluster.CPU]
@@ -141,8 +141,8 @@ func wantedBy(landed []landing) (total cluster.Amounts) {
 	return total
 }
 
-// landMost lands pods until what has to leave does or no other has a place: those of
-// low priority first, of them those that relieve most for their cost.
+// landMost places pods until what has to leave does, or no other pod has a place. Pods of
+// low priority come first, and among them those that relieve most for their cost.
 func (p *planner) landMost(pods []*strategies.Pod, need cluster.Amounts) (landed []landing) {
 	left := need
 	for _, pod := range byWorth(pods, need) {
@@ -156,8 +156,8 @@ func (p *planner) landMost(pods []*strategies.Pod, need cluster.Amounts) (landed
 	return landed
 }
 
-// pinnedBy says what the pods use that must not leave a node, in the resource that
-// most has to, and which namespace has most of it; empty if they use nothing.
+// pinnedBy describes the usage of the pods that must not leave a node, in the resource of
+// which most has to leave, and which namespace has most of it; empty if they use nothing.
 func (n *Node) pinnedBy(need cluster.Amounts) string {
 	resource := cluster.CPU
 	for _, r := range cluster.Resources() {

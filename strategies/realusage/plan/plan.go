@@ -22,13 +22,13 @@ type planner struct {
 	in           *Input
 	destinations *destinations
 	hot          []cluster.NodeIndex // indices of the input's nodes
-	notes        []reasons.Reason    // by the input's nodes
+	notes        []reasons.Reason    // by input node
 	landed       []landing
 	planned      strategies.Tally  // of the moves in the plan
 	waiting      []strategies.Move // what the plan's limits leave to later cycles
 	declined     []strategies.Declined
-	// cooled counts the nodes that were cooled, crowded those left hot for lack
-	// of room, excess is the cost beyond that of cooling each node alone.
+	// cooled is the number of nodes that were cooled, crowded the number left hot for
+	// lack of space. excess is the cost beyond that of cooling each node on its own.
 	cooled, crowded, excess int
 	limited                 bool // the plan has reached its limit
 }
@@ -43,12 +43,12 @@ func newPlanner(in *Input, by order) *planner {
 	return p
 }
 
-// ideal reports whether no other order can, or should, do better: if the number
-// of moves is limited, the hottest nodes come first.
+// ideal reports whether no other order can, or should, do better: if the number of moves
+// is limited, the hottest nodes come first.
 func (p *planner) ideal() bool { return p.limited || p.crowded == 0 && p.excess == 0 }
 
-// better reports whether p cools more nodes than other, or as many with pods of
-// lower priority, or else at a lower cost.
+// better reports whether p cools more nodes than other, or as many with pods of lower
+// priority, or otherwise at a lower cost.
 func (p *planner) better(other *planner) bool {
 	return cmp.Or(cmp.Compare(p.cooled, other.cooled), -cmp.Compare(p.priority(), other.priority()),
 		-cmp.Compare(costOf(p.landed), costOf(other.landed)), -cmp.Compare(len(p.landed), len(other.landed))) > 0
@@ -63,9 +63,9 @@ func (p *planner) priority() int32 {
 	return highest
 }
 
-// cool plans the moves of one hot node. Off a full one goes what is estimated to be
-// wanted too much of it or, if that is not possible or not worthwhile, what is
-// measured to be too much. If that is not worthwhile either, what is due goes.
+// cool plans the moves for one hot node. Off a full node, it moves the estimated excess
+// demand or, if that is not possible or not worthwhile, the measured excess. If that is
+// not worthwhile either, it moves what is due.
 func (p *planner) cool(at cluster.NodeIndex) {
 	n := &p.in.Nodes[at]
 	need := n.Need.AtLeastZero()
@@ -92,7 +92,7 @@ func (p *planner) cool(at cluster.NodeIndex) {
 	})...)
 }
 
-// coolBy plans the moves that take so much off a node.
+// coolBy plans the moves that take the given need off a node.
 func (p *planner) coolBy(at cluster.NodeIndex, need cluster.Amounts) {
 	n := &p.in.Nodes[at]
 	if !positive(need) {
@@ -115,7 +115,7 @@ func (p *planner) coolBy(at cluster.NodeIndex, need cluster.Amounts) {
 	by := p.scale(n, need)
 	allowed := p.allowed(movable, need, false)
 	done, held := p.coolWith(at, allowed, by, true)
-	if held { // by the hour of a namespace, which mostly has more moves left than a node takes
+	if held { // held up by the hour of a namespace, which usually has more moves left than a node needs
 		done, _ = p.coolWith(at, p.allowed(movable, need, true), by, true)
 	}
 	if !done && (held || len(allowed) < len(movable)) {
@@ -126,9 +126,9 @@ func (p *planner) coolBy(at cluster.NodeIndex, need cluster.Amounts) {
 	}
 }
 
-// coolWith plans the moves that take what has to leave off a node, with some of the
-// pods. It is done if they have destinations, or are not worth it. If they have to be
-// made at once, it makes none of those that some hour holds up.
+// coolWith plans the moves that take what has to leave off a node, using some of the
+// pods. It is done if the pods have destinations, or are not worth moving. If they have
+// to be made at once, it makes none if an hourly limit holds some of them up.
 func (p *planner) coolWith(at cluster.NodeIndex, movable []*strategies.Pod, by *scale, atOnce bool) (done, held bool) {
 	first := true
 	for _, priority := range priorities(movable) {
@@ -157,9 +157,9 @@ func (p *planner) coolWith(at cluster.NodeIndex, movable []*strategies.Pod, by *
 }
 
 // worthwhile reports whether the moves off a node save as much hot time as their
-// disruption is worth, and notes what each saves. If not, it declines them: the
-// node will cool by itself, or another would be hot in its place. Moves that are due
-// have to save nothing, and what they save counts for no others.
+// disruption is worth, and records what each saves. If not, it declines them: the node
+// will cool on its own, or another node would be hot instead. Moves that are due need not
+// save anything, and their savings do not count for other moves.
 func (p *planner) worthwhile(at cluster.NodeIndex, landed []landing, need cluster.Amounts) bool {
 	if !p.judged(&p.in.Nodes[at], need) {
 		return true
@@ -181,12 +181,12 @@ func (p *planner) worthwhile(at cluster.NodeIndex, landed []landing, need cluste
 	return false
 }
 
-// judged reports whether moves that take so much off a node have to save hot time.
+// judged reports whether moves that take the given need off a node have to save hot time.
 func (p *planner) judged(n *Node, need cluster.Amounts) bool {
 	return p.in.MinHotMinutesSaved > 0 && need[cluster.CPU] > n.due(need)[cluster.CPU]
 }
 
-// dueFirst brings those of a node's landings to the front that suffice for what is due,
+// dueFirst moves those of a node's landings to the front that suffice for what is due,
 // and counts them.
 func dueFirst(landed []landing, due cluster.Amounts) int {
 	pods := make([]*strategies.Pod, len(landed))
@@ -200,12 +200,12 @@ func dueFirst(landed []landing, due cluster.Amounts) int {
 	return len(chosen)
 }
 
-// giveUp records whether a node is left alone because pods lack destinations or
-// because there is no room for all of its moves.
+// giveUp records whether a node is left alone because pods lack destinations or because
+// there is not enough space for all of its moves.
 func (p *planner) giveUp(at cluster.NodeIndex, movable []*strategies.Pod, need cluster.Amounts) {
 	n := &p.in.Nodes[at]
 	landable, stuck := p.landable(movable)
-	if covers(sum(landable), need) { // each alone has a destination, but not all together
+	if covers(sum(landable), need) { // each alone has a destination, but not all of them together
 		p.crowded++
 		p.notes[at] = reasons.NoLanding
 		for _, pod := range landable {
@@ -218,12 +218,12 @@ func (p *planner) giveUp(at cluster.NodeIndex, movable []*strategies.Pod, need c
 	}
 	p.leave(at, reasons.NoLanding, landable, need)
 	if len(p.landed) > 0 {
-		p.crowded++ // possibly: earlier moves of the plan may have taken the room
+		p.crowded++ // possibly: earlier moves of the plan may have taken the space
 	}
 }
 
-// movable returns the pods that may be moved and those that are too small for it,
-// and declines all but the first with their reasons.
+// movable returns the pods that may be moved and those that are too small for it, and
+// declines all but the former with their reasons.
 func (p *planner) movable(n *Node, need cluster.Amounts) (movable, small []*strategies.Pod) {
 	least := n.leastGain(need, p.in.MinGainPercent)
 	for i := range n.Pods {
@@ -241,8 +241,8 @@ func (p *planner) movable(n *Node, need cluster.Amounts) (movable, small []*stra
 	return movable, small
 }
 
-// allowed returns the pods for which the hours of their owners have moves left and, if
-// asked for, those of their namespaces. Where those are fewer than the pods, they go to
+// allowed returns the pods for which the hourly limits of their owners and, if asked for,
+// of their namespaces have moves left. If there are more pods than moves, the moves go to
 // pods of low priority first, and then to those that relieve most for their cost.
 func (p *planner) allowed(pods []*strategies.Pod, need cluster.Amounts, namespaces bool) (allowed []*strategies.Pod) {
 	if p.in.Beside == nil {
@@ -261,7 +261,7 @@ func (p *planner) allowed(pods []*strategies.Pod, need cluster.Amounts, namespac
 	return allowed
 }
 
-// byWorth returns pods of low priority first, of them those that relieve most for
+// byWorth returns pods of low priority first, and among them those that relieve most for
 // their cost.
 func byWorth(pods []*strategies.Pod, need cluster.Amounts) []*strategies.Pod {
 	worth := map[*strategies.Pod]float64{}
@@ -275,10 +275,10 @@ func byWorth(pods []*strategies.Pod, need cluster.Amounts) []*strategies.Pod {
 	return pods
 }
 
-// exceeds returns why a pod may not be moved beside the moves of the plan.
+// exceeds returns why a pod must not be moved in addition to the plan's moves.
 func (p *planner) exceeds(pod *strategies.Pod) (reasons.Reason, string) { return p.beside(pod, nil) }
 
-// beside returns why a pod may not be moved beside the moves of the plan and more.
+// beside returns why a pod must not be moved in addition to the plan's moves and more.
 func (p *planner) beside(pod *strategies.Pod, more strategies.Tally) (reasons.Reason, string) {
 	if p.in.Beside == nil {
 		return "", ""
@@ -288,8 +288,8 @@ func (p *planner) beside(pod *strategies.Pod, more strategies.Tally) (reasons.Re
 	return p.in.Beside(pod.Pod, owner+ofOwner, namespace+ofNamespace)
 }
 
-// within takes those of a node's landings that the plan's limits allow. It takes
-// the others back, because they have to wait, and says for what.
+// within takes those of a node's landings that the plan's limits allow. It undoes the
+// others, because they have to wait, and returns what they wait for.
 func (p *planner) within(at cluster.NodeIndex, landed []landing) (taken []landing, limit reasons.Reason) {
 	budget := p.budget()
 	if len(landed) > budget || p.heldUp(landed) {
@@ -315,7 +315,7 @@ func (p *planner) within(at cluster.NodeIndex, landed []landing) (taken []landin
 	return taken, limit
 }
 
-// wait notes the fewest pods that would cool a node for which the plan has no moves
+// wait records the fewest pods that would cool a node for which the plan has no moves
 // left.
 func (p *planner) wait(at cluster.NodeIndex, movable []*strategies.Pod, need cluster.Amounts) {
 	for _, priority := range priorities(movable) {
@@ -331,7 +331,7 @@ func (p *planner) wait(at cluster.NodeIndex, movable []*strategies.Pod, need clu
 	}
 }
 
-// heldUp reports whether hours have moves for some of a node's landings only.
+// heldUp reports whether hourly limits have moves for only some of a node's landings.
 func (p *planner) heldUp(landed []landing) bool {
 	more := strategies.Tally{}
 	for _, l := range landed {
@@ -343,8 +343,8 @@ func (p *planner) heldUp(landed []landing) bool {
 	return false
 }
 
-// alternating returns landings of one owner after another, so that the first of them
-// do not all disrupt the same one.
+// alternating returns landings of one owner after another, so that the first ones do not
+// all disrupt the same owner.
 func alternating(landed []landing) []landing {
 	turn, turns := strategies.Tally{}, make(map[*strategies.Pod]int, len(landed))
 	for _, l := range landed {
@@ -356,8 +356,8 @@ func alternating(landed []landing) []landing {
 	return landed
 }
 
-// landable separates the pods that would have a destination as the only move
-// from those that would not.
+// landable separates the pods that would have a destination as the only move from those
+// that would not.
 func (p *planner) landable(pods []*strategies.Pod) (landable, stuck []*strategies.Pod) {
 	for _, pod := range pods {
 		if p.destinations.takes(pod) {
@@ -369,12 +369,12 @@ func (p *planner) landable(pods []*strategies.Pod) (landable, stuck []*strategie
 	return landable, stuck
 }
 
-// least lands the cheapest set of pods that covers the need and has places for
-// all of them. If a set does not fit, the next best is tried without its pods
-// that have no place even alone, or else without the first that found none.
-// best says that the first set fitted. Pods that are not chosen are not
-// checked, because some filters take a millisecond per check, and none is where the
-// cool nodes have no room for what has to leave, however it is shared out.
+// least places the cheapest set of pods that covers the need and for all of which there
+// is a place. If a set does not fit, the next best is tried without those of its pods
+// that have no place even alone, or otherwise without the first pod that found none. best
+// reports that the first set fitted. Pods that are not chosen are not checked, because
+// some filters take a millisecond per check. Nothing is checked if the cool nodes have
+// too little space for what has to leave, however it is distributed.
 func (p *planner) least(band []*strategies.Pod, by *scale) (landed []landing, best bool) {
 	if !p.destinations.roomFor(band, by.need) {
 		return nil, false
@@ -394,8 +394,8 @@ func (p *planner) least(band []*strategies.Pod, by *scale) (landed []landing, be
 	return nil, false
 }
 
-// beyondLeast returns how much more moves cost than with unlimited room;
-// resorting to a higher priority counts as something.
+// beyondLeast returns how much more moves cost than with unlimited space. Resorting to a
+// higher priority counts as a cost, too.
 func (p *planner) beyondLeast(movable []*strategies.Pod, by *scale, used int32, paid int) int {
 	for _, priority := range priorities(movable) {
 		band := upTo(movable, priority)
@@ -410,7 +410,7 @@ func (p *planner) beyondLeast(movable []*strategies.Pod, by *scale, used int32, 
 	return 0
 }
 
-// left is how many more moves the plan may have.
+// left returns how many more moves the plan may have.
 func (p *planner) left() int {
 	if p.in.MaxMoves > 0 {
 		return max(p.in.MaxMoves-len(p.landed), 0)
@@ -418,7 +418,7 @@ func (p *planner) left() int {
 	return math.MaxInt
 }
 
-// budget is how many of them may leave one node.
+// budget returns how many of them may leave one node.
 func (p *planner) budget() int {
 	if p.in.MaxPerNode > 0 {
 		return min(p.left(), p.in.MaxPerNode)
@@ -426,8 +426,8 @@ func (p *planner) budget() int {
 	return p.left()
 }
 
-// leave notes why a node is left alone and declines those of the given pods
-// that would have relieved it.
+// leave records why a node is left alone, and declines those of the given pods that would
+// have relieved it.
 func (p *planner) leave(at cluster.NodeIndex, why reasons.Reason, pods []*strategies.Pod, need cluster.Amounts) {
 	p.notes[at] = why
 	detail := ""
@@ -441,7 +441,7 @@ func (p *planner) leave(at cluster.NodeIndex, why reasons.Reason, pods []*strate
 		detail = "the node would be cooled only with pods that take off too little"
 	case reasons.NoLanding:
 		detail = "a cool node would take it, but not enough of the other pods that would have to leave its node as well"
-	default: // the reason says it
+	default: // the reason is sufficient
 	}
 	for _, pod := range pods {
 		if relief(pod, need) > 0 {
@@ -454,8 +454,7 @@ func (p *planner) decline(n *Node, pod *strategies.Pod, why reasons.Reason, deta
 	p.declined = append(p.declined, strategies.Declined{Pod: *pod, Node: n.Name, Reason: why, Detail: detail})
 }
 
-// commit adds moves to the plan, up to its limits; the rest waits for a later
-// cycle.
+// commit adds moves to the plan, up to its limits. The rest waits for a later cycle.
 func (p *planner) commit(at cluster.NodeIndex, landed []landing) {
 	taken, limit := p.within(at, landed)
 	if limit != "" {
@@ -489,8 +488,8 @@ func (p *planner) plan() strategies.Plan {
 	return plan
 }
 
-// moves turns the landings into moves, each starting from the usage that the
-// earlier ones left, and updates after to the final usage.
+// moves turns the landings into moves, each starting from the usage that the earlier ones
+// left, and updates after to the final usage.
 func (p *planner) moves(after []cluster.Amounts) []strategies.Move {
 	if len(p.landed) == 0 {
 		return nil
@@ -534,5 +533,5 @@ func (p *planner) scale(n *Node, need cluster.Amounts) *scale {
 	return s
 }
 
-// Idle returns the plan that does nothing, with the nodes as they are.
+// Idle returns the plan that does nothing, with the nodes unchanged.
 func Idle(in Input) strategies.Plan { return newPlanner(&in, coolestFirst).plan() }

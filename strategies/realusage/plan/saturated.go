@@ -13,55 +13,59 @@ import (
 )
 
 const (
-	// comparedMargin is by how much less of its allocatable CPU the destination must be
-	// predicted to use than its source is asked for after the move.
+	// comparedMargin is the minimum difference, as a share of allocatable CPU, by which
+	// the destination's predicted usage must be below the source's demand after the move.
 	comparedMargin = 0.1
 	// leastUnserved is the share of a full node's CPU that its pods are assumed to want
-	// and not to get: after some hours of it their peaks show no more than what they get.
+	// but not get: after some hours, their peaks show no more than what they get.
 	leastUnserved = 0.3
-	// fullForHours is the share of its CPU that such a node has used for hours. Where it
-	// comes and goes, peaks show what pods want, and the node that is full now is not asked
-	// for more than the others are at other times.
+	// fullForHours is the share of its CPU that such a node has used for hours. On a node
+	// whose load comes and goes, peaks show what pods want, and other nodes have as much
+	// demand at other times.
 	fullForHours = 0.95
-	// alwaysFull is the same share of a node that, in addition, was not below full once as
-	// long as peaks are remembered. It takes half a day of that to come up to it from 70%,
-	// so a node that is full by turns of a day seldom does.
+	// alwaysFull is the corresponding share for a node that, in addition, has not been
+	// below full for as long as peaks are remembered. Rising to it from 70% takes half a
+	// day of that, so a node that is full only at certain times of day rarely does.
 	alwaysFull = 0.98
-	// comparedWorth is how many times as much hot time such a move must save as another:
-	// it makes its destination hotter, and the plan cannot cool the source with it.
+	// comparedWorth is the factor by which such a move must save more hot time than
+	// another: it makes its destination hotter, and the plan cannot cool the source with
+	// it.
 	comparedWorth = 20
-	// servedWorth takes its place off a node that is always full, where a move has to serve
-	// more. A pod there serves at most twelve times what a plain one is asked for, so one
-	// that costs twice as much is worth moving, and one that costs three times as much is not.
+	// servedWorth replaces comparedWorth for a node that is always full, where a move
+	// must serve more demand. A pod there serves at most twelve times what is required
+	// for a plain one, so a pod that costs twice as much is worth moving, and one that
+	// costs three times as much is not.
 	servedWorth = 5
-	// mostCompared bounds the moves off a full node in a plan, because what its pods want
-	// is an estimate, and comparedPods how many pods are tried for each of them.
+	// mostCompared is the maximum number of moves off a full node in a plan, because the
+	// demand of its pods is an estimate. comparedPods is how many pods are tried for each
+	// of them.
 	mostCompared, comparedPods = 4, 16
 )
 
-// saturated is a full node for whose relief the cool nodes have no room.
+// saturated is a full node for whose relief the cool nodes have no space.
 type saturated struct {
 	*planner
 
 	at cluster.NodeIndex
-	// node is a copy whose load, like the expectation of each of its pods, contains
-	// what they want and do not get.
+	// node is a copy whose load, like the expected usage of each of its pods, includes
+	// what they want but do not get.
 	node  Node
 	pods  []*strategies.Pod
-	asked int64 // for how much CPU the node is asked, without the pods that were moved
+	asked int64 // CPU demand, without the pods that were moved
 	stays bool  // it is always full
 }
 
 // relieveSaturated moves pods off full nodes for whose relief the cool nodes have no
-// room to nodes that are asked for less. It does so only while the nodes are asked for
-// more than their evict lines allow them all together: then cooling every node is out
-// of reach, and what counts is how much is served. Otherwise the next room that becomes
-// free cools a whole node. It reports whether it moved any.
+// space, to nodes with less demand. It does so only while the total demand on all nodes
+// exceeds their evict lines: cooling every node is then impossible, and what counts is
+// how much demand is served. Otherwise, the next space that becomes free cools a whole
+// node. It reports whether it moved any pods.
 //
-// A pod that was moved alone does not come back while usage is steady. Without it its node,
-// which was full, uses all of its CPU but what the pod used there. The pod uses no less
-// where it went, so with it the node would be above strategies.FullCeiling again. After
-// several moves it could, because more left its node. So pods stay, see hasStayed.
+// A pod that was moved alone does not come back while usage is steady. Without it, its
+// node, which was full, uses all of its CPU except what the pod used there. The pod uses
+// no less on its new node, so if it came back, the node would be above
+// strategies.FullCeiling again. After several moves a pod could come back, because more
+// usage left its node. hasStayed prevents that.
 func (p *planner) relieveSaturated() (moved bool) {
 	sources := p.saturated()
 	if len(sources) == 0 || !p.beyondLines() {
@@ -86,8 +90,8 @@ func (p *planner) relieveSaturated() (moved bool) {
 	return len(p.landed) > before
 }
 
-// beyondLines reports whether the nodes are asked for more CPU than would keep them all
-// at their evict lines.
+// beyondLines reports whether the nodes' total CPU demand exceeds what would keep all of
+// them at their evict lines.
 func (p *planner) beyondLines() bool {
 	used, lines := 0.0, 0.0
 	for i := range p.in.Nodes {
@@ -99,8 +103,8 @@ func (p *planner) beyondLines() bool {
 	return used > lines
 }
 
-// saturated returns the full nodes that the plan leaves as they are for lack of room,
-// those that are asked for most first.
+// saturated returns the full nodes that the plan leaves unchanged for lack of space,
+// those with the highest demand first.
 func (p *planner) saturated() (nodes []*saturated) {
 	for _, at := range p.hot {
 		n := &p.in.Nodes[at]
@@ -159,18 +163,18 @@ func (p *planner) hasStayed(pod *strategies.Pod) bool {
 	return !pod.Disruption.Again && (pod.Created.IsZero() || p.in.At.Sub(pod.Created) >= forecast.Horizon)
 }
 
-// perCost is how much CPU a move takes off a full node for what it disrupts.
+// perCost is how much CPU a move takes off a full node per unit of disruption.
 func perCost(pod *strategies.Pod) float64 {
 	return float64(pod.Wanted()[cluster.CPU]) / float64(pod.Disruption.Cost())
 }
 
-// share is how much of its CPU the node is asked for.
+// share is the node's demand as a share of its CPU.
 func (s *saturated) share() float64 { return share(s.asked, s.node.Allocatable[cluster.CPU]) }
 
-// compared returns the input with the destinations of full nodes: those that are known,
-// of which nothing but CPU is above its line, that are not full themselves, and that the
-// plan moves nothing off. They take pods up to strategies.FullCeiling instead of to their
-// reject line of CPU.
+// compared returns the input with the destinations for full nodes: known nodes of which
+// only CPU is above its line, that are not full themselves, and that the plan moves
+// nothing off. They take pods up to strategies.FullCeiling instead of their reject line
+// of CPU.
 func (p *planner) compared() *Input {
 	in := *p.in
 	in.Nodes = slices.Clone(in.Nodes)
@@ -186,8 +190,8 @@ func (p *planner) compared() *Input {
 	return &in
 }
 
-// relieve makes the one move off the node that saves most for what it disrupts, if it
-// is worth it and its destination is asked for less than the node will be.
+// relieve makes the move off the node that saves most per disruption, if it is worth it
+// and its destination has less demand than the node will have.
 func (s *saturated) relieve(to *destinations) (landing, bool) {
 	var best landing
 	most, tried := 0.0, 0
@@ -223,15 +227,16 @@ func (s *saturated) relieve(to *destinations) (landing, bool) {
 	s.pods = slices.DeleteFunc(s.pods, func(pod *strategies.Pod) bool { return pod == l.pod })
 	s.planned.Add(l.pod.Pod)
 	s.forget(l.pod)
-	// Both nodes may be above their lines after it, so it saves no hot minutes to speak of.
+	// Both nodes may be above their lines afterwards, so it saves hardly any hot minutes.
 	l.from, l.compared = s.at, true
 	return l, true
 }
 
-// compare judges a move. Off a node that is always full it has to serve more: the node
-// stays hot in any case, and its pods have no peaks that would show what else they want.
-// Others follow it as long as the node stays full, so a small one costs its part of them.
-// Off other nodes it has to save hot minutes, so destinations that are not hot mostly stay so.
+// compare judges a move. Off a node that is always full, it must serve more demand: the
+// node stays hot in any case, and its pods have no peaks that would show what else they
+// want. More moves follow for as long as the node stays full, so a small one only has to
+// earn its share of the cost. Off other nodes, it must save hot minutes, so destinations
+// that are not hot usually stay so.
 func (s *saturated) compare(one []landing) worth {
 	w := s.worth(&s.node, one)
 	if !s.stays {
@@ -247,13 +252,13 @@ func (s *saturated) compare(one []landing) worth {
 	return w
 }
 
-// unserved returns what is expected to be asked of a node beyond its CPU under a load, in
-// hot minutes that count as much.
+// unserved returns the expected demand under a load beyond a node's CPU, in hot minutes
+// of equal weight.
 func (n *Node) unserved(load *forecast.Load) float64 {
 	return load.HotMinutes(math.MaxInt64, n.Allocatable[cluster.CPU])
 }
 
-// isAbove reports whether the node will be asked for more than the destination of a
+// isAbove reports whether the node will have more demand than the destination of a
 // landing, by comparedMargin.
 func (s *saturated) isAbove(l *landing) bool {
 	there := share(l.to.predicted[cluster.CPU], s.in.Nodes[l.to.at].Allocatable[cluster.CPU])
@@ -261,14 +266,14 @@ func (s *saturated) isAbove(l *landing) bool {
 	return there <= left-comparedMargin
 }
 
-// hasRoomForHours reports whether a load leaves a node below strategies.FullCeiling for as
-// long as one can see. A node that stays full can wait for that: what has room at the
-// moment only would be full itself by the next wave.
+// hasRoomForHours reports whether a load leaves a node below strategies.FullCeiling for
+// as long as can be foreseen. A node that stays full can wait for that: a node that has
+// space only at the moment would be full itself at the next wave.
 func (n *Node) hasRoomForHours(load *forecast.Load) bool {
 	return float64(load.Lasting()) <= strategies.FullCeiling*float64(n.Allocatable[cluster.CPU])
 }
 
-// forget takes a pod that is moved after all out of those that are declined.
+// forget removes a pod that is moved after all from those that are declined.
 func (p *planner) forget(pod *strategies.Pod) {
 	p.declined = slices.DeleteFunc(p.declined, func(d strategies.Declined) bool { return d.Pod.Pod == pod.Pod })
 }

@@ -11,31 +11,31 @@ import (
 // scale weighs the pods of one hot node against each other.
 type scale struct {
 	need, allocatable cluster.Amounts
-	// steep is how far the node is above the coolest destinations, in shares of
+	// steep is how far the node is above the coolest destinations, as shares of
 	// allocatable.
 	steep cluster.Percents
-	// from is the node where it is known how long it will be hot, else nil; to is
-	// the coolest destination.
+	// from is the node if it is known how long it will be hot, otherwise nil. to is the
+	// coolest destination.
 	from, to *Node
-	// residents are the pods of owners, of which a batch takes equal shares.
+	// residents are the pods of owners, from each of which a batch takes an equal share.
 	residents Residents
-	weights   map[*strategies.Pod]float64 // those that were asked for
+	weights   map[*strategies.Pod]float64 // weights computed so far
 }
 
-// othersWeigh is the weight of the squares of resources not in need relative to
-// usage of those in need. It was tuned by measurement: docs/tuning.md.
+// othersWeigh is the weight of the squares of resources that are not needed, relative to
+// the usage of those that are. It was tuned by measurement: docs/tuning.md.
 const othersWeigh = 2
 
-// nearest is how many of the coolest destinations represent the one where a pod
+// nearest is the number of the coolest destinations that represent the one where a pod
 // will land.
 const nearest = 4
 
-// weight is the cost of choosing a pod when others cover the need as well. Where
-// it is known how long the node will be hot, it is less the more hot time the move
-// saves. Else it adds the pod's usage of resources in need, since more would leave
-// than has to. To both it adds the rise in the sum over nodes of the squares of
-// the others: moving m from a node at a to one at b changes a² + b² by
-// 2m(b − a + m), all in shares of allocatable.
+// weight is the cost of choosing a pod when others cover the need as well. If it is known
+// how long the node will be hot, the weight is lower the more hot time the move saves.
+// Otherwise, it includes the pod's usage of the needed resources, because more would
+// leave than necessary. In both cases it includes, for the other resources, the increase
+// in the sum of squares over all nodes: moving m from a node at a to one at b changes a²
+// + b² by 2m(b − a + m), all as shares of allocatable.
 func (s *scale) weight(pod *strategies.Pod) float64 {
 	weight, known := s.weights[pod]
 	if !known {
@@ -61,8 +61,8 @@ func (s *scale) weigh(pod *strategies.Pod) (total float64) {
 	return total
 }
 
-// worth is the share of Horizon that moving a pod to the coolest destination saves
-// in weighted hot minutes: to save any by itself a pod has to cool its node.
+// worth is the share of Horizon that moving a pod to the coolest destination saves, in
+// weighted hot minutes. To save any on its own, a pod has to cool its node.
 func (s *scale) worth(pod *strategies.Pod) float64 {
 	without, with := s.from.Load, s.to.Load
 	without.Remove(pod.Expected)
@@ -71,10 +71,10 @@ func (s *scale) worth(pod *strategies.Pod) float64 {
 	return saved / forecast.Horizon.Minutes()
 }
 
-// negligible is a share of a node by which pods may differ and count as alike.
+// negligible is the share of a node by which pods may differ and still count as alike.
 const negligible = 0.0025
 
-// alike reports whether a pod may take the place of a chosen one whatever they weigh.
+// alike reports whether a pod may replace a chosen one regardless of their weights.
 func (s *scale) alike(chosen, other *strategies.Pod) bool {
 	more := other.Wanted().Minus(chosen.Wanted())
 	for r := range more {

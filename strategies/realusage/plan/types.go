@@ -18,50 +18,50 @@ type Node struct {
 	Name        string
 	Allocatable cluster.Amounts
 	State       thresholds.State
-	// Current is the evidence for hot: what stays on the node, as measured.
+	// Current is the evidence for hot: the measured usage that stays on the node.
 	Current cluster.Amounts
 	// Need is what has to leave a hot node to bring it under its evict lines;
 	// zero or less if nothing has to.
 	Need cluster.Amounts
-	// NeedForSignals is the CPU that has to leave it for other metrics than CPU usage, in
-	// milli-cores; zero or less if none has to.
+	// NeedForSignals is the CPU that has to leave because of metrics other than CPU
+	// usage, in milli-cores; zero or less if none has to.
 	NeedForSignals int64
-	// Unserved is how much more CPU its pods are estimated to want than it has, in
+	// Unserved is the estimated CPU demand of its pods beyond what it has, in
 	// milli-cores.
 	Unserved int64
-	// Full: it is asked for more CPU than it has.
+	// Full: its CPU demand exceeds its capacity.
 	Full bool
-	// FullForHours: it was Full at each reading for as long as peaks of pods are remembered,
-	// so these do not show what its pods want.
+	// FullForHours: it was Full at each reading for as long as peaks of pods are
+	// remembered, so these peaks do not show what its pods want.
 	FullForHours bool
-	// Predicted is what a landing has to allow for: all pods, with estimates,
-	// and moves in flight. Ceiling is the most of it that keeps the node under
-	// its reject lines.
+	// Predicted is the usage that a landing has to assume: all pods, with estimates, and
+	// moves in flight. Ceiling is the maximum of it that keeps the node under its reject
+	// lines.
 	Predicted, Ceiling cluster.Amounts
 	// Load is the CPU that the node is expected to use, HotLine its evict line, in
-	// milli-cores. ByCPU: it is hot by nothing else, so whether that lasts can be
-	// told.
+	// milli-cores. ByCPU: it is hot by nothing else, so it is possible to predict whether
+	// that lasts.
 	Load    forecast.Load
 	HotLine int64
 	ByCPU   bool
-	// OverOther: it is above an evict line of something else than CPU.
+	// OverOther: it is above an evict line of a metric other than CPU.
 	OverOther bool
-	// Course is the CPU that is expected of the node in each part of a period; nil
-	// where nothing recurs.
+	// Course is the expected CPU usage of the node in each part of a period; nil if
+	// nothing recurs.
 	Course *forecast.Course
-	// Certain is the Course of the pods that will be there then: of no Job, and
-	// not leaving.
+	// Certain is the part of Course that comes from pods that will still exist then: pods
+	// that belong to no Job and are not leaving.
 	Certain *forecast.Course
-	// Domain is what pods stay within: they land on nodes of their own node's
-	// domain only. Zone is what they stay within as long as that has room.
+	// Domain is what pods never leave: they go only to nodes in the same domain. Zone is
+	// what they leave only if no node in it has space.
 	Domain, Zone string
 	// Closed is why the node takes no pods although it is cool (cordoned, about
 	// to be removed); empty if it does.
 	Closed string
-	// Begun: pods were moved off it lately. If it is still hot it comes first,
-	// because half cooled it has cost evictions for nothing.
+	// Begun: pods were recently moved off it. If it is still hot, it comes first, because
+	// a half-cooled node has cost evictions for nothing.
 	Begun bool
-	// Pods are the candidates on a node that is hot or will be; nil on others.
+	// Pods are the candidates on a node that is or will be hot; nil on other nodes.
 	Pods []strategies.Pod
 }
 
@@ -76,8 +76,8 @@ func (n *Node) weightedHotMinutes(load *forecast.Load) float64 {
 	return load.WeightedHotMinutes(n.HotLine, n.Allocatable[cluster.CPU])
 }
 
-// due returns the part of a need that nobody can tell to be a peak: all of it but the
-// CPU that has to leave for the usage of CPU.
+// due returns the part of a need that cannot be recognized as a peak: everything except
+// the CPU that has to leave because of CPU usage.
 func (n *Node) due(need cluster.Amounts) cluster.Amounts {
 	need[cluster.CPU] = min(need[cluster.CPU], max(n.NeedForSignals, 0))
 	return need
@@ -87,8 +87,8 @@ func (n *Node) due(need cluster.Amounts) cluster.Amounts {
 // forecast.Horizon.
 func (n *Node) HotMinutes() float64 { return n.hotMinutes(&n.Load) }
 
-// heat returns how far a node is above its evict line, as a factor, in its
-// hottest resource.
+// heat returns how far a node is above its evict line, as a factor, in its hottest
+// resource.
 func heat(n *Node) float64 {
 	highest := 0.0
 	for r, need := range n.Need {
@@ -99,8 +99,8 @@ func heat(n *Node) float64 {
 	return highest
 }
 
-// gain returns what moving a pod takes off its node in the resources that have
-// to leave, in percent of allocatable.
+// gain returns what moving a pod takes off its node in the resources that have to leave,
+// in percent of allocatable.
 func gain(pod *strategies.Pod, n *Node, need cluster.Amounts) float64 {
 	most := 0.0
 	for r, percent := range pod.Wanted().PercentOf(n.Allocatable) {
@@ -111,8 +111,8 @@ func gain(pod *strategies.Pod, n *Node, need cluster.Amounts) float64 {
 	return most
 }
 
-// leastGain returns what moving a pod has to take off a node: the policy's least or,
-// on a node whose pods are small, half of what its movable pods take off in the mean.
+// leastGain returns the minimum that moving a pod has to take off a node: the policy's
+// minimum or, on a node with small pods, half of the mean over its movable pods.
 func (n *Node) leastGain(need cluster.Amounts, least float64) float64 {
 	sum, pods := 0.0, 0
 	for i := range n.Pods {
@@ -124,8 +124,8 @@ func (n *Node) leastGain(need cluster.Amounts, least float64) float64 {
 	return min(least, sum/float64(max(pods, 1))/2)
 }
 
-// used returns the usage that a node's change is reported from: what makes it
-// hot if it is, its prediction otherwise.
+// used returns the usage from which a node's change is reported: for a hot node the usage
+// that makes it hot, otherwise its prediction.
 func (n *Node) used() cluster.Amounts {
 	if n.State == thresholds.Hot {
 		return n.Current
@@ -135,22 +135,21 @@ func (n *Node) used() cluster.Amounts {
 
 // Placement answers which nodes would take a pod, given this plan's moves.
 type Placement interface {
-	// Fits reports whether the replacement of pod could run on node, and if
-	// not, why.
+	// Fits reports whether the replacement of pod could run on node and, if not, why.
 	Fits(pod *cluster.Pod, node string) (ok bool, why string)
-	// Scores returns how much kube-scheduler would prefer each of some nodes
-	// for the replacement, higher for better and below 0 for a node that it
-	// could not run on; nil if it has no preference among them.
+	// Scores returns how much kube-scheduler would prefer each of the nodes for the
+	// replacement: higher is better, and a node on which it could not run has a negative
+	// score. It returns nil if kube-scheduler prefers none of them.
 	Scores(pod *cluster.Pod, nodes []string) []int64
-	// Move applies a move and returns its undo.
+	// Move applies a move and returns a function that undoes it.
 	Move(pod *cluster.Pod, to string) (undo func(), err error)
 }
 
-// Residents are the nodes of owners' pods: indices in the input's nodes in
-// ascending order, one for each pod.
+// Residents holds the nodes of owners' pods: indices of the input's nodes in ascending
+// order, one for each pod.
 type Residents map[strategies.Owner][]cluster.NodeIndex
 
-// count notes a pod of an owner that has come to a node, or one that has left it.
+// count records that a pod of an owner has come to a node, or has left it.
 func (r Residents) count(owner strategies.Owner, node cluster.NodeIndex, by int) {
 	nodes := r[owner]
 	at, _ := slices.BinarySearch(nodes, node)
@@ -165,21 +164,21 @@ func (r Residents) count(owner strategies.Owner, node cluster.NodeIndex, by int)
 type Input struct {
 	// Nodes in the order of their names.
 	Nodes []Node
-	// Residents are the pods of the candidates' owners: a destination without
-	// any is preferred.
+	// Residents are the pods of the candidates' owners. A destination without any is
+	// preferred.
 	Residents Residents
-	// MaxMoves bounds the plan; 0 means no bound. MaxPerNode bounds the moves
-	// from one node; 0 means no bound.
+	// MaxMoves limits the plan, MaxPerNode the moves off one node; 0 means unlimited.
 	MaxMoves, MaxPerNode int
-	// Beside is strategies.Observed's.
+	// Beside is the Beside of strategies.Observed.
 	Beside func(pod *cluster.Pod, ofOwner, ofNamespace int) (reasons.Reason, string)
-	// MinGainPercent is what a move must take off its node, in percent of
-	// allocatable, in a resource the node is hot by, unless all of its pods are small.
+	// MinGainPercent is what a move must take off its node, in percent of allocatable, in
+	// a resource that makes the node hot, unless all of its pods are small.
 	MinGainPercent float64
-	// MinHotMinutesSaved is the least that the moves off a node have to save for
-	// each that costs as much as that of a plain pod; 0 for moves at any worth.
+	// MinHotMinutesSaved is the minimum that the moves off a node must save for each
+	// plain pod of cost; 0 allows moves that save nothing.
 	MinHotMinutesSaved float64
-	// Unforeseen: destinations count as they are, not as they are expected to be.
+	// Unforeseen: destinations are judged by their current state, not by what is
+	// expected.
 	Unforeseen bool
 	// Recurs is the period of Courses.
 	Recurs forecast.Clock
@@ -192,7 +191,7 @@ func compareKey(a, b *strategies.Pod) int {
 	return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
 }
 
-// orderOf sorts what is true first.
+// orderOf sorts true first.
 func orderOf(first bool) int {
 	if first {
 		return -1

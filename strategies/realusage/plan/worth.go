@@ -10,20 +10,20 @@ import (
 	"github.com/evenkeel/evenkeel/strategies"
 )
 
-// worth is what the moves off a node bring and what they have to.
+// worth compares what the moves off a node save with what they must save.
 type worth struct {
-	// minutes is for how much less the node and the destinations of its pods are
-	// expected to be hot. saved is the same with every minute weighted by how far
-	// above its line a node is, asked the least that it has to be.
+	// minutes is the expected reduction in hot time of the node and the destinations of
+	// its pods. saved is the same with every minute weighted by how far a node is above
+	// its line, asked the minimum for saved.
 	minutes, saved, asked float64
-	// again is how many of the pods were moved within a day, so that more is asked.
+	// again is how many of the pods were moved within the last day, which raises asked.
 	again int
 }
 
 // enough reports whether the moves are worth making.
 func (w worth) enough() bool { return w.saved >= w.asked }
 
-// sentence says why moves are not worth making.
+// sentence explains why moves are not worth making.
 func (w worth) sentence(moves int) string {
 	sentence := fmt.Sprintf("%s would cool the node: they save %.0f hot minutes within %.0f hours, which count as %.0f for how far it is above its evict line; "+
 		"what they disrupt requires %.0f",
@@ -34,7 +34,7 @@ func (w worth) sentence(moves int) string {
 	return sentence
 }
 
-// worth judges the moves off a node, and notes what each saves.
+// worth judges the moves off a node, and records what each saves.
 func (p *planner) worth(n *Node, landed []landing) worth {
 	w := worth{asked: p.in.MinHotMinutesSaved * asked(n, landed)}
 	w.minutes, w.saved = n.saves(p.in.Nodes, landed)
@@ -47,15 +47,15 @@ func (p *planner) worth(n *Node, landed []landing) worth {
 	return w
 }
 
-// wholePod is the share of its node from which on a pod counts as one. Of smaller
-// pods as many as use that much count as one together, or the relief of a node
-// would be asked for more the more pods it has.
+// wholePod is the share of its node above which a pod counts as a whole one. Smaller pods
+// count as one for every so much usage; otherwise the relief of a node would cost more
+// the more pods it has.
 const wholePod = 0.05
 
-// asked returns for how many plain pods the moves off a node have to save hot time:
-// for the dearest of them at least, however small. What a little relief saves is
-// within what a forecast is wrong by, so at a price as small it would be made for
-// peaks that coincide.
+// asked returns the number of plain pods for which the moves off a node must save hot
+// time: at least the cost of the most expensive pod, however small it is. What a small
+// relief saves is within the error of a forecast, so at a lower price it would be made
+// for peaks that only coincide.
 func asked(n *Node, landed []landing) (plain float64) {
 	dearest := 0.0
 	for _, l := range landed {
@@ -65,14 +65,15 @@ func asked(n *Node, landed []landing) (plain float64) {
 	return max(plain, dearest)
 }
 
-// inPlainPods returns as how many plain pods one counts that leaves the node with others.
+// inPlainPods returns the number of plain pods that a pod counts as when it leaves the
+// node with others.
 func (n *Node) inPlainPods(pod *strategies.Pod) float64 {
 	part := share(pod.Wanted()[cluster.CPU], n.Allocatable[cluster.CPU]) / wholePod
 	return min(max(part, 0), 1) * pod.Disruption.InPlainPods()
 }
 
-// saves returns for how much less, in minutes, a node and the destinations of its
-// pods are expected to be hot, as minutes and weighted.
+// saves returns the expected reduction in hot time of a node and the destinations of its
+// pods, in minutes, unweighted and weighted.
 func (n *Node) saves(nodes []Node, landed []landing) (minutes, weighted float64) {
 	without := n.Load
 	add := func(at *Node, load *forecast.Load, sign float64) {
