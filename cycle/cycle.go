@@ -27,9 +27,9 @@ type Executor interface {
 	// Planned receives each strategy's plan before its moves are made, so that it can be
 	// shown.
 	Planned(ctx context.Context, by *plugin.Plugin, made *strategies.Made)
-	// Make makes the moves of a plan and settles what they leave behind. It returns those
-	// that it has not made and that the strategies after it are to suppose: in a dry run
-	// and for a preview nothing is moved.
+	// Make makes the moves of a plan and settles what they leave behind. In a dry run and
+	// for a preview it makes no moves. It then returns those that later strategies must
+	// treat as made.
 	Make(ctx context.Context, plan *strategies.Plan, profile *strategies.Profile) (supposed []strategies.Move)
 }
 
@@ -71,8 +71,9 @@ func (r *Runner) Run(ctx context.Context) error {
 	return err
 }
 
-// PlanAndMake is the turn of a strategy: it plans on what is observed by now and on moves
-// that are supposed to be made, and its moves are made, or returned to be supposed.
+// PlanAndMake is the turn of a strategy. The strategy plans on the latest observation, as
+// if the supposed moves had been made. Its moves are made, or returned if later
+// strategies must suppose them.
 func PlanAndMake(ctx context.Context, half plugin.Half, executor Executor, strategy *plugin.Plugin, nodes []*v1.Node, supposed []strategies.Move) ([]strategies.Move, error) {
 	observed := half.Observe()
 	observed = observed.Supposing(supposed)

@@ -17,7 +17,8 @@ import (
 	"github.com/evenkeel/evenkeel/strategies/realusage"
 )
 
-// previewing makes no move, and has the strategies suppose all.
+// previewing makes no moves and returns all of them, so that later strategies suppose
+// them.
 type previewing struct{ moves []string }
 
 func (p *previewing) Planned(_ context.Context, _ *plugin.Plugin, made *strategies.Made) {
@@ -28,9 +29,9 @@ func (p *previewing) Make(_ context.Context, plan *strategies.Plan, _ *strategie
 	return plan.Moves
 }
 
-// Where nothing is moved, a strategy supposes the moves of those before it, as it sees them
-// in a cycle that evicts: it moves none of their pods again, fills no node that they have
-// filled, and counts their moves. Explanations suppose the same.
+// If no moves are made, a strategy supposes the moves of earlier ones, so that it plans
+// as in a cycle that evicts: it does not move their pods again, fills no node that they
+// have filled, and counts their moves. Explanations do the same.
 func TestLaterStrategiesSupposeTheMovesOfEarlierOnes(t *testing.T) {
 	relief, back := "a-1: hot-0 -> cheap-0", "web-1: dear-0 -> cheap-0"
 	limited := func(most int) func(*plugintest.Fleet) {

@@ -85,7 +85,7 @@ func (e *Evictor) BeginCycle(ctx context.Context) {
 	}
 }
 
-// Make makes the moves of a plan for a profile, driven by the clock, and logs the
+// Make makes the moves of a plan for a profile, paced by the clock, and logs the
 // outcomes. A dry run returns the moves that would have been made.
 func (e *Evictor) Make(ctx context.Context, p *strategies.Plan, profile *strategies.Profile) []strategies.Move {
 	x := e.Begin(ctx, e.Moves(p), profile)

@@ -530,8 +530,8 @@ func TestExecutorDryRun(t *testing.T) {
 	})
 }
 
-// A dry run returns the moves that it would have made, for the strategies after it; a run
-// that evicts returns none.
+// A dry run returns the moves that it would have made, for later strategies. A run that
+// evicts returns none.
 func TestADryRunReturnsWhatItWouldHaveMade(t *testing.T) {
 	for _, dry := range []bool{true, false} {
 		playing(t, func(t *testing.T, p *play) {

@@ -114,8 +114,8 @@ func NewBoard(view *usage.View, resolved *thresholds.Resolved, config Config) *B
 	return b
 }
 
-// Clone returns a board with the same adjustments, whose later ones are separate. Both
-// count the same bindings for the hot value.
+// Clone returns a copy of the board with the same adjustments. Later adjustments of one
+// do not affect the other. Both count the same bindings for the hot value.
 func (b *Board) Clone() *Board {
 	c := &Board{
 		config: b.config, index: b.index, nodes: b.nodes, gauges: make([]gauge, len(b.gauges)), requested: make([]requested, len(b.requested)),

@@ -221,7 +221,8 @@ func TestBoardNames(t *testing.T) {
 	}
 }
 
-// A clone has all that its board has, and is adjusted separately.
+// A clone equals its board until either of them is adjusted, which does not affect the
+// other.
 func TestClone(t *testing.T) {
 	b := boardOf(t, testConfig(), at{40, 10}, at{50, 0}, unknown)
 	b.Adjust("a", cluster.Charge{Usage: cluster.Amounts{500, 1}, Requests: cluster.Amounts{100, 1}})

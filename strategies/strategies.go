@@ -33,11 +33,11 @@ type Observed struct {
 	// Coming holds the replacements that are expected on nodes and that View does
 	// not show yet.
 	Coming []Arrival
-	// Supposed are moves that count as made although nobody makes them: their pods are
+	// Supposed holds moves that count as made, although they are not: their pods count as
 	// leaving.
 	Supposed []Move
-	// Begun names the nodes that moves have left lately. Those that are still hot
-	// are finished first.
+	// Begun names the nodes that moves have recently left. Those that are still hot are
+	// finished first.
 	Begun map[string]bool
 	// Moved names, by UID, the pods that moves have brought to their nodes within the
 	// last day.

@@ -87,7 +87,7 @@ type Study struct {
 	Landings []Landing
 }
 
-// Together returns what several strategies of a profile would do as one Study. Each
+// Together combines what several strategies of a profile would do into one Study. Each
 // was asked about the same pod.
 func Together(studies []Study) Study {
 	if len(studies) == 0 {

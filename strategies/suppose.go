@@ -8,9 +8,9 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// Supposing returns what would be observed once moves had been made that nobody makes, in a
-// dry run or for a preview: their pods are leaving, and their replacements are expected.
-// The next strategy plans on it, as it plans on the ledger in a cycle that evicts.
+// Supposing returns the observation as if moves had been made that a dry run or a preview
+// does not make: their pods are leaving, and their replacements are expected. The next
+// strategy plans on it. In a cycle that evicts, it plans on the ledger instead.
 func (o *Observed) Supposing(moves []Move) Observed {
 	after := *o
 	if len(moves) == 0 || o.View == nil {

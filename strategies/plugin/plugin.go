@@ -65,10 +65,10 @@ type Result struct {
 type Half interface {
 	// Observe returns what is known now, and whether that suffices to evict.
 	Observe() strategies.Observed
-	// Session opens a what-if session on the current cluster, in which moves in flight and
-	// supposed ones have been made.
+	// Session opens a what-if session on the current cluster, in which moves in flight
+	// and supposed moves have been made.
 	Session(ctx context.Context, supposed []strategies.Move) (*placement.Session, error)
-	// Refuse returns why a pod may not be moved for a profile; empty if it may.
+	// Refuse returns why a pod must not be moved for a profile; empty if it may be.
 	Refuse(ctx context.Context, pod *strategies.Candidate, profile *strategies.Profile) reasons.Reason
 	// Protection returns why a pod is protected whatever else is moved, and what protects
 	// it, such as the key of an annotation; empty if nothing does.

@@ -37,8 +37,8 @@ type Round struct {
 	plugin  *Plugin
 	asked   *v1.Pod // the object of Asked
 	byName  map[string]*Node
-	open    map[string][]*Node // by domain, coolest first; nil until asked for
-	moving  map[string]bool    // the UIDs of the pods of supposed moves and of the plan's
+	open    map[string][]*Node // by domain, coolest first; nil until needed
+	moving  map[string]bool    // UIDs of the pods of supposed moves and of the plan's moves
 	planned strategies.Tally
 	plan    strategies.Plan
 	// undo undoes the plan's moves in the what-if. session is the what-if; nil until

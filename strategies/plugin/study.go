@@ -31,8 +31,8 @@ func (p *Plugin) Plan(ctx context.Context, observed *strategies.Observed, nodes 
 	return made, nil
 }
 
-// Study plans as a cycle of some strategies does on what is known now, and explains the
-// effect of their plans on a pod. It may be called while a cycle runs.
+// Study plans like a cycle with the given strategies, from what is known now, and
+// explains the effect of their plans on a pod. It may be called while a cycle runs.
 func Study(ctx context.Context, planners []*Plugin, nodes []*v1.Node, asked strategies.Asked) (strategies.Study, error) {
 	studies, supposed := make([]strategies.Study, len(planners)), []strategies.Move(nil)
 	for i, p := range planners {

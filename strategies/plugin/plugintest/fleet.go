@@ -109,8 +109,8 @@ func (f *Fleet) Plan(t *testing.T, strategy plugin.Strategy) *strategies.Made {
 	return made
 }
 
-// Explain returns what strategies plan in a cycle, and what explain says of a pod, which may
-// be none.
+// Explain returns what strategies plan in a cycle, with the explanation of a pod, if pod
+// is not empty.
 func (f *Fleet) Explain(t *testing.T, pod string, all ...plugin.Strategy) strategies.Study {
 	t.Helper()
 	_, plugins := f.Plugins(t, all...)
@@ -155,7 +155,7 @@ func (f *Fleet) Nodes() (nodes []*v1.Node) {
 	return nodes
 }
 
-// Plugins completes what is observed and returns the evicting half and the strategies'
+// Plugins completes the observation. It returns the evicting half and the strategies'
 // plugins.
 func (f *Fleet) Plugins(t *testing.T, all ...plugin.Strategy) (half *Half, plugins []*plugin.Plugin) {
 	t.Helper()

@@ -22,12 +22,12 @@ import (
 // Half is the evicting half for a test.
 type Half struct {
 	Observed *strategies.Observed
-	// Open opens a what-if session; nil: there is none.
+	// Open opens a what-if session; nil if there is none.
 	Open func(ctx context.Context) (*placement.Session, error)
 	// Find returns the pods of supposed moves; it may be nil if there are none.
 	Find func(uid string) *v1.Pod
-	// Refused is why pods may not be moved, by their names. Gate answers for the others;
-	// nil: the profile's filters and namespaces alone do.
+	// Refused holds, by pod name, why pods must not be moved. Gate answers for the other
+	// pods; if it is nil, only the profile's filters and namespaces do.
 	Refused map[string]reasons.Reason
 	Gate    interface {
 		Refuse(ctx context.Context, pod *strategies.Candidate, profile *strategies.Profile) reasons.Reason
