@@ -120,8 +120,8 @@ func (e *Evictor) Until(pod *v1.Pod, reason reasons.Reason) time.Time {
 	return time.Time{}
 }
 
-// refuseBySafeguards returns why nothing of a pod's owner, node, namespace or
-// node pool may be evicted now, and until when if that is known.
+// refuseBySafeguards returns why nothing of a pod's owner, node, namespace or node pool
+// may be evicted now, and until when if that is known.
 func (e *Evictor) refuseBySafeguards(pod *v1.Pod, plugin string) (reasons.Reason, time.Time) {
 	intent := ledger.Intent{Namespace: pod.Namespace, From: pod.Spec.NodeName, Pool: e.pool(pod.Spec.NodeName), Plugin: plugin}
 	if ref := metav1.GetControllerOfNoCopy(pod); ref != nil {

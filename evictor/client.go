@@ -157,8 +157,8 @@ func (c *Client) Evict(ctx context.Context, pod *v1.Pod, move *Move, eviction *p
 	return nil
 }
 
-// remove makes the eviction call for a pod that has ended. Nothing replaces it,
-// so it is recorded afterwards, only for those who ask why it is gone.
+// remove makes the eviction call for a pod that has ended. Nothing replaces such a pod,
+// so the eviction is recorded afterwards, only to explain why the pod no longer exists.
 func (c *Client) remove(ctx context.Context, eviction *policyv1.Eviction, pod *v1.Pod, move *Move) error {
 	intent := &move.Intent
 	if err := c.leads(); err != nil {

@@ -46,7 +46,7 @@ func (e *Evictor) evict(ctx context.Context, q *question) error {
 	if q.move.Plugin != "" {
 		metrics.Hosted(q.move.Namespace, q.move.From, q.profile.Name, q.move.Plugin, err)
 	}
-	if err != nil && q.at == callPhase && e.config.Settings.NotifyFailures { // the framework does it for upstream's plugins
+	if err != nil && q.at == callPhase && e.config.Settings.NotifyFailures { // the framework does this for upstream's plugins
 		e.config.Evictions.NotifyFailure(q.pod, err)
 	}
 	return err

@@ -83,7 +83,7 @@ func (x *Execution) undo(ctx context.Context, move *Move) {
 // cooling anything.
 func (x *Execution) held(ctx context.Context) reasons.Reason {
 	hold := x.e.ledger().Hold()
-	if hold.Reason == "" || hold.Partial || len(x.left) == 0 || x.hosted { // the safeguards hold the namespaces of a partial one
+	if hold.Reason == "" || hold.Partial || len(x.left) == 0 || x.hosted { // the safeguards hold the namespaces of a partial hold
 		return ""
 	}
 	reason := Holds(hold, x.e.config.Clock.Now(), x.e.asked(ctx))

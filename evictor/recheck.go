@@ -68,7 +68,7 @@ func (e *Evictor) measures(latest *observer.Observation, move *Move) bool {
 	return true
 }
 
-// relieved refuses a move off a node that needs none any more.
+// relieved refuses a move off a node that no longer needs relief.
 func (q *question) relieved(context.Context) ruling {
 	switch {
 	case q.move.Reason == reasons.NodeHotAhead || !q.move.Reason.Relieves():

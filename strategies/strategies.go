@@ -30,8 +30,8 @@ type Observed struct {
 	// Held is the part of Closed that does not depend on usage: why nothing at all may be
 	// evicted now.
 	Held string
-	// Coming holds the replacements that are expected on nodes and that View does
-	// not show yet.
+	// Coming holds the replacements that are expected on nodes and that View does not
+	// show yet.
 	Coming []Arrival
 	// Supposed holds moves that count as made, although they are not: their pods count as
 	// leaving.
@@ -45,8 +45,8 @@ type Observed struct {
 	// JustMoved is Moved for the time for which an owner is left alone after a move that
 	// did not help.
 	JustMoved map[string]bool
-	// MaxMoves bounds the moves in addition to the policy's own bound; negative
-	// for no additional bound.
+	// MaxMoves limits the moves in addition to the policy's own limit; negative means no
+	// additional limit.
 	MaxMoves int
 	// Beside returns why a pod must not be moved in addition to planned moves, given
 	// their numbers for its owner and its namespace; nil if nothing limits these.
@@ -102,7 +102,7 @@ type Move struct {
 	Reason   reasons.Reason
 	// Plugin is the plugin of descheduler that asks for it; empty for a strategy's.
 	Plugin string
-	// Why says in a sentence why the pod is moved, in place of what is known of its hot
+	// Why explains in a sentence why the pod is moved, instead of the facts about its hot
 	// node; empty for moves off hot nodes.
 	Why string
 	// The usage of source and destination before and after this move, in the

@@ -186,8 +186,8 @@ func (p *Plugin) Describe() policy.StrategyDescription { return p.is }
 // Name returns the plugin's name.
 func (p *Plugin) Name() string { return p.is.Name }
 
-// Is reports whether the plugin runs with these very arguments: those of its
-// profile, which may equal another one's.
+// Is reports whether the plugin runs with exactly these arguments, those of its profile.
+// Another profile may have equal ones.
 func (p *Plugin) Is(args policy.Strategy) bool { return any(p.strategy) == any(args) }
 
 // Profile returns the profile that the plugin plans for.

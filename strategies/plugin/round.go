@@ -291,7 +291,8 @@ func (s Placement) Scores(pod *cluster.Pod, nodes []string) []int64 {
 // with the moves that it was told.
 func (s Placement) Filled(node string) float64 { return s.round.session.Filled(node) }
 
-// Move applies a move to the what-if, not to the plan, and returns its undo.
+// Move applies a move to the what-if, not to the plan, and returns a function that undoes
+// it.
 func (s Placement) Move(pod *cluster.Pod, to string) (func(), error) {
 	object := s.round.objects[pod]
 	if object == nil {
