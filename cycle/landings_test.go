@@ -211,7 +211,7 @@ func (s *site) Planned(_ context.Context, _ *plugin.Plugin, made *strategies.Mad
 }
 
 // Make implements Executor.
-func (s *site) Make(ctx context.Context, plan *strategies.Plan, _ *strategies.Profile) {
+func (s *site) Make(ctx context.Context, plan *strategies.Plan, _ *strategies.Profile) []strategies.Move {
 	for i := range plan.Moves {
 		m := &plan.Moves[i]
 		s.moves = append(s.moves, fmt.Sprintf("%s: %s %s", m.Name, m.From, m.To))
@@ -232,6 +232,7 @@ func (s *site) Make(ctx context.Context, plan *strategies.Plan, _ *strategies.Pr
 		}
 	}
 	s.settle(ctx)
+	return nil
 }
 
 // settle waits until the watch shows the pods as they are.
