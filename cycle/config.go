@@ -38,8 +38,8 @@ type Config struct {
 	// PodsOnNode finds the pods of a node; see the function of that name.
 	PodsOnNode podutil.GetPodsAssignedToNodeFunc
 	Events     events.EventRecorder
-	// Landings: the evictions of upstream plugins are planned, as package hosted does it.
-	// It takes what Evictor needs for planned moves.
+	// Landings: the evictions of upstream plugins are planned, as package hosted does.
+	// Evictor then needs everything that planned moves need.
 	Landings bool
 	// Evicted reports whether a pod was evicted in this cycle and must be hidden
 	// from plugins.

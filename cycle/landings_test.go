@@ -37,23 +37,24 @@ import (
 	"github.com/evenkeel/evenkeel/strategies/plugin"
 )
 
-// site is a fake cluster in which planned moves happen at once: the replacement is on
-// its destination.
+// site is a fake cluster in which planned moves take effect immediately: the replacement
+// is on its destination.
 type site struct {
 	t       testing.TB
 	client  *fake.Clientset
 	factory informers.SharedInformerFactory
 	ledger  *ledger.Ledger
 	runner  *Runner
-	// moves are those of the cycles so far, "pod: from to", declined those of the last
-	// cycle, by reason.
+	// moves holds the moves of all cycles in the form "pod: from to", declined the
+	// declined pods of the last cycle, by reason.
 	moves    []string
 	declined map[reasons.Reason]int
 	// applies: moves change the cluster.
 	applies bool
 }
 
-// zoned returns nodes by their zones: zone a has the first, b the next, and so on.
+// zoned returns nodes in zones: the first number is that of the nodes in zone a, the next
+// that in zone b, and so on.
 func zoned(perZone ...int) (nodes []*v1.Node) {
 	for zone, n := range perZone {
 		for range n {
@@ -74,7 +75,7 @@ func zoned(perZone ...int) (nodes []*v1.Node) {
 	return nodes
 }
 
-// replicas returns a ReplicaSet and its pods on nodes, by their numbers.
+// replicas returns a ReplicaSet and its pods on the nodes with the given numbers.
 func replicas(name string, template v1.PodSpec, on ...int) []runtime.Object {
 	long := metav1.NewTime(time.Now().Add(-time.Hour))
 	set := &appsv1.ReplicaSet{
@@ -235,7 +236,7 @@ func (s *site) Make(ctx context.Context, plan *strategies.Plan, _ *strategies.Pr
 	return nil
 }
 
-// settle waits until the watch shows the pods as they are.
+// settle waits until the watch shows the current pods.
 func (s *site) settle(ctx context.Context) {
 	s.t.Helper()
 	want, err := s.client.CoreV1().Pods("shop").List(ctx, metav1.ListOptions{})
@@ -283,10 +284,10 @@ func (s *site) homes(app string) map[string]int {
 	return homes
 }
 
-// Nine nodes in zones of five, two and two, and nine replicas with a hard spread over
-// zones and a soft one over nodes: three in each zone, so two nodes have two. The plugin
-// asks for one of these pods in each cycle, and its replacement could only go to where
-// the same is the case again.
+// Nine nodes in zones of five, two and two run nine replicas with a hard spread over
+// zones and a soft one over nodes. Each zone has three replicas, so two nodes have two.
+// The plugin asks for one of these pods in each cycle, but its replacement could only go
+// to a node where the same violation occurs.
 func TestNoLoopWhereSpreadCannotGetBetter(t *testing.T) {
 	web := v1.PodSpec{TopologySpreadConstraints: []v1.TopologySpreadConstraint{
 		spreadOver(v1.LabelTopologyZone, v1.DoNotSchedule, "web"), spreadOver(v1.LabelHostname, v1.ScheduleAnyway, "web"),
@@ -301,7 +302,7 @@ func TestNoLoopWhereSpreadCannotGetBetter(t *testing.T) {
 	}
 }
 
-// A violation that can be ended is, with the fewest moves.
+// A violation that can be ended is ended with the fewest moves.
 func TestAViolationEndsWithTheFewestMoves(t *testing.T) {
 	spread := v1.PodSpec{TopologySpreadConstraints: []v1.TopologySpreadConstraint{spreadOver(v1.LabelTopologyZone, v1.DoNotSchedule, "web")}}
 	both := v1.PodSpec{TopologySpreadConstraints: []v1.TopologySpreadConstraint{
@@ -324,7 +325,7 @@ func TestAViolationEndsWithTheFewestMoves(t *testing.T) {
 		policy *api.DeschedulerPolicy
 		nodes  []*v1.Node
 		pods   []runtime.Object
-		// want is the number of moves, and the pods in the end by node.
+		// want is the number of moves, homes the pods by node at the end.
 		want  int
 		homes map[string]int
 	}{

@@ -27,12 +27,12 @@ import (
 	"github.com/evenkeel/evenkeel/strategies/plugin"
 )
 
-// turn is one step of a cycle: the turn of what plans, a strategy or an upstream plugin
-// whose evictions are planned, or of other upstream plugins that follow each other in a
-// profile.
+// turn is one step of a cycle. It belongs either to one planning plugin, which is a
+// strategy or an upstream plugin whose evictions are planned, or to a series of other
+// upstream plugins of a profile.
 type turn struct {
 	profile string
-	// strategy is nil in a turn of upstream plugins that evict, which hosted runs.
+	// strategy is nil in a turn of upstream plugins that evict. hosted runs these.
 	strategy *plugin.Plugin
 	hosted   func(context.Context, []*v1.Node) *frameworktypes.Status
 }
@@ -77,11 +77,11 @@ func New(ctx context.Context, config Config) (*Runner, error) {
 	return r, nil
 }
 
-// build returns the turns of a profile: those of its Deschedule plugins, and those of
-// its Balance plugins, each in the policy's order. The framework runs upstream's plugins
-// that evict. It builds what plans, too, so that it gets its arguments and filters from
-// it, and never runs it: the cycle does. Plugins that evict on both sides of one that
-// plans take a framework profile for each side.
+// build returns the turns of a profile: those of its Deschedule plugins, and those of its
+// Balance plugins, each in the policy's order. The framework runs the upstream plugins
+// that evict. It also builds the planning plugins, to provide their arguments and
+// filters, but only the cycle runs them. If upstream plugins evict both before and after
+// a planning plugin, each side has its own framework profile.
 func (r *Runner) build(ctx context.Context, instance string, p *api.DeschedulerProfile) (deschedule, balance []turn, err error) {
 	planners := map[string]*plugin.Plugin{}
 	registry := r.planning(p.Name, planners)
@@ -155,14 +155,14 @@ func (r *Runner) framework(ctx context.Context, instance string, p api.Deschedul
 		frameworkprofile.WithProfileInstanceID(instance))
 }
 
-// plans reports whether what a plugin moves is planned, instead of evicted by the plugin.
+// plans reports whether a plugin's moves are planned instead of evicted by the plugin.
 func (r *Runner) plans(name string) bool {
 	_, ours := r.config.Registry[name].PluginType.(*plugin.Plugin)
 	return ours || r.config.Landings && hosted.Plans(name)
 }
 
-// planning returns a registry in which what plans can be built for a profile, and which
-// collects what is built.
+// planning returns a registry in which planning plugins can be built for a profile, and
+// which collects them.
 func (r *Runner) planning(profile string, built map[string]*plugin.Plugin) pluginregistry.Registry {
 	registry, deps := maps.Clone(r.config.Registry), plugin.Deps{Half: r.config.Evictor, Profile: profile, Options: r.config.Options}
 	for name, utilities := range registry {
@@ -189,7 +189,7 @@ func (r *Runner) planning(profile string, built map[string]*plugin.Plugin) plugi
 	return registry
 }
 
-// neverRun lets the framework build what plans for either kind of plugin.
+// neverRun lets the framework build planning plugins for either kind.
 type neverRun struct{ *plugin.Plugin }
 
 // Deschedule implements frameworktypes.DeschedulePlugin.

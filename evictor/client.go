@@ -186,8 +186,8 @@ func (c *Client) leaves(ctx context.Context, pod *v1.Pod) bool {
 	return apierrors.IsNotFound(err) || err == nil && gone(now, string(pod.UID))
 }
 
-// tell puts an eviction in the log and in an Event; one that a plugin of descheduler
-// asked for in an Event as the framework records it.
+// tell logs an eviction and creates an Event. If a descheduler plugin asked for the
+// eviction, the Event looks like the framework's.
 func (c *Client) tell(ctx context.Context, pod *v1.Pod, move *Move) {
 	history.LogEviction(ctx, &move.Intent, c.config.Clock.Now(), false)
 	switch {

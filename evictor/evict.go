@@ -103,8 +103,8 @@ func (q *question) changed(ctx context.Context) ruling {
 	return unchanged(object, q.move)
 }
 
-// filtered asks the filters of the profile. A plugin of descheduler has asked them
-// before it selects a pod.
+// filtered asks the filters of the profile. A descheduler plugin has asked them before it
+// selected the pod.
 func (q *question) filtered(context.Context) ruling {
 	if q.at == planPhase && q.profile.Hosted || q.profile.Filter(q.pod) {
 		return ruling{}

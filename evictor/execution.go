@@ -52,8 +52,8 @@ type Execution struct {
 	// probeFails, the pod may still be terminating.
 	probe               string
 	probeBy, probeFails time.Time
-	// hosted: a plugin of descheduler asked for the moves. They are made even if nothing
-	// steers the replacements, which unaided says.
+	// hosted: a descheduler plugin asked for the moves. They are made even if
+	// replacements cannot be steered; unaided is then set.
 	hosted, unaided bool
 	// unsteered holds, by namespace, why a replacement of this plan counts as not
 	// steered.

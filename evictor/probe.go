@@ -19,9 +19,9 @@ import (
 // unless kube-scheduler asks an extender in the meantime.
 const probeAgainAfter = safeguards.UnsteeredFor
 
-// steered finds out how replacements are steered, and returns why they are not.
-// What is proven needs no probe. The moves of a plugin of descheduler are made without
-// steering as well, because kube-scheduler's own scores lead to their destinations.
+// steered finds out how replacements are steered, and returns why they are not. What is
+// proven needs no probe. The moves of a descheduler plugin are made without steering as
+// well, because kube-scheduler's own scores lead to their destinations.
 func (x *Execution) steered(ctx context.Context) reasons.Reason {
 	if x.e.config.Steering == nil || x.e.config.Evictions.DryRun() || len(x.left) == 0 {
 		return ""

@@ -33,8 +33,8 @@ func (q *question) cancelled(context.Context) ruling {
 	return ruling{}
 }
 
-// unmeasured refuses to judge a move by usage that is not known. A plugin of
-// descheduler does not judge by it.
+// unmeasured refuses to judge a move by unknown usage. It does not apply to moves of
+// descheduler plugins, which do not judge by usage.
 func (q *question) unmeasured(context.Context) ruling {
 	q.latest = q.e.config.Observer.Latest()
 	if q.move.Plugin != "" && !q.e.measures(q.latest, q.move) {
@@ -55,7 +55,7 @@ func (q *question) unmeasured(context.Context) ruling {
 	return ruling{}
 }
 
-// measures reports whether an observation knows the usage of a move's nodes.
+// measures reports whether an observation contains the usage of a move's nodes.
 func (e *Evictor) measures(latest *observer.Observation, move *Move) bool {
 	if latest == nil || latest.Blocked != "" {
 		return false

@@ -84,8 +84,8 @@ type Intent struct {
 	// To is the planned destination; empty for an eviction by a plugin that plans
 	// none.
 	To string `json:"to,omitempty"`
-	// Plugin is the plugin of descheduler that asked for the move; empty if a strategy
-	// did, or if the plugin plans no destination.
+	// Plugin is the descheduler plugin that asked for the move; empty if a strategy did,
+	// or if the plugin plans no destination.
 	Plugin string `json:"plugin,omitempty"`
 	// CeilingMilliCores is the predicted CPU up to which To accepts the pod, in
 	// place of its reject line; 0 uses that line.

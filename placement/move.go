@@ -31,8 +31,8 @@ func (s *Session) Move(pod *v1.Pod, dest string) (undo func(), err error) {
 	return func() { s.undo(m) }, nil
 }
 
-// Filled returns the largest share of its CPU or memory that the pods of a node request,
-// with the session's moves applied.
+// Filled returns the share of a node's CPU or memory that its pods request, whichever is
+// larger, with the session's moves made.
 func (s *Session) Filled(node string) float64 {
 	n := s.filters.snapshot.nodes[node]
 	if s.closed || n == nil {

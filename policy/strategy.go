@@ -36,7 +36,7 @@ type StrategyDescription struct {
 	Name string
 	// Relieves reports whether it moves pods off hot nodes, so that it depends on which nodes are hot.
 	Relieves bool
-	// Hosted reports whether it is a plugin of descheduler, which decides without usage.
+	// Hosted reports whether it is a descheduler plugin, which decides without usage.
 	Hosted bool
 	// Thresholds are laid over the lines of the LoadPolicy; nil for a strategy that uses those lines unchanged.
 	Thresholds *Thresholds

@@ -13,8 +13,8 @@ type Profile struct {
 	Name, Strategy string
 	// Filter and PreEvictionFilter are the profile's filters. Pods that they reject stay.
 	Filter, PreEvictionFilter func(*v1.Pod) bool
-	// Hosted: the strategy is a plugin of descheduler, which selects pods by its own
-	// rules and not by usage.
+	// Hosted: the strategy is a descheduler plugin, which selects pods by its own rules
+	// and not by usage.
 	Hosted bool
 	// Spares reports whether the strategy's arguments exclude the pods of a namespace.
 	Spares func(namespace string) bool

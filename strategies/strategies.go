@@ -42,8 +42,8 @@ type Observed struct {
 	// Moved names, by UID, the pods that moves have brought to their nodes within the
 	// last day.
 	Moved map[string]bool
-	// JustMoved is Moved for the time for which an owner is left alone after a move that
-	// did not help.
+	// JustMoved is like Moved, for the time in which an owner is left alone after a move
+	// that did not help.
 	JustMoved map[string]bool
 	// MaxMoves limits the moves in addition to the policy's own limit; negative means no
 	// additional limit.
@@ -100,7 +100,7 @@ type Move struct {
 	Pod
 	From, To string
 	Reason   reasons.Reason
-	// Plugin is the plugin of descheduler that asks for it; empty for a strategy's.
+	// Plugin is the descheduler plugin that asked for the move; empty if a strategy did.
 	Plugin string
 	// Why explains in a sentence why the pod is moved, instead of the facts about its hot
 	// node; empty for moves off hot nodes.

@@ -155,8 +155,8 @@ func (v *Verdict) Refuse(intent *ledger.Intent) (reasons.Reason, string) {
 	return v.refusal(intent, ahead, shared(intent)).words()
 }
 
-// shared reports whether budgets that are a share of pods bind a move: they are made for
-// strategies, and plugins of descheduler have limits of their own.
+// shared reports whether budgets that are a share of pods apply to a move. They are meant
+// for strategies; descheduler plugins have their own limits.
 func shared(intent *ledger.Intent) bool { return intent.To != "" && intent.Plugin == "" }
 
 // refusal is Refuse, given how many moves before it count against each budget.

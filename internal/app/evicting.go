@@ -297,8 +297,9 @@ func (e *evicting) complete(ctx context.Context, g *generation) error {
 	return err
 }
 
-// mayPlan reports whether to plan the evictions of upstream's plugins. That reads more
-// than these plugins do, and a ServiceAccount made for descheduler has no right to.
+// mayPlan reports whether to plan the evictions of upstream plugins. Planning reads more
+// than these plugins do, and a ServiceAccount created for descheduler lacks the
+// permissions.
 func (e *evicting) mayPlan(ctx context.Context, g *generation) (bool, error) {
 	if !hosted.Among(g.profiles) || g.readsUsage() {
 		return hosted.Among(g.profiles), nil
@@ -310,7 +311,7 @@ func (e *evicting) mayPlan(ctx context.Context, g *generation) (bool, error) {
 	needs := (&doctor.Process{Load: g.load, DynamicResources: claims}).Planning()
 	for _, answer := range probe.Rights(ctx, e.kube.Client, needs).Answers {
 		if !answer.Allowed {
-			klog.FromContext(ctx).Info("Upstream's plugins evict without planned destinations, because a right is missing; doctor lists all that are",
+			klog.FromContext(ctx).Info("Upstream plugins evict without planned destinations because a permission is missing; doctor lists all missing permissions",
 				"verb", answer.Verb, "resource", answer.Resource, "group", answer.Group, "error", answer.Err)
 			return false, nil
 		}

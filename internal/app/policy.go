@@ -39,7 +39,7 @@ type generation struct {
 	// retired is closed when another generation replaces this one.
 	retired chan struct{}
 
-	// landings: the evictions of upstream's plugins are planned.
+	// landings: the evictions of upstream plugins are planned.
 	landings bool
 	// evictor and runner are made by a process that evicts, nodeSync by one that writes to nodes, except in a dry run.
 	evictor  *evictor.Evictor

@@ -167,8 +167,8 @@ func (p *Process) marking(n *needs) {
 	}
 }
 
-// Planning lists the permissions that planning moves requires besides those of every
-// cycle.
+// Planning lists the permissions that are required to plan moves, in addition to those
+// that every cycle needs.
 func (p *Process) Planning() []Need {
 	var n needs
 	p.moves(&n)

@@ -1,9 +1,9 @@
-// Package hosted makes plugins of descheduler plan. A plugin of descheduler says which
-// pods it would evict, and not where their replacements would go. Here each of these
+// Package hosted plans the evictions of descheduler plugins. Such a plugin selects the
+// pods that it would evict, but not where their replacements would go. Here each of these
 // pods becomes a move if kube-scheduler's own filters and scores lead its replacement to
 // another node, and if the plugin would then ask for fewer evictions. Otherwise the pod
-// stays, with the reason. That ends the loops in which a pod is evicted again and again
-// because nothing is better elsewhere.
+// stays, and the reason is reported. This ends the loops in which pods are evicted again
+// and again because no place is better.
 package hosted
 
 import (
@@ -31,19 +31,19 @@ import (
 	"github.com/evenkeel/evenkeel/strategies/plugin"
 )
 
-// rule is how the evictions of a plugin are judged.
+// rule says how the evictions of a plugin are judged.
 type rule struct {
-	// byOwner: the plugin compares the pods of an owner, so its violation is the number of
+	// byOwner: the plugin compares the pods of an owner, so a violation is the number of
 	// an owner's pods that it asks for. Otherwise it compares nodes.
 	byOwner bool
 	// fills: the plugin fills nodes instead of relieving them.
 	fills bool
 }
 
-// rules lists the plugins whose evictions have to lead to a better place. The others
-// evict although nothing better exists: RemovePodsViolatingNodeTaints, because the node
-// is closed to the pod; RemovePodsHavingTooManyRestarts and PodLifeTime, because a new
-// pod is what they are for; RemoveFailedPods, because the pod no longer runs.
+// rules lists the plugins whose evictions must lead to a better place. Other plugins
+// evict even if there is no better place: RemovePodsViolatingNodeTaints because the node
+// is closed to the pod, RemovePodsHavingTooManyRestarts and PodLifeTime because their
+// purpose is a new pod, and RemoveFailedPods because the pod no longer runs.
 var rules = map[string]rule{
 	nodeutilization.LowNodeUtilizationPluginName:           {},
 	nodeutilization.HighNodeUtilizationPluginName:          {fills: true},
@@ -53,7 +53,7 @@ var rules = map[string]rule{
 	removepodsviolatingtopologyspreadconstraint.PluginName: {byOwner: true},
 }
 
-// Plans reports whether the evictions of a plugin of descheduler are planned.
+// Plans reports whether the evictions of a descheduler plugin are planned.
 func Plans(name string) bool {
 	_, plans := rules[name]
 	return plans
@@ -66,26 +66,27 @@ func Among(policy *api.DeschedulerPolicy) bool {
 	})
 }
 
-// Plugin is a plugin of descheduler whose evictions are planned.
+// Plugin is a descheduler plugin whose evictions are planned.
 type Plugin struct {
 	name string
 	rule rule
 	run  func(ctx context.Context, nodes []*v1.Node) *frameworktypes.Status
-	// assigned finds the pods of a node as they are.
+	// assigned finds the pods that are really on a node.
 	assigned podutil.GetPodsAssignedToNodeFunc
 
-	mu    sync.Mutex // a cycle and an explanation may plan at once
+	mu    sync.Mutex // a cycle and an explanation may plan concurrently
 	world world      // what the plugin sees
 	asked []ask      // what it has asked for
 }
 
-// ask is a pod that the plugin asks to evict, and why if it says so.
+// ask is a pod that the plugin asks to evict, and the reason, if it gives one.
 type ask struct {
 	pod *v1.Pod
 	why string
 }
 
-// world is the cluster as the plugin sees it: without pods, and with others on nodes.
+// world is the cluster as the plugin sees it: without some pods, and with replacements on
+// nodes.
 type world struct {
 	gone    map[types.UID]bool
 	arrived map[string][]*v1.Pod
@@ -93,8 +94,8 @@ type world struct {
 
 var _ plugin.Planner = (*Plugin)(nil)
 
-// New builds a plugin of descheduler on a handle that evicts nothing, and returns what
-// plans its evictions.
+// New builds a descheduler plugin on a handle that evicts nothing. It returns the plugin
+// that plans its evictions.
 func New(
 	ctx context.Context, name string, build pluginregistry.PluginBuilder, args runtime.Object, given frameworktypes.Handle, deps plugin.Deps,
 ) (*plugin.Plugin, error) {
@@ -158,8 +159,8 @@ func (h handle) GetPodsAssignedToNodeFunc() podutil.GetPodsAssignedToNodeFunc {
 	}
 }
 
-// asking notes what the plugin would evict. The pod then counts as gone, as it would
-// once the watch has shown that.
+// asking records what the plugin would evict. The pod then counts as gone, as it would
+// once the watch has shown the eviction.
 type asking struct {
 	frameworktypes.Evictor
 

@@ -25,15 +25,15 @@ type planner struct {
 	nodes   []string
 	// arriving is the usage that planned moves bring to nodes.
 	arriving map[string]cluster.Amounts
-	// coming are the owners whose replacements are on their way.
+	// coming holds the owners of expected replacements.
 	coming map[party]bool
-	// siblings counts the pods of each owner that is asked about, by node and with the
-	// planned moves.
+	// siblings counts, by node, the pods of each owner that is asked about, with the
+	// planned moves made.
 	siblings map[party]map[string]int
 	wishes   []*wish // in the order in which the plugin asked
 }
 
-// party is whose pods are counted together.
+// party identifies the pods that are counted together.
 type party struct{ namespace, owner string }
 
 // wish is a pod that the plugin asks to evict.
@@ -77,8 +77,8 @@ func (p *Plugin) Plan(ctx context.Context, round *plugin.Round) (plugin.Result, 
 	return plugin.Result{Plan: plan.made()}, nil
 }
 
-// place looks for the destination of each pod that the plugin asks for, with those
-// before it moved.
+// place looks for a destination for each pod that the plugin asks for, with the moves of
+// earlier pods made.
 func (p *planner) place(ctx context.Context, asked []ask) (err error) {
 	if p.session, err = p.round.Placement(ctx); err != nil {
 		return err
@@ -127,7 +127,7 @@ func (p *planner) count(asked []ask) error {
 	return nil
 }
 
-// refuse returns why a pod is not moved wherever it would go.
+// refuse returns why a pod must not be moved to any node.
 func (p *planner) refuse(w *wish, moves int) (reasons.Reason, string) {
 	observed := &p.round.Observed
 	switch {
@@ -206,8 +206,8 @@ func (p *planner) find(w *wish) {
 	}
 }
 
-// takes reports whether a node stays below its reject line with planned moves and a pod,
-// as far as its usage is known.
+// takes reports whether a node stays below its reject line with the planned moves and
+// another pod. It reports true if the node's usage is unknown.
 func (p *planner) takes(name string, used cluster.Amounts) bool {
 	view, board := p.round.Observed.View, p.round.Observed.Board
 	if view == nil || board == nil {
@@ -248,7 +248,7 @@ func (p *planner) made() (plan strategies.Plan) {
 }
 
 // use adds usage to a node and returns the predicted usage before and after; zero if it
-// is not known.
+// is unknown.
 func (p *planner) use(name string, by cluster.Amounts) (before, after cluster.Percents) {
 	view, board := p.round.Observed.View, p.round.Observed.Board
 	if view == nil || board == nil {
@@ -268,7 +268,8 @@ func (p *planner) use(name string, by cluster.Amounts) (before, after cluster.Pe
 	return before, predicted.Plus(p.arriving[name]).AtLeastZero().PercentOf(allocatable)
 }
 
-// after returns the world with moves made, and the wish of each replacement in it.
+// after returns the world with the moves made, and the wish that belongs to each
+// replacement in it.
 func (p *planner) after(moves []*wish) (world, map[types.UID]*wish) {
 	in, replacements := world{gone: map[types.UID]bool{}, arrived: map[string][]*v1.Pod{}}, map[types.UID]*wish{}
 	for _, w := range moves {
@@ -292,8 +293,8 @@ func (p *planner) moves() (moves []*wish) {
 	return moves
 }
 
-// judge runs the plugin on the world after the moves, and drops those that would not
-// leave it with less to ask for.
+// judge runs the plugin on the world after the moves. It drops the moves that leave the
+// plugin with as much to ask for as before.
 func (p *planner) judge(ctx context.Context) error {
 	moves := p.moves()
 	if len(moves) == 0 {
@@ -315,8 +316,8 @@ func (p *planner) judge(ctx context.Context) error {
 	return nil
 }
 
-// The search for the fewest moves asks the plugin about further worlds: maxRuns of them,
-// and fewer in clusters in which each run takes long.
+// The search for the fewest moves runs the plugin on further worlds: maxRuns times, and
+// less often in clusters in which each run takes long.
 const (
 	maxRuns     = 12
 	nodesOfRuns = 6000
@@ -324,22 +325,23 @@ const (
 
 // owner is an owner whose moves are judged.
 type owner struct {
-	// before is how many of its pods the plugin asks for, left how many with the kept
-	// moves made.
+	// before is how many of its pods the plugin asks for, left how many it still asks for
+	// after the kept moves.
 	before, left int
 	kept         []*wish
-	// chunk moves from position next on are tried without; 0 once each was.
+	// chunk is the number of moves, from position next on, that are left out in the next
+	// trial; 0 after each move was left out once.
 	chunk, next int
 }
 
-// without returns the kept moves without those that are tried without.
+// without returns the kept moves except those of the current trial.
 func (o *owner) without() []*wish {
 	end := min(o.next+o.chunk, len(o.kept))
 	return slices.Concat(o.kept[:o.next], o.kept[end:])
 }
 
-// judgeOwners keeps, for each owner, the moves that are needed for the fewest further
-// evictions. Those of several owners are tried at once.
+// judgeOwners keeps, for each owner, the smallest set of moves that leads to the fewest
+// further evictions. It tries the moves of several owners in one run.
 func (p *planner) judgeOwners(ctx context.Context, moves []*wish) error {
 	owners, spaces := map[party]*owner{}, map[string]int{}
 	for _, w := range p.wishes {
@@ -404,8 +406,8 @@ func (p *planner) judgeOwners(ctx context.Context, moves []*wish) error {
 	return nil
 }
 
-// left counts, by owner and by namespace, the pods that the plugin asks for once moves
-// are made.
+// left counts, by owner and by namespace, the pods that the plugin still asks for after
+// moves.
 func (p *planner) left(ctx context.Context, moves []*wish) (byOwner map[party]int, byNamespace map[string]int, err error) {
 	in, _ := p.after(moves)
 	asked, err := p.plugin.ask(ctx, in, p.round.Ready)

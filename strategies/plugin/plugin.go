@@ -26,10 +26,10 @@ import (
 
 // Planner decides which pods to move where.
 type Planner interface {
-	// Describe returns what others need to know about it.
+	// Describe returns what others need to know about the planner.
 	Describe() policy.StrategyDescription
-	// Plan plans one cycle. It moves only pods that round says may be moved, each to
-	// a node that takes it, and changes nothing.
+	// Plan plans one cycle. It moves only pods that may be moved according to round, each
+	// to a node that takes it, and changes nothing.
 	Plan(ctx context.Context, round *Round) (Result, error)
 }
 

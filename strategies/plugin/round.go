@@ -287,8 +287,8 @@ func (s Placement) Scores(pod *cluster.Pod, nodes []string) []int64 {
 	return s.round.session.Scores(s.round.objects[pod], nodes)
 }
 
-// Filled returns the largest share of its CPU or memory that the pods of a node request,
-// with the moves that it was told.
+// Filled returns the share of a node's CPU or memory that its pods request, whichever is
+// larger, with the moves that the what-if was told of.
 func (s Placement) Filled(node string) float64 { return s.round.session.Filled(node) }
 
 // Move applies a move to the what-if, not to the plan, and returns a function that undoes
