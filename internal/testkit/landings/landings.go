@@ -32,8 +32,10 @@ type Scenario struct {
 	Policy string
 	// Packs reports whether kube-scheduler prefers full nodes (MostAllocated).
 	Packs bool
+	// Anywhere: the plugin evicts although no node may be better for the replacement.
+	Anywhere bool
 	// Placed is how few evictions help if replacements go where kube-scheduler puts them, and Steered if they
-	// may go to any node that accepts them. Only the Reported have these.
+	// may go to any node that accepts them. Of the Right only the number of Placed is set.
 	Placed, Steered Fewest
 }
 
@@ -58,7 +60,7 @@ type Node struct {
 // Workload is a Deployment whose replicas are on given nodes; several may be on one.
 type Workload struct {
 	Name string
-	// Labels are those of its pods; nil is {app: NAME}.
+	// Labels are those of its pods besides {app: NAME}.
 	Labels map[string]string
 	On     []string
 	// MilliCPU and MiB are what each replica requests; 0 is 100 and 128.
@@ -105,10 +107,9 @@ func resources(milliCPU, mebibytes int64) v1.ResourceList {
 
 // PodLabels returns the labels of the workload's pods.
 func (w *Workload) PodLabels() map[string]string {
-	if w.Labels != nil {
-		return w.Labels
-	}
-	return map[string]string{"app": w.Name}
+	labels := map[string]string{"app": w.Name}
+	maps.Copy(labels, w.Labels)
+	return labels
 }
 
 // PodSpec returns the spec of the workload's pods.

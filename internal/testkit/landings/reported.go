@@ -35,11 +35,13 @@ const (
 	byRequired  = "nodeAffinityType: [requiredDuringSchedulingIgnoredDuringExecution]"
 )
 
-// spread returns a constraint on the pods with a label app.
-func spread(app, key string, action v1.UnsatisfiableConstraintAction) v1.TopologySpreadConstraint {
-	return v1.TopologySpreadConstraint{
-		MaxSkew: 1, TopologyKey: key, WhenUnsatisfiable: action, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": app}},
-	}
+// spread returns a constraint on the pods of the workload web.
+func spread(key string, action v1.UnsatisfiableConstraintAction) v1.TopologySpreadConstraint {
+	return spreadAll(map[string]string{"app": "web"}, key, action)
+}
+
+func spreadAll(labels map[string]string, key string, action v1.UnsatisfiableConstraintAction) v1.TopologySpreadConstraint {
+	return v1.TopologySpreadConstraint{MaxSkew: 1, TopologyKey: key, WhenUnsatisfiable: action, LabelSelector: &metav1.LabelSelector{MatchLabels: labels}}
 }
 
 // overAll returns the constraint as it was before it had node inclusion policies: the domains of nodes
@@ -89,6 +91,9 @@ const (
 	soft = v1.ScheduleAnyway
 )
 
+// nginx are the labels of two Deployments that count as one.
+var nginx = map[string]string{"part-of": "nginx"}
+
 // critical is the priority of system-node-critical.
 var critical = int32(2000001000)
 
@@ -100,7 +105,7 @@ var Reported = []Scenario{
 		Nodes: join(in("a", "a1", "a2", "a3", "a4", "a5"), in("b", "b1", "b2"), in("c", "c1", "c2")),
 		Workloads: []Workload{{
 			Name: "web", On: []string{"a1", "a2", "a3", "b1", "b1", "b2", "c1", "c1", "c2"},
-			Spec: v1.PodSpec{TopologySpreadConstraints: []v1.TopologySpreadConstraint{spread("web", zone, hard), spread("web", host, soft)}},
+			Spec: v1.PodSpec{TopologySpreadConstraints: []v1.TopologySpreadConstraint{spread(zone, hard), spread(host, soft)}},
 		}},
 		Policy: policy("balance", spreading, bothKinds, nodeFit, ""),
 		Placed: Fewest{Asked: 2, Least: 2}, Steered: Fewest{Asked: 2, Least: 2},
@@ -117,7 +122,7 @@ var Reported = []Scenario{
 			Name: "web", On: []string{"app-a", "app-a", "app-b", "app-b", "app-c", "app-c"},
 			Spec: v1.PodSpec{
 				Affinity:                  requiring("pool", "app"),
-				TopologySpreadConstraints: []v1.TopologySpreadConstraint{spread("web", zone, hard), overAll(spread("web", host, soft))},
+				TopologySpreadConstraints: []v1.TopologySpreadConstraint{spread(zone, hard), overAll(spread(host, soft))},
 			},
 		}},
 		Policy: policy("balance", spreading, unfit, "", ""),
@@ -129,7 +134,7 @@ var Reported = []Scenario{
 		Nodes: join(in("a", "a1"), in("b", "b1", "b2", "b3")),
 		Workloads: []Workload{{
 			Name: "web", On: []string{"a1", "a1", "b1", "b2"},
-			Spec: v1.PodSpec{TopologySpreadConstraints: []v1.TopologySpreadConstraint{spread("web", zone, soft), spread("web", host, soft)}},
+			Spec: v1.PodSpec{TopologySpreadConstraints: []v1.TopologySpreadConstraint{spread(zone, soft), spread(host, soft)}},
 		}},
 		Policy: policy("balance", spreading, bothKinds, nodeFit, ""),
 		Placed: Fewest{Asked: 1, Least: 1}, Steered: Fewest{Asked: 1, Least: 1},
@@ -169,7 +174,7 @@ var Reported = []Scenario{
 		Workloads: []Workload{
 			{
 				Name: "web", On: []string{"n1", "n1", "n1", "n1", "n1", "n1", "n1", "n2", "n2", "n2", "n2", "n2", "n3", "n3", "n3"}, MilliCPU: 500,
-				Spec: v1.PodSpec{TopologySpreadConstraints: []v1.TopologySpreadConstraint{spread("web", host, soft)}},
+				Spec: v1.PodSpec{TopologySpreadConstraints: []v1.TopologySpreadConstraint{spread(host, soft)}},
 			},
 			{Name: "big", On: []string{"n3"}, MilliCPU: 6400},
 		},
@@ -186,7 +191,7 @@ var Reported = []Scenario{
 		Workloads: []Workload{
 			{
 				Name: "web", On: []string{"n1", "n1", "n2"}, MilliCPU: 500,
-				Spec: v1.PodSpec{TopologySpreadConstraints: []v1.TopologySpreadConstraint{spread("web", host, soft)}},
+				Spec: v1.PodSpec{TopologySpreadConstraints: []v1.TopologySpreadConstraint{spread(host, soft)}},
 			},
 			{Name: "big", On: []string{"n3", "n4"}, MilliCPU: 7800, MiB: 1024},
 		},
@@ -210,13 +215,13 @@ var Reported = []Scenario{
 		Nodes: []Node{{Name: "w1", Zone: "a"}, {Name: "w2", Zone: "b", Taints: []v1.Taint{{Key: "closed", Effect: v1.TaintEffectNoSchedule}}}},
 		Workloads: []Workload{
 			{
-				Name: "app", Labels: map[string]string{"app": "nginx", "part": "1"}, On: []string{"w1"},
-				Spec: v1.PodSpec{TopologySpreadConstraints: []v1.TopologySpreadConstraint{spread("nginx", zone, soft)}},
+				Name: "app", Labels: nginx, On: []string{"w1"},
+				Spec: v1.PodSpec{TopologySpreadConstraints: []v1.TopologySpreadConstraint{spreadAll(nginx, zone, soft)}},
 			},
 			{
-				Name: "app2", Labels: map[string]string{"app": "nginx", "part": "2"}, On: []string{"w1"},
+				Name: "app2", Labels: nginx, On: []string{"w1"},
 				Spec: v1.PodSpec{
-					TopologySpreadConstraints: []v1.TopologySpreadConstraint{spread("nginx", zone, soft)}, NodeSelector: map[string]string{zone: "a"},
+					TopologySpreadConstraints: []v1.TopologySpreadConstraint{spreadAll(nginx, zone, soft)}, NodeSelector: map[string]string{zone: "a"},
 				},
 			},
 		},
@@ -231,7 +236,7 @@ var Reported = []Scenario{
 			{Name: "full", On: []string{"n1"}, MilliCPU: 8500, MiB: 8704},
 			{Name: "half", On: []string{"n2"}, MilliCPU: 3000, MiB: 3072},
 			{Name: "other", On: []string{"n2"}, MilliCPU: 3000, MiB: 3072},
-			{Name: "critical", On: []string{"n3"}, MilliCPU: 100, MiB: 5600, Spec: v1.PodSpec{Priority: &critical}},
+			{Name: "critical", On: []string{"n3"}, MilliCPU: 100, MiB: 5600, Spec: v1.PodSpec{PriorityClassName: "system-node-critical", Priority: &critical}},
 		},
 		Policy: policy("balance", packing, "thresholds: {cpu: 70, memory: 70}", nodeFit, "maxNoOfPodsToEvictPerNamespace: 1\n"),
 		Packs:  true,

@@ -18,7 +18,9 @@ var Right = []Scenario{
 			{Name: "web", On: []string{"n1", "n2"}},
 			{Name: "agent", On: []string{"n1", "n2"}, Spec: v1.PodSpec{Tolerations: []v1.Toleration{{Key: "dedicated", Operator: v1.TolerationOpExists}}}},
 		},
-		Policy: policy("deschedule", "RemovePodsViolatingNodeTaints", "", "", ""),
+		Policy:   policy("deschedule", "RemovePodsViolatingNodeTaints", "", "", ""),
+		Anywhere: true,
+		Placed:   Fewest{Evictions: 1},
 	},
 	{
 		Name:  "RemovePodsViolatingNodeAffinity, required",
@@ -29,6 +31,7 @@ var Right = []Scenario{
 			{Name: "web", On: []string{"n1"}},
 		},
 		Policy: policy("deschedule", affinity, byRequired, nodeFit, ""),
+		Placed: Fewest{Evictions: 1},
 	},
 	{
 		Name:      "RemovePodsViolatingNodeAffinity, preferred",
@@ -36,6 +39,7 @@ var Right = []Scenario{
 		Nodes:     []Node{{Name: "n1"}, {Name: "n2"}, {Name: "n3", Labels: map[string]string{"preemptible": "true"}}},
 		Workloads: []Workload{{Name: "web", On: []string{"n1"}, Spec: v1.PodSpec{Affinity: preferring("preemptible", "true")}}},
 		Policy:    policy("deschedule", affinity, byPreferred, nodeFit, ""),
+		Placed:    Fewest{Evictions: 1},
 	},
 	{
 		Name:  "RemovePodsViolatingInterPodAntiAffinity",
@@ -50,6 +54,7 @@ var Right = []Scenario{
 			}}}},
 		},
 		Policy: policy("deschedule", "RemovePodsViolatingInterPodAntiAffinity", "", "", ""),
+		Placed: Fewest{Evictions: 1},
 	},
 	{
 		Name:  "RemovePodsViolatingTopologySpreadConstraint, hard",
@@ -57,9 +62,10 @@ var Right = []Scenario{
 		Nodes: join(in("a", "a1", "a2"), in("b", "b1", "b2")),
 		Workloads: []Workload{{
 			Name: "web", On: []string{"a1", "a1", "a2", "b1"},
-			Spec: v1.PodSpec{TopologySpreadConstraints: []v1.TopologySpreadConstraint{spread("web", zone, hard)}},
+			Spec: v1.PodSpec{TopologySpreadConstraints: []v1.TopologySpreadConstraint{spread(zone, hard)}},
 		}},
 		Policy: policy("balance", spreading, "", nodeFit, ""),
+		Placed: Fewest{Evictions: 1},
 	},
 	{
 		Name:  "RemovePodsViolatingTopologySpreadConstraint, soft",
@@ -67,9 +73,10 @@ var Right = []Scenario{
 		Nodes: []Node{{Name: "n1"}, {Name: "n2"}},
 		Workloads: []Workload{{
 			Name: "web", On: []string{"n1", "n1", "n1", "n1"},
-			Spec: v1.PodSpec{TopologySpreadConstraints: []v1.TopologySpreadConstraint{spread("web", host, soft)}},
+			Spec: v1.PodSpec{TopologySpreadConstraints: []v1.TopologySpreadConstraint{spread(host, soft)}},
 		}},
 		Policy: policy("balance", spreading, bothKinds, nodeFit, ""),
+		Placed: Fewest{Evictions: 2},
 	},
 	{
 		Name:  "RemovePodsHavingTooManyRestarts",
@@ -82,7 +89,9 @@ var Right = []Scenario{
 			},
 			{Name: "web", On: []string{"n1", "n2"}},
 		},
-		Policy: policy("deschedule", "RemovePodsHavingTooManyRestarts", "podRestartThreshold: 100, includingInitContainers: true", "", ""),
+		Policy:   policy("deschedule", "RemovePodsHavingTooManyRestarts", "podRestartThreshold: 100, includingInitContainers: true", "", ""),
+		Anywhere: true,
+		Placed:   Fewest{Evictions: 1},
 	},
 	{
 		Name:  "PodLifeTime",
@@ -92,7 +101,9 @@ var Right = []Scenario{
 			{Name: "old", On: []string{"n1", "n2"}, Age: 48 * time.Hour},
 			{Name: "web", On: []string{"n1", "n2"}},
 		},
-		Policy: policy("deschedule", "PodLifeTime", "maxPodLifeTimeSeconds: 86400", "", ""),
+		Policy:   policy("deschedule", "PodLifeTime", "maxPodLifeTimeSeconds: 86400", "", ""),
+		Anywhere: true,
+		Placed:   Fewest{Evictions: 2},
 	},
 	{
 		Name:  "RemoveFailedPods",
@@ -102,7 +113,9 @@ var Right = []Scenario{
 			{Name: "once", On: []string{"n1"}, Job: true, Status: v1.PodStatus{Phase: v1.PodFailed}},
 			{Name: "web", On: []string{"n1", "n2"}},
 		},
-		Policy: policy("deschedule", "RemoveFailedPods", "minPodLifetimeSeconds: 60", "", ""),
+		Policy:   policy("deschedule", "RemoveFailedPods", "minPodLifetimeSeconds: 60", "", ""),
+		Anywhere: true,
+		Placed:   Fewest{Evictions: 1},
 	},
 	{
 		Name:      "RemoveDuplicates",
@@ -110,6 +123,7 @@ var Right = []Scenario{
 		Nodes:     []Node{{Name: "n1"}, {Name: "n2"}, {Name: "n3"}},
 		Workloads: []Workload{{Name: "web", On: []string{"n1", "n1", "n1", "n2"}}},
 		Policy:    policy("balance", duplicates, "", nodeFit, ""),
+		Placed:    Fewest{Evictions: 1},
 	},
 	{
 		Name:      "LowNodeUtilization",
@@ -117,6 +131,7 @@ var Right = []Scenario{
 		Nodes:     []Node{{Name: "n1"}, {Name: "n2"}, {Name: "n3"}},
 		Workloads: []Workload{{Name: "web", On: []string{"n1", "n1", "n1", "n1", "n1", "n1"}, MilliCPU: 1000}},
 		Policy:    policy("balance", "LowNodeUtilization", "thresholds: {cpu: 20}, targetThresholds: {cpu: 50}", nodeFit, ""),
+		Placed:    Fewest{Evictions: 2},
 	},
 	{
 		Name:  "HighNodeUtilization",
@@ -128,5 +143,6 @@ var Right = []Scenario{
 		},
 		Policy: policy("balance", packing, "thresholds: {cpu: 20, memory: 20}", nodeFit, ""),
 		Packs:  true,
+		Placed: Fewest{Evictions: 1},
 	},
 }
