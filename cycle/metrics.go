@@ -10,6 +10,7 @@ import (
 // Metrics measures cycles. A nil Metrics does nothing.
 type Metrics struct {
 	cycles   *prometheus.CounterVec
+	starts   *prometheus.CounterVec
 	duration prometheus.Histogram
 }
 
@@ -20,6 +21,9 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		cycles: factory.NewCounterVec(prometheus.CounterOpts{
 			Name: "evenkeel_cycles_total", Help: "Descheduling cycles by result.",
 		}, []string{"result"}),
+		starts: factory.NewCounterVec(prometheus.CounterOpts{
+			Name: "evenkeel_cycle_starts_total", Help: "Descheduling cycles by what started them: the schedule, or an event before its time.",
+		}, []string{"cause"}),
 		duration: factory.NewHistogram(prometheus.HistogramOpts{
 			Name: "evenkeel_cycle_duration_seconds", Help: "How long a descheduling cycle took, pacing included.",
 			Buckets: prometheus.ExponentialBuckets(0.05, 2, 15),
@@ -27,8 +31,14 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 	}
 	m.cycles.WithLabelValues("success")
 	m.cycles.WithLabelValues("error")
+	for _, cause := range Causes() {
+		m.starts.WithLabelValues(string(cause))
+	}
 	return m
 }
+
+// Started counts a cycle by its cause.
+func (m *Metrics) Started(cause Cause) { m.starts.WithLabelValues(string(cause)).Inc() }
 
 // NotBegun counts a cycle that ended before it began, for example because the
 // stored ledger could not be read.

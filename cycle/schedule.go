@@ -35,38 +35,67 @@ func ParseSchedule(expression string) (Schedule, error) {
 	return schedule, nil
 }
 
-// Due yields whenever the schedule is due until the context ends. Cycles never overlap:
-// those that fall due while one runs are skipped. If the clock is set back, Due does not
-// wait for it to catch up. It calls alive at least every minute, so that a long wait is
-// not taken for a hang.
-func Due(ctx context.Context, schedule Schedule, now func() time.Time, alive func()) iter.Seq[time.Time] {
-	return func(yield func(time.Time) bool) {
-		due := now()
+// Due yields why each cycle starts, whenever one is due until the context ends. Cycles
+// never overlap: those that fall due while one runs are skipped. Events start further
+// cycles, which leave the schedule as it is; they are nil for a cron schedule, which
+// names the times at which cycles may run. If the clock is set back, Due does not wait for it to catch up. It
+// calls alive at least every minute, so that a long wait is not taken for a hang.
+func Due(ctx context.Context, schedule Schedule, events *Events, now func() time.Time, alive func()) iter.Seq[Event] {
+	return func(yield func(Event) bool) {
+		due, last := now(), time.Time{}
 		if _, steps := schedule.(Every); !steps {
 			due = schedule.Next(now())
 		}
-		for waitUntil(ctx, schedule, due, now, alive) && yield(due) {
-			due = schedule.Next(now())
+		for {
+			why, over := waitUntil(ctx, schedule, events, due, last, now, alive)
+			if over {
+				return
+			}
+			last = now()
+			events.begun(why.Cause)
+			if !yield(why) {
+				return
+			}
+			if why.Cause == Scheduled {
+				due = schedule.Next(now())
+				continue
+			}
+			_, settle := events.first()
+			for due.Before(now()) || due.Before(last.Add(settle)) {
+				due = schedule.Next(due) // the cycle has replaced one
+			}
 		}
 	}
 }
 
-func waitUntil(ctx context.Context, schedule Schedule, due time.Time, now func() time.Time, alive func()) bool {
+func waitUntil(ctx context.Context, schedule Schedule, events *Events, due, last time.Time, now func() time.Time, alive func()) (why Event, over bool) {
 	for {
 		alive()
-		if next := schedule.Next(now()); next.Before(due) {
+		at := now()
+		event, settle := events.first()
+		if next := schedule.Next(at.Add(settle)); next.Before(due) {
 			due = next // the clock was set back
 		}
-		left := due.Sub(now())
-		if left <= 0 {
-			return ctx.Err() == nil
+		if last.After(at) {
+			last = at // as well
 		}
-		timer := time.NewTimer(min(left, time.Minute))
-		select {
-		case <-ctx.Done():
-			timer.Stop()
-			return false
-		case <-timer.C:
+		start, why := begins(due, event, last, settle)
+		left := start.Sub(at)
+		if left <= 0 {
+			return why, ctx.Err() != nil
+		}
+		if !events.wait(ctx, min(left, time.Minute)) {
+			return why, true
 		}
 	}
+}
+
+// begins returns when the next cycle starts and why: when it is due, or earlier for an
+// event, but not before settle has passed since the start of the last one. The first
+// cycle waits for no event.
+func begins(due time.Time, event Event, last time.Time, settle time.Duration) (time.Time, Event) {
+	if early := last.Add(settle); event.Cause != "" && !last.IsZero() && early.Before(due) {
+		return early, event
+	}
+	return due, Event{Cause: Scheduled}
 }

@@ -35,7 +35,7 @@ func TestDue(t *testing.T) {
 				defer cancel()
 				var got []int
 				running := 0
-				for range Due(ctx, tc.schedule, time.Now, func() {}) {
+				for range Due(ctx, tc.schedule, nil, time.Now, func() {}) {
 					if running++; running > 1 {
 						t.Error("cycles overlap")
 					}
@@ -68,7 +68,7 @@ func TestDueIsAlive(t *testing.T) {
 			cancel()
 		}()
 		start := time.Now()
-		for range Due(ctx, Every(time.Hour), time.Now, alive) {
+		for range Due(ctx, Every(time.Hour), nil, time.Now, alive) {
 			cycles++
 		}
 		if longest > time.Minute || cycles != 3 || time.Since(start) != 150*time.Minute {
@@ -107,7 +107,7 @@ func TestDueWhenTheClockIsSetBack(t *testing.T) {
 					return at
 				}
 				var got []int
-				for range Due(ctx, tc.schedule, now, func() {}) {
+				for range Due(ctx, tc.schedule, nil, now, func() {}) {
 					got = append(got, int(time.Since(start)/time.Minute))
 				}
 				if diff := cmp.Diff(tc.want, got[:min(len(got), len(tc.want))]); diff != "" {

@@ -61,8 +61,8 @@ func (e *evicting) cycles(ctx context.Context) error {
 	}
 	group.Go(func() error { return e.publish(ctx) })
 	group.Go(func() error {
-		for range cycle.Due(ctx, schedule, e.kube.Clock.Now, e.health.Progress) {
-			e.nextCycle(ctx)
+		for why := range cycle.Due(ctx, schedule, e.cycleEvents, e.kube.Clock.Now, e.health.Progress) {
+			e.nextCycle(ctx, why)
 		}
 		return nil
 	})
@@ -70,12 +70,14 @@ func (e *evicting) cycles(ctx context.Context) error {
 }
 
 // nextCycle waits for usage and runs a cycle by the policy in effect.
-func (e *evicting) nextCycle(ctx context.Context) {
+func (e *evicting) nextCycle(ctx context.Context, why cycle.Event) {
 	if !e.awaitUsage(ctx, io.Discard, forever) {
 		return
 	}
 	e.cycling.Lock()
 	defer e.cycling.Unlock()
+	klog.FromContext(ctx).Info("Cycle starts", "cause", why.Cause, "node", why.Node)
+	e.metrics.runner.Started(why.Cause)
 	if err := e.cycle(ctx); err != nil {
 		klog.FromContext(ctx).Error(err, "Cycle failed")
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"iter"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -11,12 +12,15 @@ import (
 	"testing/synctest"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
 
+	"github.com/evenkeel/evenkeel/cycle"
 	"github.com/evenkeel/evenkeel/internal/flags"
 	"github.com/evenkeel/evenkeel/internal/kube"
 	"github.com/evenkeel/evenkeel/internal/policyfile"
@@ -199,4 +203,79 @@ func TestHeartbeatWhileTheClockIsSet(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// starts returns what starts the cycles of a process, one call for each.
+func starts(t *testing.T, e *evicting) func() cycle.Cause {
+	t.Helper()
+	next, stop := iter.Pull(cycle.Due(t.Context(), cycle.Every(time.Hour), e.cycleEvents, time.Now, func() {}))
+	t.Cleanup(stop)
+	return func() cycle.Cause {
+		why, _ := next()
+		return why.Cause
+	}
+}
+
+// A changed policy starts a cycle, in a dry run, too.
+func TestAChangedPolicyStartsACycle(t *testing.T) {
+	const settled = "eviction: {nodeSettle: 0s}\n"
+	r := newReloading(t, byUsage+evictAt(60)+settled)
+	starts := starts(t, r.evicting)
+	if why := starts(); why != cycle.Scheduled {
+		t.Errorf("the first cycle starts by %s", why)
+	}
+	if !r.changed(t.Context(), []byte(byUsage+evictAt(50)+settled), nil) {
+		t.Fatal("the policy did not change")
+	}
+	if why := starts(); why != cycle.PolicyChanged {
+		t.Errorf("the next cycle starts by %s", why)
+	}
+}
+
+// A node that joins starts a cycle where nobody measures usage as well.
+func TestANodeThatJoinsStartsACycle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := offline(t, fake.NewClientset(), byDuplicates, func(o *flags.Options) { o.Interval, o.DryRun = time.Hour, true })
+		e := evictingOffline(t, s, nil)
+		e.tell(e.current())
+		join := func(name string) {
+			e.observer.Store().SetNode(&v1.Node{
+				ObjectMeta: metav1.ObjectMeta{Name: name}, Status: v1.NodeStatus{Conditions: []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionTrue}}},
+			})
+		}
+		join("n1")
+		ctx, stop := context.WithCancel(t.Context())
+		observed := make(chan error)
+		go func() { observed <- e.observe(ctx) }()
+		starts, began := starts(t, e), time.Now()
+		if why := starts(); why != cycle.Scheduled {
+			t.Errorf("the first cycle starts by %s", why)
+		}
+		time.Sleep(5 * time.Minute)
+		join("n2")
+		if why := starts(); why != cycle.NodeJoined {
+			t.Errorf("the next cycle starts by %s", why)
+		}
+		if took := time.Since(began) - 5*time.Minute; took > e.current().load.Usage.SampleInterval.Duration {
+			t.Errorf("%v after the node has joined", took)
+		}
+		stop()
+		if err := <-observed; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// Cycles that a cron schedule or a Job starts follow no events.
+func TestSchedulesFollowNoEvents(t *testing.T) {
+	for name, change := range map[string]func(*flags.Options){
+		"a Job":           func(*flags.Options) {},
+		"a cron schedule": func(o *flags.Options) { o.Schedule = "@hourly" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			if e := evictingOffline(t, offline(t, fake.NewClientset(), byUsage, change), nil); e.cycleEvents != nil {
+				t.Error("it follows events")
+			}
+		})
+	}
 }

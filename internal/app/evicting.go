@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/informers"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
@@ -210,8 +211,11 @@ func newEvicting(ctx context.Context, s setup, log announce.Recorder, answers bo
 		return nil, err
 	}
 	e := &evicting{process: p, answers: answers, events: log, transitions: policyfile.ReadsTransitions(p.current().profiles)}
+	if p.options.Interval > 0 {
+		p.cycleEvents = cycle.NewEvents(p.kube.Clock.Local)
+	}
 	e.executor = func(g *generation) cycle.Executor {
-		return &executor{Evictor: g.evictor, explainer: e.explainer, room: e.room, nodes: e.nodes}
+		return &executor{Evictor: g.evictor, explainer: e.explainer, room: e.room, nodes: e.nodes, events: e.cycleEvents}
 	}
 	slimmer := slim.New()
 	if !e.transitions { // they would take a tenth of a pod's memory
@@ -255,6 +259,7 @@ func newEvicting(ctx context.Context, s setup, log announce.Recorder, answers bo
 	p.follow(func(g *generation) {
 		e.explainer.Follow(g.terms())
 		p.gauges.Follow(g.evictor)
+		p.cycleEvents.Follow(g.load.Eviction.NodeSettle.Duration, g.readsUsage())
 	})
 	return e, nil
 }
@@ -325,6 +330,7 @@ type executor struct {
 	explainer *live.Explainer
 	room      *announce.Room
 	nodes     *announce.Nodes
+	events    *cycle.Events
 }
 
 var _ cycle.Executor = (*executor)(nil)
@@ -335,6 +341,7 @@ func (x *executor) Planned(ctx context.Context, by *plugin.Plugin, made *strateg
 	if made.Closed == "" && by.Describe().Relieves {
 		x.room.Planned(&made.Plan)
 		x.nodes.Planned(&made.Plan)
+		x.events.Planned(&made.Plan)
 	}
 }
 
@@ -400,10 +407,15 @@ func (e *evicting) newRunner(ctx context.Context, g *generation) (*cycle.Runner,
 	return made, nil
 }
 
-// observe observes usage by each policy in effect that needs it.
+// observe observes usage by each policy in effect that needs it, and for others which nodes
+// there are.
 func (e *evicting) observe(ctx context.Context) error {
 	return e.eachPolicy(ctx, func(ctx context.Context, g *generation) error {
 		if !e.answers && !g.readsUsage() && !g.publishesUsage() {
+			if e.cycleEvents == nil {
+				return nil
+			}
+			wait.UntilWithContext(ctx, func(context.Context) { e.observer.Store().Observe(e.cycleEvents.Looked) }, g.load.Usage.SampleInterval.Duration)
 			return nil
 		}
 		return e.observer.Run(ctx)

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/tools/events"
 
+	"github.com/evenkeel/evenkeel/cycle"
 	"github.com/evenkeel/evenkeel/evictor"
 	"github.com/evenkeel/evenkeel/evictor/leadership"
 	"github.com/evenkeel/evenkeel/evictor/metrics"
@@ -97,6 +98,9 @@ type process struct {
 	pause     *pause.Switch
 	authority *leadership.Authority
 	gauges    *serve.Gauges
+	// cycleEvents starts cycles before their time; nil in a process that runs none at
+	// an interval.
+	cycleEvents *cycle.Events
 
 	// active is the policy in effect.
 	active atomic.Pointer[generation]
@@ -138,11 +142,7 @@ func newProcess(ctx context.Context, s setup) (_ *process, err error) {
 	p.policies = announce.NewPolicies(s.options.PolicyFile, policyfile.Hash(s.content), p.announcer, clock.Now, p.registry)
 	p.outcomes, p.nodes = metrics.NewOutcomes(p.registry), announce.NewNodes(p.announcer)
 	config := g.observing
-	config.Listener = struct {
-		*metrics.Outcomes
-		*announce.Announcer
-		*announce.Nodes
-	}{p.outcomes, p.announcer, p.nodes}
+	config.Listener = listener{p.outcomes, p.announcer, p}
 	config.Local, config.Now, config.Metrics = clock.Local, clock.Now, observer.NewMetrics(p.registry)
 	if p.observer, err = observer.New(config); err != nil {
 		return nil, fmt.Errorf("making the observer: %w", err)
@@ -163,6 +163,19 @@ func newProcess(ctx context.Context, s setup) (_ *process, err error) {
 	}
 	p.gauges = &serve.Gauges{Observer: p.observer, Authority: p.authority, Now: clock.Now, Nodes: s.options.MetricsNodeLimit}
 	return p, extender.Register(p.registry, p.gauges)
+}
+
+// listener passes on what the observer reports.
+type listener struct {
+	*metrics.Outcomes
+	*announce.Announcer
+	process *process
+}
+
+// Observed implements observer.Listener.
+func (l listener) Observed(o *observer.Observation) {
+	l.process.nodes.Observed(o)
+	l.process.cycleEvents.Observed(o)
 }
 
 // current returns the policy in effect.

@@ -146,7 +146,7 @@ func (o *Options) AddMetrics(flags *pflag.FlagSet) {
 // AddRunner adds the flags of commands that evict.
 func (o *Options) AddRunner(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.DryRun, "dry-run", false, "Plan and log evictions without performing them.")
-	flags.DurationVar(&o.Interval, "descheduling-interval", o.Interval, "Time between the end of one cycle and the start of the next; 0 runs one cycle and exits.")
+	flags.DurationVar(&o.Interval, "descheduling-interval", o.Interval, "Time between the end of one cycle and the start of the next, unless an event starts one earlier; 0 runs one cycle and exits.")
 	flags.StringVar(&o.Schedule, "schedule", "", `Cron expression for cycles, such as "*/5 * * * *"; instead of --descheduling-interval.`)
 	AddRemote(flags, &o.Extender, "URL of a separate extender, to check that kube-scheduler asks it. If the extender has several replicas, that of a headless Service, so that all are asked.")
 	flags.BoolVar(&o.LeaderElect, "leader-elect", true, "Evict only while holding the Lease, so that one process evicts at a time.")

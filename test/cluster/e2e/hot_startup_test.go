@@ -42,3 +42,30 @@ func TestStartingPodsAreNoHeat(t *testing.T) {
 		}
 	}
 }
+
+// A node that turns hot between two cycles is cooled at once, not after the interval.
+//
+//	node-0: 12 × 1.2 = 14.4 of 32 cores = 45 %; then 12 × 2.2 = 26.4 = 82.5 %, and three pods of 2.2 can go
+func TestANodeThatTurnsHotStartsACycle(t *testing.T) {
+	f := newFixture(t)
+	nodes := f.crowdFirst(stage.Workload("burst", cluster.Resources{CPU: "250m"}, cluster.Resources{CPU: "1200m"}))
+	mark := f.Mark()
+	unforeseen := strings.NewReplacer("windows: [avg_5m]", "windows: [last]", "cycleDeadline: 3m", "cycleDeadline: 3m, forecast: none").Replace(stage.Fast)
+	serving := f.Serve(f.Policy(stage.RealUsage, unforeseen), "--descheduling-interval", "1h")
+	f.Eventually(time.Minute, "the end of the first cycle", func(context.Context) bool { return strings.Contains(serving.Log(), `"Cycle ended"`) })
+	if f.Evictions(mark) > 0 {
+		t.Fatal("pods were evicted from nodes that are not hot")
+	}
+	for _, pod := range f.Pods(t.Context(), "burst") {
+		if err := f.SetUsage(t.Context(), "shop", pod.Name, cluster.Resources{CPU: "2200m"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.Eventually(time.Minute, "the node called hot", func(context.Context) bool { return f.Are("hot", nodes[0]) })
+	const twoSamples = 10 * time.Second
+	f.Eventually(twoSamples, "an eviction", func(context.Context) bool { return f.Evictions(mark) > 0 })
+	if !strings.Contains(serving.Log(), `"Cycle starts" cause="NodeHot" node="`+nodes[0]+`"`) {
+		t.Error("the log does not say that the node has started a cycle")
+	}
+	f.Eventually(time.Minute, "no node above its line", func(ctx context.Context) bool { return len(f.Hot(ctx, 65)) == 0 })
+}
