@@ -73,13 +73,13 @@ func TestOwnerLimit(t *testing.T) {
 		percent  float64
 		want     int
 	}{
-		"a tenth of thirty":         {30, 10, 3},
-		"rounded down":              {29, 10, 2},
-		"at least one":              {3, 10, 1},
-		"not known":                 {0, 10, 1},
-		"nothing per cent is one":   {1000, 0, 1},
-		"all":                       {7, 100, 7},
-		"fewer than nothing is one": {-5, 10, 1},
+		"a tenth of thirty":             {30, 10, 3},
+		"rounded down":                  {29, 10, 2},
+		"at least one":                  {3, 10, 1},
+		"one if the number is unknown":  {0, 10, 1},
+		"one at 0 percent":              {1000, 0, 1},
+		"all":                           {7, 100, 7},
+		"one if the number is negative": {-5, 10, 1},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

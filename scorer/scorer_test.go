@@ -21,16 +21,16 @@ func TestAccepts(t *testing.T) {
 		adjust cluster.Amounts
 		want   bool
 	}{
-		"empty":                       {node: at{0, 0}, want: true},
-		"at the CPU line with it":     {node: at{55, 0}, want: true},  // 55 + 5 = 60
-		"above the CPU line with it":  {node: at{56, 0}, want: false}, // 61
-		"at the memory line with it":  {node: at{0, 73}, want: true},  // 73 + 2 = 75
-		"above the memory line":       {node: at{0, 74}, want: false},
-		"a milli-core above the line": {node: at{55, 0}, adjust: cluster.Amounts{1, 0}, want: false},
-		"a pod left meanwhile":        {node: at{90, 0}, adjust: cluster.Amounts{-4000, 0}, want: true},
-		"a move is reserved":          {node: at{50, 0}, adjust: cluster.Amounts{1000, 0}, want: false},
-		"unknown":                     {node: unknown, want: true},
-		"unknown, whatever was added": {node: unknown, adjust: cluster.Amounts{1 << 40, 0}, want: true},
+		"empty":                           {node: at{0, 0}, want: true},
+		"at the CPU line with the pod":    {node: at{55, 0}, want: true},  // 55 + 5 = 60
+		"above the CPU line with the pod": {node: at{56, 0}, want: false}, // 61
+		"at the memory line with the pod": {node: at{0, 73}, want: true},  // 73 + 2 = 75
+		"above the memory line":           {node: at{0, 74}, want: false},
+		"a milli-core above the line":     {node: at{55, 0}, adjust: cluster.Amounts{1, 0}, want: false},
+		"a pod left meanwhile":            {node: at{90, 0}, adjust: cluster.Amounts{-4000, 0}, want: true},
+		"a move is reserved":              {node: at{50, 0}, adjust: cluster.Amounts{1000, 0}, want: false},
+		"unknown":                         {node: unknown, want: true},
+		"unknown, whatever was added":     {node: unknown, adjust: cluster.Amounts{1 << 40, 0}, want: true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

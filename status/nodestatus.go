@@ -15,8 +15,8 @@ type NodeStatus struct {
 	Node
 	// Since is when the node entered its state.
 	Since string `json:"since,omitempty"`
-	// Now is the state by the newest reading alone, which is provisional:
-	// nothing is evicted on it. It is absent without a reading of a ready node.
+	// Now is the state according to the newest reading alone. It is provisional and never
+	// a reason to evict. It is absent if the node is not ready or has no reading.
 	Now string `json:"now,omitempty"`
 	// Over lists, in words, what the newest reading has above its evict line.
 	Over []string `json:"over,omitempty"`

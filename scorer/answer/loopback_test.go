@@ -70,7 +70,7 @@ func loopbackBody(b *testing.B, args extenderv1.ExtenderArgs) []byte {
 func benchmarkLoopback(b *testing.B, handler, path string, body []byte) {
 	client := dial(b, startLoopback(b, handler))
 	request := fmt.Appendf(nil, "POST %s HTTP/1.1\r\nHost: bench\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", path, len(body), body)
-	for range 50 { // connections, pools and branch predictors take a few
+	for range 50 { // connections, pools and branch predictors need a few requests to warm up
 		if err := client.ask(request); err != nil {
 			b.Fatal(err)
 		}

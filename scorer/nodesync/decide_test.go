@@ -61,10 +61,10 @@ func TestDecideOfLabels(t *testing.T) {
 			labelOnly, Node{Object: object(map[string]string{"status": "mine"}, record{}), Known: true, Hot: true}, "",
 			[]Foreign{{KindLabel, "status"}},
 		},
-		"another writer's value that is ours by chance, while hot": {
+		"another writer's value that happens to equal ours, while hot": {
 			labelOnly, Node{Object: object(pressed, record{}), Known: true, Hot: true}, "", []Foreign{{KindLabel, "status"}},
 		},
-		"another writer's value that is ours by chance, no longer hot": {
+		"another writer's value that happens to equal ours, no longer hot": {
 			labelOnly, Node{Object: object(pressed, record{}), Known: true}, "", nil,
 		},
 		"another writer took our key": {
@@ -121,16 +121,16 @@ func TestDecideOfTaints(t *testing.T) {
 		gone   bool
 		lost   bool // usage is unknown
 	}{
-		"of unknown usage, hot before":   {taints: []v1.Taint{soft, full}, record: ours, lost: true},
-		"of unknown usage, cool before":  {taints: []v1.Taint{full}, hot: true, lost: true},
-		"the first taint":                {hot: true, want: []v1.Taint{soft}},
-		"one more":                       {taints: []v1.Taint{full, namesake}, hot: true, want: []v1.Taint{full, namesake, soft}},
-		"as it should be":                {taints: []v1.Taint{soft, full}, record: ours, hot: true},
-		"cooled":                         {taints: []v1.Taint{full, soft, namesake}, record: ours, want: []v1.Taint{full, namesake}},
-		"the last taint":                 {taints: []v1.Taint{soft}, record: ours, gone: true},
-		"another writer's stays":         {taints: []v1.Taint{other}, hot: true},
-		"ours by chance stays, too":      {taints: []v1.Taint{soft}},
-		"another writer's is not for us": {taints: []v1.Taint{full, namesake}},
+		"of unknown usage, hot before":  {taints: []v1.Taint{soft, full}, record: ours, lost: true},
+		"of unknown usage, cool before": {taints: []v1.Taint{full}, hot: true, lost: true},
+		"the first taint":               {hot: true, want: []v1.Taint{soft}},
+		"one more":                      {taints: []v1.Taint{full, namesake}, hot: true, want: []v1.Taint{full, namesake, soft}},
+		"as it should be":               {taints: []v1.Taint{soft, full}, record: ours, hot: true},
+		"cooled":                        {taints: []v1.Taint{full, soft, namesake}, record: ours, want: []v1.Taint{full, namesake}},
+		"the last taint":                {taints: []v1.Taint{soft}, record: ours, gone: true},
+		"another writer's stays":        {taints: []v1.Taint{other}, hot: true},
+		"another writer's that happens to equal ours stays": {taints: []v1.Taint{soft}},
+		"another writer's is ignored":                       {taints: []v1.Taint{full, namesake}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -75,15 +75,15 @@ func TestMoveAhead(t *testing.T) {
 		max   int
 		moved []string
 	}{
-		"two bursts at one time":                      {[]Node{two(), cool("node-2", cluster.Amounts{100, 100})}, 0, []string{"a: node-1 -> node-2"}},
-		"where the other is full then":                {[]Node{two(), full("node-2", 10, 500)}, 0, nil},
-		"where the other is full at another time":     {[]Node{two(), full("node-2", 16, 500)}, 0, []string{"a: node-1 -> node-2"}},
-		"the coolest now is full then":                {[]Node{two(), full("node-2", 10, 500), cool("node-3", cluster.Amounts{200, 100})}, 0, []string{"a: node-1 -> node-3"}},
+		"two simultaneous bursts":                     {[]Node{two(), cool("node-2", cluster.Amounts{100, 100})}, 0, []string{"a: node-1 -> node-2"}},
+		"the other node is full at that time":         {[]Node{two(), full("node-2", 10, 500)}, 0, nil},
+		"the other node is full at another time":      {[]Node{two(), full("node-2", 16, 500)}, 0, []string{"a: node-1 -> node-2"}},
+		"the coolest node is full at that time":       {[]Node{two(), full("node-2", 10, 500), cool("node-3", cluster.Amounts{200, 100})}, 0, []string{"a: node-1 -> node-3"}},
 		"all peak together":                           {[]Node{two(), quietly("node-2", 100, recurring("c", 10, 350), recurring("d", 10, 350))}, 0, nil},
 		"at different times":                          {[]Node{quietly("node-1", 100, recurring("a", 10, 350), recurring("b", 14, 350)), cool("node-2", cluster.Amounts{100, 100})}, 0, nil},
-		"in the burst nothing is moved":               {[]Node{quietly("node-1", 100, recurring("a", 10, 350, now(350)), recurring("b", 10, 350, now(150))), cool("node-2", cluster.Amounts{100, 100})}, 0, nil},
-		"only pods that may be":                       {[]Node{quietly("node-1", 100, recurring("a", 10, 350, refused(reasons.DaemonSetPod)), recurring("b", 10, 350)), cool("node-2", cluster.Amounts{100, 100})}, 0, []string{"b: node-1 -> node-2"}},
-		"at a price that it is not worth":             {[]Node{quietly("node-1", 100, recurring("a", 10, 350, costing(1000)), recurring("b", 10, 350, costing(1000))), cool("node-2", cluster.Amounts{100, 100})}, 0, nil},
+		"nothing is moved during the burst":           {[]Node{quietly("node-1", 100, recurring("a", 10, 350, now(350)), recurring("b", 10, 350, now(150))), cool("node-2", cluster.Amounts{100, 100})}, 0, nil},
+		"only pods that may be moved are":             {[]Node{quietly("node-1", 100, recurring("a", 10, 350, refused(reasons.DaemonSetPod)), recurring("b", 10, 350)), cool("node-2", cluster.Amounts{100, 100})}, 0, []string{"b: node-1 -> node-2"}},
+		"the moves cost too much":                     {[]Node{quietly("node-1", 100, recurring("a", 10, 350, costing(1000)), recurring("b", 10, 350, costing(1000))), cool("node-2", cluster.Amounts{100, 100})}, 0, nil},
 		"nodes that are hot now come first":           {[]Node{two(), cool("node-2", cluster.Amounts{100, 100}), hot("node-3", cluster.Amounts{500, 100}, pod("x", cluster.Amounts{250, 10}))}, 1, []string{"x: node-3 -> node-2"}},
 		"as many as a plan may have":                  {[]Node{quietly("node-1", 100, recurring("a", 10, 350), recurring("b", 10, 350), recurring("c", 10, 350)), cool("node-2", cluster.Amounts{0, 0}), cool("node-3", cluster.Amounts{0, 0})}, 1, []string{"a: node-1 -> node-2"}},
 		"several off one node, each to where it fits": {[]Node{quietly("node-1", 100, recurring("a", 10, 500), recurring("b", 10, 500), recurring("c", 10, 500)), cool("node-2", cluster.Amounts{0, 0}), cool("node-3", cluster.Amounts{0, 0})}, 0, []string{"a: node-1 -> node-2", "b: node-1 -> node-3"}},

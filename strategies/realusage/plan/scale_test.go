@@ -12,7 +12,7 @@ import (
 // decides: it must go where there is less of it.
 func TestPlanMindsOtherResources(t *testing.T) {
 	cases := map[string]struct {
-		memory cluster.Amounts // of the cool node and the hot one, what cannot be moved
+		memory cluster.Amounts // used by pods that cannot be moved, on the cool node and the hot one
 		want   string
 	}{
 		"a node with less memory in use than the destination keeps its memory": {memory: cluster.Amounts{500, 0}, want: "lean: h -> c"},
