@@ -111,8 +111,8 @@ func (e *Evictor) Session(ctx context.Context, supposed []strategies.Move) (*pla
 	return session, nil
 }
 
-// refuseByQuota returns why a pod's replacement could not be created, after others that
-// are still to come.
+// refuseByQuota returns why a pod's replacement could not be created once the
+// replacements of the pods in before have been created.
 func (e *Evictor) refuseByQuota(pod *v1.Pod, before ...*v1.Pod) reasons.Reason {
 	quotas := e.config.Cluster.Quotas(pod.Namespace)
 	if len(quotas) == 0 {

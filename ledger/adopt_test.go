@@ -91,7 +91,7 @@ func TestFollows(t *testing.T) {
 			},
 			want: map[string]pair{"uid-1": {Cancelled, "x"}, "uid-2": {Landed, "x"}},
 		},
-		"what was cancelled is not taken up by a late document": {
+		"an outdated document does not restore a cancelled move": {
 			play: func(l, f *books) {
 				l.Record(at(0), web(1))
 				old := l.Export()

@@ -89,8 +89,8 @@ func (s *Session) alike(p *podEntry, by *preferences, names []string) bool {
 }
 
 // apart reports whether the nodes are in several domains of a topology key, and
-// a pod that counts is in one of them. By hostname each node counts for itself,
-// whatever its label.
+// a pod that counts is in one of them. For the hostname key, each node is its own
+// domain, whatever its label.
 func (p *preferences) apart(key string, spreads bool, nodes []*v1.Node) bool {
 	domains, outside := make(sets.Set[string], len(nodes)), 0
 	for _, node := range nodes {

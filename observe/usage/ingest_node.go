@@ -78,8 +78,8 @@ func (in *ingestion) check(node *cluster.NodePods, src *source, sample *NodeSamp
 	return wrong
 }
 
-// validity returns for how many seconds after its measurement the source
-// considers a reading valid.
+// validity returns the number of seconds for which a reading is valid after its
+// measurement.
 func validity(reading *Reading, stamp sampled) uint32 {
 	if reading.MaxAge <= 0 {
 		return stamp.maxAge

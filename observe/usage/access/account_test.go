@@ -64,18 +64,18 @@ func TestTokenOfAnotherServiceAccount(t *testing.T) {
 		by    string // empty: an error
 		asked int
 	}{
-		{"the API server is away at the start", 0, "", errAway, "", 1},
-		{"which is not tried with every request", time.Second, "one", nil, "", 1},
-		{"but soon", 5 * time.Second, "one", nil, "bare Bearer reader-one", 2},
+		{"the API server is unreachable at the start", 0, "", errAway, "", 1},
+		{"no retry with every request", time.Second, "one", nil, "", 1},
+		{"a retry soon after", 5 * time.Second, "one", nil, "bare Bearer reader-one", 2},
 		{"the token is kept", 29 * time.Minute, "two", nil, "bare Bearer reader-one", 2},
-		{"for half its life", time.Minute, "two", nil, "bare Bearer reader-two", 3},
-		{"it is used while it cannot be renewed", 31 * time.Minute, "", errAway, "bare Bearer reader-two", 4},
-		{"which is tried once a minute", 59 * time.Second, "", errAway, "bare Bearer reader-two", 4},
-		{"to its end", 2 * time.Minute, "", errAway, "bare Bearer reader-two", 5},
-		{"and no longer: an API server that is away is no reason to send another", 30 * time.Minute, "", errAway, "", 6},
-		{"it may not be asked for", 6 * time.Second, "", forbidden, "", 7},
-		{"which is believed", 59 * time.Second, "three", nil, "", 7},
-		{"for a minute", 2 * time.Second, "three", nil, "bare Bearer reader-three", 8},
+		{"a new token after half its lifetime", time.Minute, "two", nil, "bare Bearer reader-two", 3},
+		{"the token is used while it cannot be renewed", 31 * time.Minute, "", errAway, "bare Bearer reader-two", 4},
+		{"one renewal attempt a minute", 59 * time.Second, "", errAway, "bare Bearer reader-two", 4},
+		{"the token is used until it expires", 2 * time.Minute, "", errAway, "bare Bearer reader-two", 5},
+		{"nothing is sent without a token", 30 * time.Minute, "", errAway, "", 6},
+		{"the token must not be requested", 6 * time.Second, "", forbidden, "", 7},
+		{"no retry within a minute of a refusal", 59 * time.Second, "three", nil, "", 7},
+		{"a retry after a minute", 2 * time.Second, "three", nil, "bare Bearer reader-three", 8},
 		{"the ServiceAccount was deleted", time.Hour, "", apierrors.NewNotFound(accounts, "reader"), "", 9},
 	}
 	for _, step := range steps {

@@ -59,7 +59,7 @@ func TestWhatKubeletsAreShown(t *testing.T) {
 		"another ServiceAccount":                {change: func(c *Config) { c.ServiceAccount = "reader" }, grant: granted, want: "Bearer of-reader"},
 		"it may not be asked for":               {grant: denied, want: nothing, err: "add deploy/components/kubelet-source"},
 		"it was deleted":                        {grant: deleted, want: nothing, err: "add deploy/components/kubelet-source"},
-		"the API server is away":                {grant: away, want: nothing, err: "connection refused"},
+		"the API server is unreachable":         {grant: away, want: nothing, err: "connection refused"},
 		"no client to request one":              {want: nothing, err: "no token for them"},
 		"none is wanted":                        {change: func(c *Config) { c.ServiceAccount = "" }, grant: granted, want: nothing, err: "no token for them"},
 		"a password":                            {api: &rest.Config{Username: "admin", Password: "x"}, grant: denied, want: nothing, err: "forbidden"},

@@ -81,8 +81,9 @@ func (c *Config) containerLabels() string {
 }
 
 // labelled adds the labels of the container that waited longest to a value
-// computed over containers. Its pod tells whether a page may speak for the
-// node. It is applied to a whole window, in which that container may change.
+// computed over containers. That container's pod decides whether a page of
+// results is valid for the node. The labels are added to a whole window, in
+// which that container may change.
 func (c *Config) labelled(expression string) string {
 	longest := "topk without (" + c.containerLabels() + ") (1, " + c.selector(waiting, c.containers()...) + ")"
 	return "0 * " + longest + " + ignoring (" + c.containerLabels() + ") group_left () (" + expression + ")"

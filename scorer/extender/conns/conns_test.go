@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// At its share, a client's own connections yield. If all connections are taken, one yields: first the oldest of the
+// A client that has used up its share loses one of its own connections to each new one. If all connections are taken,
+// one yields: first the oldest of the
 // client with the most connections that were never answered, then the one that has been unused for longest.
 func TestConnectionsAreShared(t *testing.T) {
 	l := Bounded(nil).(*boundedListener)
