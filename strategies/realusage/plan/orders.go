@@ -32,7 +32,7 @@ func New(in Input) strategies.Plan {
 		}
 	}
 	best.relievePinned()
-	if !best.relieveSaturated() { // its destinations are different ones, and nothing is quiet where it moves pods
+	if !best.relieveSaturated() || !best.beyondLines() { // else nothing is quiet
 		best.relieveCrowded()
 		best.relieveAhead()
 	}

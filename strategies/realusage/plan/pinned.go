@@ -39,7 +39,7 @@ func (p *planner) relieveCrowded() {
 func (p *planner) relieveAll(stays func(cluster.NodeIndex) bool) {
 	var nodes []cluster.NodeIndex
 	for _, at := range p.hot {
-		if stays(at) && p.in.MinHotMinutesSaved > 0 {
+		if stays(at) && p.in.MinHotMinutesSaved > 0 && !p.leaves(at) {
 			nodes = append(nodes, at)
 		}
 	}

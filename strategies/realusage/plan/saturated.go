@@ -56,10 +56,11 @@ type saturated struct {
 }
 
 // relieveSaturated moves pods off full nodes for whose relief the cool nodes have no
-// space, to nodes with less demand. It does so only while the total demand on all nodes
-// exceeds their evict lines: cooling every node is then impossible, and what counts is
-// how much demand is served. Otherwise, the next space that becomes free cools a whole
-// node. It reports whether it moved any pods.
+// room to nodes that are asked for less. It does so while the nodes are asked for more
+// than their evict lines allow them all together: then cooling every node is out of
+// reach, and what counts is how much is served. Otherwise the next room that becomes free
+// cools a whole node; where the others use about the same, none becomes free, so it does
+// so off nodes that stay full, too. It reports whether it moved any.
 //
 // A pod that was moved alone does not come back while usage is steady. Without it, its
 // node, which was full, uses all of its CPU except what the pod used there. The pod uses
@@ -68,7 +69,10 @@ type saturated struct {
 // usage left its node. hasStayed prevents that.
 func (p *planner) relieveSaturated() (moved bool) {
 	sources := p.saturated()
-	if len(sources) == 0 || !p.beyondLines() {
+	if !p.beyondLines() {
+		sources = slices.DeleteFunc(sources, func(s *saturated) bool { return !s.stays })
+	}
+	if len(sources) == 0 {
 		return false
 	}
 	to := newDestinations(p.compared(), p.destinations.first)
@@ -87,6 +91,9 @@ func (p *planner) relieveSaturated() (moved bool) {
 			}
 		}
 	})
+	for i := range p.landed[before:] {
+		p.destinations.place(&p.landed[before+i])
+	}
 	return len(p.landed) > before
 }
 

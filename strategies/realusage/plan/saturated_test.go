@@ -87,12 +87,13 @@ func TestFullNodesAreComparedWithOthers(t *testing.T) {
 		"not to one that is hot by another metric": {
 			nodes: []Node{source(), hot("h", at(68)), overOther(hot("i", at(60))), busy}, want: []string{"p0: full -> h"},
 		},
-		"not to a closed node":     {nodes: []Node{source(), cool("c", at(60), closedFor("it is cordoned")), busy}},
-		"not to an unknown node":   {nodes: []Node{source(), {Name: "u", Allocatable: thousand, State: thresholds.Unknown}, busy}},
-		"not against a filter":     {nodes: []Node{source(), warm(cool("w", at(55))), busy}, refuses: []string{"*@w"}},
-		"not while all could cool": {nodes: append(spare, source())},
-		"not at any disruption":    {nodes: []Node{source(costing(400)), warm(cool("w", at(55))), busy}},
-		"not refused pods":         {nodes: []Node{source(refused(reasons.JobPod)), warm(cool("w", at(55))), busy}},
+		"not to a closed node":                               {nodes: []Node{source(), cool("c", at(60), closedFor("it is cordoned")), busy}},
+		"not to an unknown node":                             {nodes: []Node{source(), {Name: "u", Allocatable: thousand, State: thresholds.Unknown}, busy}},
+		"not against a filter":                               {nodes: []Node{source(), warm(cool("w", at(55))), busy}, refuses: []string{"*@w"}},
+		"not while all could cool":                           {nodes: append(slices.Clone(spare), source())},
+		"off a node that stays full, even if all could cool": {nodes: append(slices.Clone(spare), stayingFull(source())), want: []string{"p0: full -> a", "p1: full -> b"}},
+		"not at any disruption":                              {nodes: []Node{source(costing(400)), warm(cool("w", at(55))), busy}},
+		"not refused pods":                                   {nodes: []Node{source(refused(reasons.JobPod)), warm(cool("w", at(55))), busy}},
 		"not off a node without excess demand": {
 			nodes: []Node{hot("h", at(0), pods(4, "p", at(24))...), warm(cool("w", at(55))), busy},
 		},
@@ -125,6 +126,80 @@ func TestFullNodesAreComparedWithOthers(t *testing.T) {
 				t.Error("the placement still counts a move of the plan")
 			}
 		})
+	}
+}
+
+// One node is asked for more than it has, and all others use the same, however many there
+// are: too much to be cool, or even to take anything below their reject lines. Its pods go
+// to them until it is not full, no node gets about as full as it was, and none comes back.
+func TestASingleFullNodeIsRelieved(t *testing.T) {
+	for _, others := range []int{4, 12, 40, 99} {
+		for _, percent := range []int{46, 50, 55, 59, 62, 64} {
+			for _, pods := range []int{10, 30} {
+				for _, known := range []bool{false, true} {
+					var all []*wants
+					for i := range pods {
+						all = append(all, &wants{name: fmt.Sprintf("p%d", i), cpu: 1300 / int64(pods), requests: 10})
+					}
+					for node := range others {
+						all = append(all, &wants{name: fmt.Sprintf("other%d", node), cpu: int64(10 * percent), requests: 10, node: 1 + node})
+					}
+					at, left := time.Unix(1_800_000_000, 0), map[string]bool{}
+					for step := range 30 {
+						in := steady(all, others+1, known)
+						in.At = at.Add(time.Duration(step) * 5 * time.Minute)
+						for _, m := range New(in).Moves {
+							w := all[slices.IndexFunc(all, func(w *wants) bool { return w.name == m.Name })]
+							if left[m.Name+m.To] {
+								t.Fatalf("%d others at %d%%: %s comes back to %s", others, percent, m.Name, m.To)
+							}
+							left[m.Name+m.From] = true
+							w.node, w.created = int([]rune(m.To)[0]-'A'), in.At
+						}
+					}
+					asked := make([]int64, others+1)
+					for _, w := range all {
+						asked[w.node] += w.cpu
+					}
+					if asked[0] >= 1000 || slices.Max(asked) > 970 {
+						t.Errorf("%d others at %d%%, %d pods, demand known %v: the full node is still asked for %d of 1000, the others at most for %d",
+							others, percent, pods, known, asked[0], slices.Max(asked[1:]))
+					}
+				}
+			}
+		}
+	}
+}
+
+// A full node does not keep others from being relieved in the same plan, unless all nodes
+// are busy; what its pods take of a node is taken into account.
+func TestFullNodesDoNotHoldUpOthers(t *testing.T) {
+	full := stayingFull(hot("full", cluster.Amounts{}, pods(5, "p", cluster.Amounts{200, 10}, wanting(100))...))
+	crowded := hot("crowded", cluster.Amounts{}, pods(8, "q", cluster.Amounts{100, 10})...)
+	crowded.ByCPU = true
+	soon := quietly("soon", 100, recurring("a", 10, 350), recurring("b", 10, 350))
+	nodes := []Node{full, crowded, cool("idle", cluster.Amounts{500, 10}), warm(cool("w1", cluster.Amounts{560, 10})), warm(cool("w2", cluster.Amounts{560, 10})), warm(cool("w3", cluster.Amounts{560, 10}))}
+	for range 4 {
+		nodes = append(nodes, warm(cool(fmt.Sprint("x", len(nodes)), cluster.Amounts{460, 10})))
+	}
+	nodes = lined(append(nodes, cool("picky", cluster.Amounts{100, 10}), soon))
+	picky := &refusing{}
+	for i := range 8 {
+		picky.pairs = append(picky.pairs, fmt.Sprintf("p%d@picky", i), fmt.Sprintf("q%d@picky", i), fmt.Sprintf("p%d@soon", i), fmt.Sprintf("q%d@soon", i))
+	}
+	in := Input{Nodes: nodes, Placement: picky, MinHotMinutesSaved: 10, Recurs: daily, At: midnight.Add(8 * time.Hour)}
+	from, to := map[string]int{}, map[string]int64{}
+	for _, m := range New(in).Moves {
+		from[m.From]++
+		to[m.To] += m.Usage[cluster.CPU]
+	}
+	if from["full"] == 0 || from["crowded"] == 0 || from["soon"] == 0 {
+		t.Errorf("moves by source: %v", from)
+	}
+	for i := range nodes {
+		if used := nodes[i].Predicted[cluster.CPU] + to[nodes[i].Name]; to[nodes[i].Name] > 0 && used > 900 {
+			t.Errorf("%s is filled up to %d", nodes[i].Name, used)
+		}
 	}
 }
 
