@@ -51,7 +51,7 @@ func (b *book) merge(theirs, ended *Move, now time.Time) {
 // adopt takes another process's move into flight, reserved on the same node as
 // there, unless it has expired here.
 func (b *book) adopt(theirs *Move, now time.Time) {
-	if now.After(theirs.Expires()) {
+	if theirs.expired(now) {
 		theirs.State, theirs.Ended, theirs.Node = Expired, now, ""
 		b.ended = append(b.ended, theirs)
 		return

@@ -173,7 +173,7 @@ func (b *book) prune(now time.Time) {
 		if b.avoids(move, now) {
 			busy++
 		}
-		if move.State == Landed && move.measured() && now.Sub(move.Ended) < expectFor {
+		if move.State == Landed && move.measured() && Within(move.Ended, now, expectFor) {
 			expected[move.Replacement] = move.Usage
 		}
 	}
@@ -184,7 +184,7 @@ func (b *book) prune(now time.Time) {
 // avoids reports whether a move's owner is still kept away from its source; a
 // move that was never made avoids nothing.
 func (b *book) avoids(move *Move, now time.Time) bool {
-	return !move.Evicted.IsZero() && move.State != Cancelled && now.Sub(move.Evicted) < b.config.SourceAvoidance
+	return move.State != Cancelled && Within(move.Evicted, now, b.config.SourceAvoidance)
 }
 
 // expectFor is how long a landed replacement is expected to use its

@@ -195,7 +195,7 @@ func (l *Ledger) Expire(now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, move := range slices.Clone(l.inFlight) {
-		if now.After(move.Expires()) {
+		if move.expired(now) {
 			l.end(move, Expired, now)
 		}
 	}

@@ -235,10 +235,20 @@ func (m *Move) Expires() time.Time {
 	return expires
 }
 
+// expired reports whether the move is to be given up. One of a wrong clock would hold its
+// reservation until that time comes.
+func (m *Move) expired(now time.Time) bool {
+	since := m.Recorded
+	if !m.Evicted.IsZero() {
+		since = m.Evicted
+	}
+	return now.After(m.Expires()) || !Known(since, now)
+}
+
 // Due reports whether the move's replacement is still to come: its pod is leaving
 // or has left. Whatever steers the replacement lasts as long.
 func (m *Move) Due(now time.Time) bool {
-	return m.InFlight() && m.Replacement == "" && !m.Evicted.IsZero() && !now.After(m.Expires())
+	return m.InFlight() && m.Replacement == "" && !m.Evicted.IsZero() && !m.expired(now)
 }
 
 // open reports whether a pod created now may be the move's replacement: its pod
@@ -250,7 +260,7 @@ func (m *Move) open() bool {
 // awaits reports whether the replacement of a move, which may be nil, is still
 // to be told where to go.
 func (m *Move) awaits(now time.Time) bool {
-	return m != nil && m.Attempts < MaxAttempts && !now.After(m.Expires())
+	return m != nil && m.Attempts < MaxAttempts && !m.expired(now)
 }
 
 // idle reports whether nothing came of the move, so that nothing follows from

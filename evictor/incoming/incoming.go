@@ -83,7 +83,7 @@ func Begun(inFlight, ended []ledger.Move, now time.Time) map[string]bool {
 	for _, moves := range [...][]ledger.Move{inFlight, ended} {
 		for i := range moves {
 			m := &moves[i]
-			if m.To == "" || m.State == ledger.Cancelled || m.Evicted.IsZero() || now.Sub(m.Evicted) >= 2*begunFor {
+			if m.To == "" || m.State == ledger.Cancelled || !ledger.Within(m.Evicted, now, 2*begunFor) {
 				continue
 			}
 			if at, ok := first[m.From]; !ok || m.Evicted.Before(at) {
@@ -114,7 +114,7 @@ func Moved(ended []ledger.Move, now time.Time) map[string]bool {
 func MovedWithin(within time.Duration, ended []ledger.Move, now time.Time) map[string]bool {
 	moved := map[string]bool{}
 	for i := range ended {
-		if m := &ended[i]; m.To != "" && m.State == ledger.Landed && m.Replacement != "" && now.Sub(m.Ended) < within {
+		if m := &ended[i]; m.To != "" && m.State == ledger.Landed && m.Replacement != "" && ledger.Within(m.Ended, now, movedFor) {
 			moved[m.Replacement] = true
 		}
 	}

@@ -40,8 +40,9 @@ func TestBegun(t *testing.T) {
 	got := Begun([]ledger.Move{move("evicted", ledger.Evicted, noon), move("intended", ledger.Intended, time.Time{})}, []ledger.Move{
 		move("landed", ledger.Landed, noon.Add(-29*time.Minute)), move("long ago", ledger.Landed, noon.Add(-30*time.Minute)),
 		move("cancelled", ledger.Cancelled, time.Time{}), move("refused", ledger.Cancelled, noon), move("expired", ledger.Expired, noon),
+		move("a wrong clock", ledger.Landed, noon.AddDate(0, 1, 0)), move("a clock that is ahead", ledger.Landed, noon.Add(time.Minute)),
 	}, noon)
-	if diff := cmp.Diff(map[string]bool{"evicted": true, "landed": true, "expired": true}, got); diff != "" {
+	if diff := cmp.Diff(map[string]bool{"evicted": true, "landed": true, "expired": true, "a clock that is ahead": true}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -85,8 +86,9 @@ func TestMoved(t *testing.T) {
 		move("now", "a", "a", ledger.Landed, noon), move("elsewhere", "a", "b", ledger.Landed, noon.Add(-23*time.Hour)),
 		move("a day ago", "a", "a", ledger.Landed, noon.Add(-24*time.Hour)), move("unplanned", "", "a", ledger.Landed, noon),
 		move("expired", "a", "", ledger.Expired, noon), move("", "a", "a", ledger.Landed, noon),
+		move("a wrong clock", "a", "a", ledger.Landed, noon.AddDate(1, 0, 0)), move("a clock that is ahead", "a", "a", ledger.Landed, noon.Add(time.Minute)),
 	}, noon)
-	if diff := cmp.Diff(map[string]bool{"now": true, "elsewhere": true}, got); diff != "" {
+	if diff := cmp.Diff(map[string]bool{"now": true, "elsewhere": true, "a clock that is ahead": true}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

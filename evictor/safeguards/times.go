@@ -3,18 +3,15 @@ package safeguards
 import (
 	"math"
 	"time"
+
+	"github.com/evenkeel/evenkeel/ledger"
 )
 
-// maxClockSkew is how far ahead of now a time may be without being ignored.
-const maxClockSkew = time.Hour
-
 // within reports whether a time is less than d ago, or plausibly in the future.
-func within(t, now time.Time, d time.Duration) bool {
-	return known(t, now) && now.Sub(t) < d
-}
+func within(t, now time.Time, d time.Duration) bool { return ledger.Within(t, now, d) }
 
 // known reports whether a time is set and plausible.
-func known(t, now time.Time) bool { return !t.IsZero() && t.Sub(now) <= maxClockSkew }
+func known(t, now time.Time) bool { return ledger.Known(t, now) }
 
 // sum adds non-negative durations without overflow.
 func sum(a, b time.Duration) time.Duration {
