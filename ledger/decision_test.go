@@ -3,6 +3,7 @@ package ledger
 import (
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -73,6 +74,42 @@ func TestEveryMoveKeepsItsDecision(t *testing.T) {
 		t.Errorf("%d moves kept, want %d with their decisions", len(kept.Moves), DefaultKeepEnded)
 	}
 	t.Logf("%d moves take %d KiB of %d", len(kept.Moves), len(data)>>10, MaxEncodedBytes>>10)
+}
+
+// If the reasons of moves are too long for all to be stored, the oldest reasons are left
+// out, and no move is: the next process has to know which pods were moved within a day,
+// and how many within an hour. The ledger of this one keeps them all.
+func TestReasonsAreForgottenBeforeMoves(t *testing.T) {
+	b, random := newBooks(Config{}), rand.New(rand.NewPCG(3, 4))
+	for n := range DefaultKeepEnded {
+		pod := fmt.Sprint("pod-", n)
+		b.Record(at(n), web(n, func(i *Intent) {
+			i.PodUID = pod
+			message := make([]byte, MaxMessage)
+			for k := range message {
+				message[k] = byte('a' + random.IntN(26))
+			}
+			i.Decision = Decision{Message: string(message)}.Bound()
+		}))
+		b.Accepted(pod, at(n+1))
+		b.Leaves(pod, at(n+2))
+		b.Expire(at(n + 2).Add(24 * time.Hour))
+	}
+	document := b.Export()
+	data, err := document.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept, err := Decode(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(kept.Moves); n != DefaultKeepEnded || kept.Moves[0].Decision != nil || kept.Moves[n-1].Decision == nil {
+		t.Errorf("%d moves kept, want %d, the newest with its decision, the oldest without", n, DefaultKeepEnded)
+	}
+	if document.Moves[0].Decision == nil {
+		t.Error("the document that was encoded has lost a decision")
+	}
 }
 
 // A document of the previous version, which kept no decisions, reads as before;

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 )
 
@@ -54,9 +55,10 @@ func (d *Document) InFlight() int {
 	return n
 }
 
-// Encode returns the document as compressed JSON of at most MaxEncodedBytes,
-// dropping the oldest ended moves and then the calls if needed. It fails if the
-// moves in flight alone do not fit.
+// Encode returns the document as compressed JSON of at most MaxEncodedBytes. If
+// needed it first drops why the oldest ended moves were made, which decides
+// nothing, then these moves, and then the calls. It fails if the moves in flight
+// alone do not fit.
 func (d Document) Encode() ([]byte, error) {
 	d.Format = Format
 	inFlight := d.InFlight()
@@ -67,6 +69,9 @@ func (d Document) Encode() ([]byte, error) {
 		}
 		if len(packed) <= MaxEncodedBytes {
 			return packed, nil
+		}
+		if d.forgetDecisions(inFlight) {
+			continue
 		}
 		ended := len(d.Moves) - inFlight
 		if ended == 0 && d.Calls != nil {
@@ -80,6 +85,22 @@ func (d Document) Encode() ([]byte, error) {
 		kept := append([]Move(nil), d.Moves[:inFlight]...)
 		d.Moves = append(kept, d.Moves[inFlight+drop:]...)
 	}
+}
+
+// forgetDecisions drops the Decisions of the older half of the ended moves that
+// have one, and reports whether there were any.
+func (d *Document) forgetDecisions(inFlight int) bool {
+	var with []int
+	for i := inFlight; i < len(d.Moves); i++ {
+		if d.Moves[i].Decision != nil {
+			with = append(with, i)
+		}
+	}
+	d.Moves = slices.Clone(d.Moves) // they are the caller's
+	for _, i := range with[:(len(with)+1)/2] {
+		d.Moves[i].Decision = nil
+	}
+	return len(with) > 0
 }
 
 func pack(d *Document) ([]byte, error) {
