@@ -114,7 +114,7 @@ func Moved(ended []ledger.Move, now time.Time) map[string]bool {
 func MovedWithin(within time.Duration, ended []ledger.Move, now time.Time) map[string]bool {
 	moved := map[string]bool{}
 	for i := range ended {
-		if m := &ended[i]; m.To != "" && m.State == ledger.Landed && m.Replacement != "" && ledger.Within(m.Ended, now, movedFor) {
+		if m := &ended[i]; m.To != "" && m.State == ledger.Landed && m.Replacement != "" && ledger.Within(m.Ended, now, within) {
 			moved[m.Replacement] = true
 		}
 	}

@@ -32,10 +32,9 @@ func New(in Input) strategies.Plan {
 		}
 	}
 	best.relievePinned()
-	if !best.relieveSaturated() || !best.beyondLines() { // else nothing is quiet
-		best.relieveCrowded()
-		best.relieveAhead()
-	}
+	best.relieveSaturated()
+	best.relieveCrowded()
+	best.relieveAhead()
 	return best.plan()
 }
 
@@ -81,7 +80,7 @@ func attempt(in *Input, o sequence) *planner {
 func (p *planner) relieveAhead() {
 	var nodes []*relieved
 	for i := range p.in.Nodes {
-		if n := &p.in.Nodes[i]; n.Pods != nil && n.WillBeHot(p.in.Recurs) {
+		if n := &p.in.Nodes[i]; n.Pods != nil && n.WillBeHot(p.in.Recurs) && !p.busy(n.Domain) {
 			nodes = append(nodes, &relieved{
 				planner: p, at: cluster.NodeIndex(i), node: n, minutes: n.hotAhead(n.Certain, p.in.Recurs),
 				course: *n.Certain, moved: map[*strategies.Pod]bool{},

@@ -30,9 +30,9 @@ func (p *planner) relievePinned() {
 // all nodes at their lines, it skips nodes that are hot by CPU alone: space that becomes
 // free is then better kept for a whole node.
 func (p *planner) relieveCrowded() {
-	beyond := p.beyondLines()
 	p.relieveAll(func(at cluster.NodeIndex) bool {
-		return p.notes[at] == reasons.NoLanding && (!beyond || !p.in.Nodes[at].ByCPU)
+		n := &p.in.Nodes[at]
+		return p.notes[at] == reasons.NoLanding && (!n.ByCPU || !p.beyondLines(n.Domain))
 	})
 }
 

@@ -56,24 +56,22 @@ type saturated struct {
 }
 
 // relieveSaturated moves pods off full nodes for whose relief the cool nodes have no
-// room to nodes that are asked for less. It does so while the nodes are asked for more
-// than their evict lines allow them all together: then cooling every node is out of
-// reach, and what counts is how much is served. Otherwise the next room that becomes free
-// cools a whole node; where the others use about the same, none becomes free, so it does
-// so off nodes that stay full, too. It reports whether it moved any.
+// space, to nodes with less demand. It does so while the total demand on all nodes
+// exceeds their evict lines: cooling every node is then impossible, and what counts is
+// how much demand is served. Otherwise, the next space that becomes free cools a whole
+// node. If the others use about the same, none becomes free, so pods leave nodes that
+// stay full in any case.
 //
 // A pod that was moved alone does not come back while usage is steady. Without it, its
 // node, which was full, uses all of its CPU except what the pod used there. The pod uses
 // no less on its new node, so if it came back, the node would be above
 // strategies.FullCeiling again. After several moves a pod could come back, because more
 // usage left its node. hasStayed prevents that.
-func (p *planner) relieveSaturated() (moved bool) {
+func (p *planner) relieveSaturated() {
 	sources := p.saturated()
-	if !p.beyondLines() {
-		sources = slices.DeleteFunc(sources, func(s *saturated) bool { return !s.stays })
-	}
+	sources = slices.DeleteFunc(sources, func(s *saturated) bool { return !s.stays && !p.beyondLines(s.node.Domain) })
 	if len(sources) == 0 {
-		return false
+		return
 	}
 	to := newDestinations(p.compared(), p.destinations.first)
 	for i := range p.landed {
@@ -94,15 +92,14 @@ func (p *planner) relieveSaturated() (moved bool) {
 	for i := range p.landed[before:] {
 		p.destinations.place(&p.landed[before+i])
 	}
-	return len(p.landed) > before
 }
 
-// beyondLines reports whether the nodes' total CPU demand exceeds what would keep all of
-// them at their evict lines.
-func (p *planner) beyondLines() bool {
+// beyondLines reports whether the total CPU demand on the nodes of a domain, which pods
+// do not leave, exceeds what would keep all of them at their evict lines.
+func (p *planner) beyondLines(domain string) bool {
 	used, lines := 0.0, 0.0
 	for i := range p.in.Nodes {
-		if n := &p.in.Nodes[i]; n.State != thresholds.Unknown && n.Closed == "" {
+		if n := &p.in.Nodes[i]; n.Domain == domain && n.State != thresholds.Unknown && n.Closed == "" {
 			used += float64(n.Predicted[cluster.CPU] + n.Unserved)
 			lines += float64(n.HotLine)
 		}
@@ -125,6 +122,12 @@ func (p *planner) saturated() (nodes []*saturated) {
 	}
 	slices.SortStableFunc(nodes, func(a, b *saturated) int { return cmp.Compare(b.share(), a.share()) })
 	return nodes
+}
+
+// busy reports whether the plan moves pods off full nodes of a domain that is beyond its
+// lines: nothing is quiet there.
+func (p *planner) busy(domain string) bool {
+	return slices.ContainsFunc(p.landed, func(l landing) bool { return l.compared && p.in.Nodes[l.from].Domain == domain }) && p.beyondLines(domain)
 }
 
 // leaves reports whether the plan moves a pod off a node.

@@ -92,8 +92,15 @@ func TestFullNodesAreComparedWithOthers(t *testing.T) {
 		"not against a filter":                               {nodes: []Node{source(), warm(cool("w", at(55))), busy}, refuses: []string{"*@w"}},
 		"not while all could cool":                           {nodes: append(slices.Clone(spare), source())},
 		"off a node that stays full, even if all could cool": {nodes: append(slices.Clone(spare), stayingFull(source())), want: []string{"p0: full -> a", "p1: full -> b"}},
-		"not at any disruption":                              {nodes: []Node{source(costing(400)), warm(cool("w", at(55))), busy}},
-		"not refused pods":                                   {nodes: []Node{source(refused(reasons.JobPod)), warm(cool("w", at(55))), busy}},
+		"where nodes that its pods must not go to are idle": {
+			nodes: []Node{within("spot", source()), within("spot", warm(cool("w", at(55)))), within("spot", hot("busy", at(96))), cool("idle-1", at(5)), cool("idle-2", at(5))},
+			want:  []string{"p0: full -> w"},
+		},
+		"not where nodes that its pods must not go to are busy": {
+			nodes: append(slices.Clone(spare), source(), within("spot", hot("busy-1", at(96))), within("spot", hot("busy-2", at(96))), within("spot", hot("busy-3", at(96)))),
+		},
+		"not at any disruption": {nodes: []Node{source(costing(400)), warm(cool("w", at(55))), busy}},
+		"not refused pods":      {nodes: []Node{source(refused(reasons.JobPod)), warm(cool("w", at(55))), busy}},
 		"not off a node without excess demand": {
 			nodes: []Node{hot("h", at(0), pods(4, "p", at(24))...), warm(cool("w", at(55))), busy},
 		},
