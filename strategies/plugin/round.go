@@ -134,7 +134,8 @@ func (r *Round) Pods(ctx context.Context, of *Node, about func(*cluster.Pod, *v1
 	if err != nil {
 		return nil, left, err
 	}
-	filters, movable := r.plugin.profileOfANode(), map[*cluster.Pod]*v1.Pod{}
+	profile, next := r.plugin.profileOfANode()
+	movable := map[*cluster.Pod]*v1.Pod{}
 	pods = make([]strategies.Pod, 0, len(of.Info.Pods))
 	for j, record := range of.Info.Pods {
 		if record.Terminating {
@@ -149,8 +150,9 @@ func (r *Round) Pods(ctx context.Context, of *Node, about func(*cluster.Pod, *v1
 		if about != nil && !about(record, object) {
 			continue
 		}
+		next(record)
 		pod := podOf(record, read)
-		pod.Refused = r.plugin.deps.Half.Refuse(ctx, &strategies.Candidate{Object: object, Record: record, Read: read, Leaving: of.Info.Node.Leaving}, filters(record))
+		pod.Refused = r.plugin.deps.Half.Refuse(ctx, &strategies.Candidate{Object: object, Record: record, Read: read, Leaving: of.Info.Node.Leaving}, profile)
 		if pod.Refused == "" {
 			pod.Disruption = r.plugin.disruption(object, r.Observed.Moved)
 			movable[record] = object
@@ -194,24 +196,24 @@ func podOf(record *cluster.Pod, read *usage.PodUsage) strategies.Pod {
 // is in none.
 type template struct{ namespace, owner, hash string }
 
-// profileOfANode returns the profile for the pods of one node. It asks the pre-eviction
-// filters only once for pods that are alike, because they may check every node and log
-// each answer.
-func (p *Plugin) profileOfANode() func(record *cluster.Pod) *strategies.Profile {
+// profileOfANode returns the profile for the pods of one node, and a function to call
+// with each pod before it is asked about. It asks the pre-eviction filters only once for
+// pods that are alike, because they may check every node and log each answer.
+func (p *Plugin) profileOfANode() (profile *strategies.Profile, next func(record *cluster.Pod)) {
+	var like template
 	passing := map[template]bool{}
-	return func(record *cluster.Pod) *strategies.Profile {
-		profile := *p.Profile()
-		late := profile.PreEvictionFilter
-		profile.PreEvictionFilter = func(object *v1.Pod) bool {
-			like := template{record.Namespace, record.Owner.UID, cmp.Or(record.TemplateHash, record.UID)}
-			passes, asked := passing[like]
-			if !asked {
-				passes = late(object)
-				passing[like] = passes
-			}
-			return passes
+	profile = p.Profile()
+	late := profile.PreEvictionFilter
+	profile.PreEvictionFilter = func(object *v1.Pod) bool {
+		passes, asked := passing[like]
+		if !asked {
+			passes = late(object)
+			passing[like] = passes
 		}
-		return &profile
+		return passes
+	}
+	return profile, func(record *cluster.Pod) {
+		like = template{record.Namespace, record.Owner.UID, cmp.Or(record.TemplateHash, record.UID)}
 	}
 }
 
