@@ -127,12 +127,20 @@ var refusals = map[Cause]reasons.Reason{
 
 // PodUsage is one pod's reading.
 type PodUsage struct {
+	// Small fields are together: there is one PodUsage for each pod.
+
 	// Measured is false if Used is an estimate, or the usage measured so far if
 	// that is higher.
 	Measured bool
 	// Starting reports whether the pod is measured, but not for long enough since
 	// its startup.
 	Starting bool
+	// Lasts reports whether the pod, or one in its place, is expected to exist a
+	// period later.
+	Lasts bool
+	// Expected is the CPU that it will use; for an unmeasured pod, constantly
+	// Used.
+	Expected forecast.Expected
 	// MeasuredIn is how long it takes until the pod is Measured if samples keep
 	// arriving; 0 if it is already, or if no sample has arrived for long.
 	MeasuredIn time.Duration
@@ -148,14 +156,8 @@ type PodUsage struct {
 	Used cluster.Amounts
 	// PeakMilliCores is the highest CPU usage in the last hours; 0 if unknown.
 	PeakMilliCores int64
-	// Expected is the CPU that it will use; for an unmeasured pod, constantly
-	// Used.
-	Expected forecast.Expected
 	// Pattern is its recurring usage, if there is any.
 	Pattern forecast.PodPattern
-	// Lasts reports whether the pod, or one in its place, is expected to exist a
-	// period later.
-	Lasts bool
 }
 
 // Counted returns the part of its usage that its node's Current contains.
