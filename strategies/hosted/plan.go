@@ -90,8 +90,8 @@ func (p *planner) place(ctx context.Context, asked []ask) (err error) {
 	for _, a := range asked {
 		w := &wish{ask: a, pod: p.round.Take(ctx, a.pod), of: ownerOf(a.pod)}
 		p.wishes = append(p.wishes, w)
-		if why, detail := p.refuse(w, moves); why != "" {
-			w.decline(why, detail)
+		if why := p.refuse(w, moves); why != "" {
+			w.decline(why, "")
 			continue
 		}
 		if p.find(w); w.to == "" {
@@ -128,17 +128,17 @@ func (p *planner) count(asked []ask) error {
 }
 
 // refuse returns why a pod must not be moved to any node.
-func (p *planner) refuse(w *wish, moves int) (reasons.Reason, string) {
+func (p *planner) refuse(w *wish, moves int) reasons.Reason {
 	observed := &p.round.Observed
 	switch {
 	case w.pod.Refused != "":
-		return w.pod.Refused, ""
+		return w.pod.Refused
 	case observed.JustMoved[w.pod.UID]:
-		return reasons.JustMoved, ""
+		return reasons.JustMoved
 	case p.coming[w.of]:
-		return reasons.OwnerReplacementPending, ""
+		return reasons.OwnerReplacementPending
 	case p.round.Options.MaxMoves > 0 && moves >= p.round.Options.MaxMoves:
-		return reasons.MoveLimit, ""
+		return reasons.MoveLimit
 	}
 	return "", ""
 }
