@@ -140,7 +140,7 @@ func (p *planner) refuse(w *wish, moves int) reasons.Reason {
 	case p.round.Options.MaxMoves > 0 && moves >= p.round.Options.MaxMoves:
 		return reasons.MoveLimit
 	}
-	return "", ""
+	return ""
 }
 
 // find finds the node to which kube-scheduler's filters and scores lead the replacement
