@@ -22,8 +22,9 @@ type Cluster interface {
 	Siblings(pod *v1.Pod) []*v1.Pod
 	// Owner returns what is known about a pod's controller.
 	Owner(pod *v1.Pod) owners.Owner
-	// Namespace returns the annotations of a Namespace.
-	Namespace(name string) map[string]string
+	// Namespace returns a Namespace, an empty one while the watch has none of the
+	// name. It must not be changed.
+	Namespace(name string) *v1.Namespace
 	// Budgets returns the PodDisruptionBudgets that select the pod.
 	Budgets(pod *v1.Pod) []*policyv1.PodDisruptionBudget
 	// Quotas returns the ResourceQuotas of a namespace.

@@ -53,6 +53,7 @@ func TestTheFirstCheckOfThePhaseDecides(t *testing.T) {
 // What keeps a pod in which phases, and which reason is given if there are two.
 func TestWhatRefusesInEachPhase(t *testing.T) {
 	protect := func(p *play) { p.pods["a"].Annotations = map[string]string{"evenkeel.io/evict": "false"} }
+	decline := func(p *play) { p.namespace.Annotations = map[string]string{"evenkeel.io/evict": "false"} }
 	full := func(p *play) { p.budget("web", 0, "1") }
 	cool := func(p *play) { p.config.cooled = func() bool { return true } }
 	limit := func(p *play) { p.config.limits.Total = new(uint(0)) }
@@ -63,6 +64,9 @@ func TestWhatRefusesInEachPhase(t *testing.T) {
 	}{
 		"nothing": {nil, kept{}},
 		"the pod is protected": {[]func(*play){protect}, kept{
+			planPhase: reasons.EvictionDeclined, recheckPhase: reasons.EvictionDeclined, callPhase: reasons.EvictionDeclined,
+		}},
+		"its Namespace is protected": {[]func(*play){decline}, kept{
 			planPhase: reasons.EvictionDeclined, recheckPhase: reasons.EvictionDeclined, callPhase: reasons.EvictionDeclined,
 		}},
 		"its budget has no room": {[]func(*play){full}, kept{planPhase: reasons.PodDisruptionBudgetExhausted, recheckPhase: reasons.PodDisruptionBudgetExhausted}},

@@ -76,6 +76,7 @@ type play struct {
 	ledger        *ledger.Ledger
 	config        script
 	pods          map[string]*v1.Pod // by name
+	namespace     v1.Namespace       // that of every pod
 	budgets       cache.Indexer
 	answers       map[string][]error // by pod: the answers to the next evictions; nil succeeds
 	evicted       []string           // "pod@seconds"
@@ -223,7 +224,7 @@ func (p *play) Owner(pod *v1.Pod) owners.Owner {
 	return owner
 }
 
-func (p *play) Namespace(string) map[string]string { return nil }
+func (p *play) Namespace(string) *v1.Namespace { return &p.namespace }
 
 func (p *play) Waiting() []safeguards.Waiting {
 	waiting := make([]safeguards.Waiting, p.unschedulable.Load())

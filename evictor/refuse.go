@@ -22,7 +22,7 @@ func (q *question) protected(context.Context) ruling {
 }
 
 func (e *Evictor) protected(pod *v1.Pod, owner *owners.Owner) (reasons.Reason, string) {
-	words := safeguards.Words{Owner: owner.Annotations, Parents: owner.Parents, Namespace: e.config.Cluster.Namespace(pod.Namespace)}
+	words := safeguards.Words{Owner: owner.Annotations, Parents: owner.Parents, Namespace: e.config.Cluster.Namespace(pod.Namespace).Annotations}
 	return safeguards.Protected(pod, words, e.config.Settings.Recreating, e.config.Clock.Now())
 }
 

@@ -209,16 +209,19 @@ func (w *Watched) Quotas(namespace string) []*v1.ResourceQuota {
 }
 
 // Namespace implements Cluster.
-func (w *Watched) Namespace(name string) map[string]string {
+func (w *Watched) Namespace(name string) *v1.Namespace {
 	if w.namespaces == nil {
-		return nil
+		return &unseen
 	}
 	namespace, err := w.namespaces.Get(name)
 	if err != nil {
-		return nil // it is new: the lister reads a cache and returns no other error
+		return &unseen // it is new: the lister reads a cache and returns no other error
 	}
-	return namespace.Annotations
+	return namespace
 }
+
+// unseen is a Namespace that the watch does not have.
+var unseen v1.Namespace
 
 // Replacement implements Cluster.
 func (w *Watched) Replacement(move *ledger.Move) ledger.Replacement {

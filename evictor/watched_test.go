@@ -232,6 +232,22 @@ func TestStatefulSetsThatAreUpdated(t *testing.T) {
 	}
 }
 
+// Checks read labels and annotations of Namespaces, also of those that are not known yet.
+func TestNamespaces(t *testing.T) {
+	e := newEstate(t)
+	shop := namespace("shop", "false")
+	shop.Labels = map[string]string{"team": "web"}
+	e.add(t, shop)
+	for name, want := range map[string]*v1.Namespace{"shop": shop, "new": {}} {
+		if diff := cmp.Diff(want, e.watched.Namespace(name)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+	if got := new(Watched).Namespace("shop"); len(got.Annotations) > 0 {
+		t.Errorf("got %v without a watch", got)
+	}
+}
+
 // Whose pods may not be moved, and why.
 func TestOwnersRefuse(t *testing.T) {
 	room := policyv1.PodDisruptionBudgetStatus{ExpectedPods: 3, DesiredHealthy: 2, DisruptionsAllowed: 1}

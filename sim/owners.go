@@ -87,7 +87,7 @@ func (e *evenkeel) Owner(pod *v1.Pod) owners.Owner {
 }
 
 // Namespace implements evictor.Cluster: recordings keep no Namespaces.
-func (e *evenkeel) Namespace(string) map[string]string { return nil }
+func (e *evenkeel) Namespace(string) *v1.Namespace { return &v1.Namespace{} }
 
 // Waiting implements evictor.Cluster: in a replay, pods wait only because of
 // its own moves.

@@ -42,7 +42,7 @@ func (atRest) Now() time.Time                                     { return time.
 func (atRest) Local() time.Time                                   { return time.Unix(1, 0) }
 func (atRest) Siblings(pod *v1.Pod) []*v1.Pod                     { return []*v1.Pod{pod} }
 func (atRest) Owner(*v1.Pod) evictorowners.Owner                  { return evictorowners.Owner{Replicas: 1} }
-func (atRest) Namespace(string) map[string]string                 { return nil }
+func (atRest) Namespace(string) *v1.Namespace                     { return &v1.Namespace{} }
 func (atRest) Budgets(*v1.Pod) []*policyv1.PodDisruptionBudget    { return nil }
 func (atRest) Quotas(string) []*v1.ResourceQuota                  { return nil }
 func (atRest) Replacement(*ledger.Move) (none ledger.Replacement) { return none }
