@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"strings"
 	"testing"
@@ -141,6 +142,20 @@ func TestNoPageNamesARetiredSetting(t *testing.T) {
 			if regexp.MustCompile(`\b` + regexp.QuoteMeta(name) + `\b`).Match(text) {
 				t.Errorf("%s names %s", page, name)
 			}
+		}
+	}
+}
+
+// A default that is text is shown as it is written, others with blanks as in a policy.
+func TestDefaultsAreShown(t *testing.T) {
+	for want, value := range map[string]any{
+		"`\"a(b.*, 1)\"`":  "a(b.*, 1)",
+		"`[a, b]`":         []string{"a", "b"},
+		"`{a: 1}`":         map[string]int{"a": 1},
+		"`\"http://a:1\"`": "http://a:1",
+	} {
+		if got := shown(reflect.ValueOf(value)); got != want {
+			t.Errorf("got %s, want %s", got, want)
 		}
 	}
 }

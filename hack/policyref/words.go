@@ -139,7 +139,10 @@ func shown(v reflect.Value) string {
 	if err != nil {
 		return "none"
 	}
-	text := spaces.Replace(string(raw))
+	text := string(raw)
+	if v.Kind() != reflect.String {
+		text = spaces.Replace(text)
+	}
 	text = plain.ReplaceAllStringFunc(text, func(quoted string) string {
 		if bare := strings.Trim(quoted, `"`); bare != "true" && bare != "false" && bare != "null" {
 			return bare

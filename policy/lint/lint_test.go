@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/descheduler/pkg/framework/plugins/defaultevictor"
 
 	"github.com/evenkeel/evenkeel/observe/usage/kinds"
+	"github.com/evenkeel/evenkeel/observe/usage/source"
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/strategies/realusage"
 )
@@ -376,6 +377,23 @@ func TestTheShippedPolicyGivesNoWarning(t *testing.T) {
 	for _, line := range found(s) {
 		if !strings.HasPrefix(line, string(Note)) {
 			t.Error(line)
+		}
+	}
+}
+
+// A server without an address is one that something else may set, or a mistake.
+func TestAddressesThatAreNotSet(t *testing.T) {
+	for name, tc := range map[string]struct {
+		server source.Server
+		want   Finding
+	}{
+		"something else may set it": {source.Server{Elsewhere: "a flag"}, Finding{Level: Note, Field: "x.address", Text: "it is not set: set it by a flag"}},
+		"nothing else does":         {source.Server{}, Finding{Level: Warning, Field: "x.address", Text: "it is not set, so no process starts with this policy"}},
+	} {
+		s := survey{Subject: subject(t, "")}
+		s.server(&tc.server, "x")
+		if diff := cmp.Diff([]Finding{tc.want}, s.findings); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
 }

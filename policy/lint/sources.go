@@ -23,8 +23,10 @@ func (s *survey) sources() {
 
 func (s *survey) server(server *source.Server, path string) {
 	switch {
+	case server.Address == "" && server.Elsewhere == "":
+		s.warn(path+".address", "it is not set, so no process starts with this policy")
 	case server.Address == "" && !hasProvider(s.Profiles):
-		s.note(path+".address", "it is not set: set it by a flag, or by metricsProviders of a DeschedulerPolicy")
+		s.note(path+".address", "it is not set: set it by %s", server.Elsewhere)
 	case !strings.HasPrefix(server.Address, "http://"):
 	case server.Login:
 		s.warn(path+".address", "the token or password is sent over plain http")

@@ -18,7 +18,7 @@ func (c *Config) Describe() source.Description {
 	signals = append(signals, preset...)
 	login := c.BearerTokenFile != "" || c.BearerTokenSecret.Name != "" || c.BasicAuth.Username != ""
 	return source.Description{
-		Name: Name, Server: &source.Server{Address: c.Address, Login: login}, TLS: c.TLS, GivesWindows: true, Pods: "prometheus-",
+		Name: Name, Server: &source.Server{Address: c.Address, Elsewhere: "a flag, or by metricsProviders of a DeschedulerPolicy", Login: login}, TLS: c.TLS, GivesWindows: true, Pods: "prometheus-",
 		Signals: signals, Rights: c.rights(), Advice: advice(measured),
 	}
 }

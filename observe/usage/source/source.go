@@ -65,6 +65,8 @@ type Description struct {
 type Server struct {
 	// Address is its URL; empty if the policy does not set it.
 	Address string
+	// Elsewhere is what else may set it; empty if only the policy does.
+	Elsewhere string
 	// Login reports whether a token or password is sent.
 	Login bool
 }
