@@ -29,6 +29,7 @@ func (e *Evictor) Observe() strategies.Observed {
 	observed := strategies.Observed{
 		Closed: string(reasons.NoUsageData), MaxMoves: allowance.Left(), Beside: alongside(allowance), Pace: e.pace,
 		Begun: incoming.Begun(inFlight, ended, now), Moved: incoming.Moved(ended, now),
+		Relieved:  incoming.Relieved(inFlight, ended, now),
 		JustMoved: incoming.MovedWithin(e.config.Settings.Safeguards.Cooldown(), ended, now),
 	}
 	if reason, detail := allowance.Closed(); reason != "" {
@@ -66,7 +67,7 @@ func (e *Evictor) Moves(p *strategies.Plan) []Move {
 			Intent: ledger.Intent{
 				Pool: e.pool(m.From), FromUsed: e.used(m.From),
 				Namespace: m.Namespace, Pod: m.Name, PodUID: m.UID, Owner: m.Owner, TemplateHash: m.TemplateHash,
-				Usage: m.Usage, From: m.From, To: m.To, Plugin: m.Plugin, CeilingMilliCores: m.CeilingMilliCores, Wait: set.Deadline,
+				Usage: m.Usage, From: m.From, To: m.To, Plugin: m.Plugin, Relieves: m.Plugin == "" && m.Reason.Relieves(), CeilingMilliCores: m.CeilingMilliCores, Wait: set.Deadline,
 				TTL: grace(pod, &metav1.DeleteOptions{GracePeriodSeconds: set.GracePeriodSeconds}) + margin, Margin: margin,
 				Unready:  unready,
 				Decision: e.decision(m),

@@ -87,6 +87,9 @@ type Intent struct {
 	// Plugin is the descheduler plugin that asked for the move; empty if a strategy did,
 	// or if the plugin plans no destination.
 	Plugin string `json:"plugin,omitempty"`
+	// Relieves: From was hot, or was expected to be, and the pod leaves for that. False if
+	// the move was recorded by a version without this field.
+	Relieves bool `json:"relieves,omitempty"`
 	// CeilingMilliCores is the predicted CPU up to which To accepts the pod, in
 	// place of its reject line; 0 uses that line.
 	CeilingMilliCores int64 `json:"ceilingMilliCores,omitempty"`

@@ -274,7 +274,7 @@ var sentences = map[Reason]string{
 	NotPreferred:     "its preferred node affinity does not rate it higher than the node that it is on",
 	NodeNotCool:      "it is not cool, and other nodes take pods off full nodes only",
 	NodeClosed:       "it takes no pods",
-	NodeJustRelieved: "pods were moved off it within half an hour, so only pods of hot nodes are moved to it",
+	NodeJustRelieved: "pods were moved off it within a day because it was hot, so only pods of other hot nodes are moved to it",
 	OtherDomain:      "it is of another zone or capacity type, and the policy moves no pods to such",
 	AboveRejectLine:  "its predicted usage would be above the reject line",
 	FilterRefuses:    "a filter of kube-scheduler refuses it",

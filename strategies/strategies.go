@@ -39,6 +39,9 @@ type Observed struct {
 	// Begun names the nodes that moves have recently left. Those that are still hot are
 	// finished first.
 	Begun map[string]bool
+	// Relieved names the nodes that pods have left within the last day because these were
+	// hot.
+	Relieved map[string]bool
 	// Moved names, by UID, the pods that moves have brought to their nodes within the
 	// last day.
 	Moved map[string]bool

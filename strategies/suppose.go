@@ -1,6 +1,7 @@
 package strategies
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
@@ -13,19 +14,26 @@ import (
 // strategy plans on it. In a cycle that evicts, it plans on the ledger instead.
 func (o *Observed) Supposing(moves []Move) Observed {
 	after := *o
-	if len(moves) == 0 || o.View == nil {
+	if len(moves) == 0 {
 		return after
 	}
-	after.Board, after.Begun, after.Coming = o.Board.Clone(), maps.Clone(o.Begun), slices.Clone(o.Coming)
-	after.Supposed = slices.Concat(o.Supposed, moves)
-	if after.Begun == nil {
-		after.Begun = map[string]bool{}
+	after.Supposed, after.Coming = slices.Concat(o.Supposed, moves), slices.Clone(o.Coming)
+	after.Begun, after.Relieved = map[string]bool{}, map[string]bool{}
+	maps.Copy(after.Begun, o.Begun)
+	maps.Copy(after.Relieved, o.Relieved)
+	if o.Board != nil {
+		after.Board = o.Board.Clone()
 	}
 	supposed := Tally{}
 	for i := range moves {
 		m := &moves[i]
-		after.Board.Adjust(m.To, cluster.NewCharge(m.Usage, m.Requests))
+		if after.Board != nil {
+			after.Board.Adjust(m.To, cluster.NewCharge(m.Usage, m.Requests))
+		}
 		after.Begun[m.From] = true
+		if m.Plugin == "" && m.Reason.Relieves() {
+			after.Relieved[m.From] = true
+		}
 		after.Coming = append(after.Coming, Arrival{Namespace: m.Namespace, OwnerUID: m.Owner.UID, Node: m.To})
 		supposed.Add(m.Pod.Pod)
 	}
@@ -37,8 +45,9 @@ func (o *Observed) Supposing(moves []Move) Observed {
 	}
 	if o.MaxMoves > 0 {
 		after.MaxMoves = max(0, o.MaxMoves-len(moves))
-		if after.MaxMoves == 0 && after.Closed == "" {
-			after.Closed = string(reasons.MovesPerHour) + ": the moves planned before use up this hour's"
+		if after.MaxMoves == 0 {
+			after.Held = cmp.Or(o.Held, string(reasons.MovesPerHour)+": the moves planned before use up this hour's")
+			after.Closed = cmp.Or(o.Closed, after.Held)
 		}
 	}
 	return after

@@ -100,6 +100,21 @@ func Begun(inFlight, ended []ledger.Move, now time.Time) map[string]bool {
 	return begun
 }
 
+// Relieved returns the nodes that pods have recently left because these were hot: at that
+// hour of the next day they may be again.
+func Relieved(inFlight, ended []ledger.Move, now time.Time) map[string]bool {
+	relieved := map[string]bool{}
+	for _, moves := range [...][]ledger.Move{inFlight, ended} {
+		for i := range moves {
+			m := &moves[i]
+			if m.Relieves && m.State != ledger.Cancelled && !m.Evicted.IsZero() && now.Sub(m.Evicted) < movedFor {
+				relieved[m.From] = true
+			}
+		}
+	}
+	return relieved
+}
+
 // movedFor is how long a pod counts as moved: its demand varies by day and
 // night, so the full effect of a move shows only after a day.
 const movedFor = 24 * time.Hour

@@ -47,6 +47,22 @@ func TestBegun(t *testing.T) {
 	}
 }
 
+// For a day a node counts as relieved that pods have left because it was hot; not for other
+// reasons, and not if they have not left.
+func TestRelieved(t *testing.T) {
+	noon := time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC)
+	move := func(from string, relieves bool, state ledger.State, evicted time.Time) ledger.Move {
+		return ledger.Move{Intent: ledger.Intent{From: from, To: "cool", Relieves: relieves}, State: state, Evicted: evicted}
+	}
+	got := Relieved([]ledger.Move{move("evicted", true, ledger.Evicted, noon), move("intended", true, ledger.Intended, time.Time{})}, []ledger.Move{
+		move("landed", true, ledger.Landed, noon.Add(-23*time.Hour)), move("long ago", true, ledger.Landed, noon.Add(-24*time.Hour)),
+		move("cancelled", true, ledger.Cancelled, noon), move("preferred", false, ledger.Landed, noon),
+	}, noon)
+	if diff := cmp.Diff(map[string]bool{"evicted": true, "landed": true}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 // Only planned moves leave a node half cooled, not evictions by upstream's
 // plugins for other reasons.
 func TestUpstreamsEvictionsBeginNothing(t *testing.T) {

@@ -16,6 +16,7 @@ import (
 	"github.com/evenkeel/evenkeel/observe/thresholds"
 	"github.com/evenkeel/evenkeel/observe/usage"
 	"github.com/evenkeel/evenkeel/placement"
+	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/strategies"
 )
 
@@ -178,6 +179,10 @@ func (r *Round) Take(ctx context.Context, object *v1.Pod) strategies.Pod {
 		}
 	}
 	pod := podOf(record, read)
+	if r.moving[record.UID] {
+		pod.Refused = reasons.OnTheMove
+		return pod
+	}
 	pod.Refused = r.plugin.deps.Half.Refuse(ctx, &strategies.Candidate{Object: object, Record: record, Read: read, Leaving: leaving}, r.plugin.Profile())
 	if pod.Refused == "" {
 		pod.Disruption = r.plugin.disruption(object, r.Observed.Moved)

@@ -208,7 +208,7 @@ func (r *Round) closed(from, to *Node, full bool) (reasons.Reason, string) {
 		return reasons.NodeClosed, closed
 	case !cool:
 		return reasons.NodeNotCool, "it is " + string(to.State)
-	case !r.plugin.is.Relieves && r.Observed.Begun[to.Name()]:
+	case !r.plugin.is.Relieves && r.Observed.Relieved[to.Name()]:
 		return reasons.NodeJustRelieved, ""
 	case from == to:
 		return reasons.NodeClosed, "the pod is there already"

@@ -92,7 +92,7 @@ func TestRulesHoldForStrategiesThatIgnoreThem(t *testing.T) {
 		"another capacity type": {change: func(f *plugintest.Fleet) {
 			f.Options.AcrossCapacityTypes, f.Node("to-0").Labels["karpenter.sh/capacity-type"] = false, "spot"
 		}, why: noLanding()},
-		"a node that pods recently left": {change: func(f *plugintest.Fleet) { f.Observed.Begun = map[string]bool{"to-0": true} }, why: noLanding()},
+		"a node that pods recently left": {change: func(f *plugintest.Fleet) { f.Observed.Relieved = map[string]bool{"to-0": true} }, why: noLanding()},
 		"a closed node":                  {change: func(f *plugintest.Fleet) { f.Node("to-0").Spec.Unschedulable = true }, why: noLanding()},
 		"a warm node":                    {change: func(f *plugintest.Fleet) { f.Node("to-0").State = thresholds.Warm }, why: noLanding()},
 		"a warm node, called full":       {change: func(f *plugintest.Fleet) { f.Node("to-0").State = thresholds.Warm }, by: func(r *reckless) { r.reason = reasons.NodeFull }, why: noLanding()},

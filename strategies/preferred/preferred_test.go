@@ -58,7 +58,7 @@ func TestPodsReturnToPreferredNodes(t *testing.T) {
 		"it is warm":                                 {func(f *fleet) { f.Node(cheap).State = thresholds.Warm }, nil, reasons.NotPreferred, reasons.NodeNotCool},
 		"it is unknown":                              {func(f *fleet) { f.Node(cheap).State = thresholds.Unknown }, nil, reasons.NotPreferred, reasons.NodeNotCool},
 		"it is cordoned":                             {func(f *fleet) { f.Node(cheap).Spec.Unschedulable = true }, nil, reasons.NotPreferred, reasons.NodeClosed},
-		"pods recently left it":                      {func(f *fleet) { f.Observed.Begun = map[string]bool{cheap: true} }, nil, reasons.NotPreferred, reasons.NodeJustRelieved},
+		"pods recently left it":                      {func(f *fleet) { f.Observed.Relieved = map[string]bool{cheap: true} }, nil, reasons.NotPreferred, reasons.NodeJustRelieved},
 		"the usage of their node is unknown":         {func(f *fleet) { f.Node(dear).State = thresholds.Unknown }, nil, "", ""},
 		"nothing may be evicted":                     {func(f *fleet) { f.Observed.Closed = "OutsideWindow" }, nil, "", ""},
 		"a weight of 50 is not enough":               {func(f *fleet) { f.args.MinWeightGained = 51 }, nil, reasons.NotPreferred, reasons.NotPreferred},
