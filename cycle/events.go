@@ -54,8 +54,8 @@ type Events struct {
 
 	mu      sync.Mutex
 	changes changes
-	// settle is the least time between the starts of two cycles. byUsage: the policy
-	// moves pods by their usage.
+	// settle is the minimum time between the starts of two cycles. byUsage reports whether
+	// the policy moves pods based on their usage.
 	settle  time.Duration
 	byUsage bool
 }

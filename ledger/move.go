@@ -42,7 +42,8 @@ type Pod struct {
 	UID, Namespace, Name, OwnerUID, OwnerKind, TemplateHash string
 	// Created is when the API server created it; zero if unknown.
 	Created time.Time
-	// Scheduled: a scheduler has bound it, or its kubelet has accepted it since.
+	// Scheduled is true if a scheduler bound the pod or, for a pod that was created with
+	// a node, if its kubelet has accepted it.
 	Scheduled bool
 }
 

@@ -13,10 +13,11 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// refusedPlatform returns why the pod could not run on the node although
-// kube-scheduler's filters may accept it: the node's operating system differs
-// from that on which the pod runs, or its architecture or Windows build does,
-// and neither the pod names it nor a replica runs on it. Empty if it could.
+// refusedPlatform returns why the pod might not run on the node although
+// kube-scheduler's filters may accept it; empty if nothing suggests that. The
+// operating system must be the one on which the pod runs now. A different
+// architecture or Windows build is accepted only if the pod names it or a
+// replica already runs on it.
 func (s *Session) refusedPlatform(p *podEntry, to *nodeEntry) string {
 	on, there, spec := p.node.platform, to.platform, &p.pod.Spec
 	shows := func(value string, labels ...string) bool {

@@ -416,12 +416,12 @@ type Breaker struct {
 	// even an empty node do not count, and waiting pods of only one or two
 	// namespaces stop nothing, as with maxPendingReplacements.
 	MaxUnschedulablePercent float64 `json:"maxUnschedulablePercent" retired:"standBack says for how long evicting gives way, and 0s that it does not"`
-	// StandBack is the longest time that evicting stands back because many
-	// nodes or pods changed within that time: 0s, which is never, to 24h. Many
-	// are more than one node and more than 10% of the nodes that were cordoned,
-	// drained or deleted, or more than four pods and 2% of all pods that are
-	// new, wait for a node and would fit an empty one, in at least three
-	// namespaces.
+	// StandBack bounds how long evicting stands back after many nodes or pods
+	// have changed, and how old such a change may be to count: 0s, which is
+	// never, to 24h. Many are more than one node and more than 10% of the nodes
+	// that were cordoned, drained or deleted, or more than four pods and 2% of
+	// all pods that are new, wait for a node and would fit an empty one, in at
+	// least three namespaces.
 	StandBack metav1.Duration `json:"standBack"`
 }
 

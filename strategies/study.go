@@ -145,8 +145,8 @@ func TogetherMade(all []Made) Made {
 	return whole
 }
 
-// join adds the moves of another plan on the same nodes, without pods that are moved
-// already, and its reports on nodes.
+// join adds another plan for the same nodes: its moves, except those of pods that are
+// moved already, its waiting and declined pods, and its reports on nodes.
 func (p *Plan) join(other *Plan, moved map[string]bool) {
 	for _, m := range other.Moves {
 		if !moved[m.UID] {

@@ -13,7 +13,7 @@ import (
 )
 
 // Attach feeds the Store from shared informers. It returns a function that
-// reports whether both have delivered their first list to the Store.
+// reports whether the first lists of nodes and pods have both reached the Store.
 func (s *Store) Attach(factory informers.SharedInformerFactory) (synced func() bool, err error) {
 	nodes, err := s.AttachNodes(factory)
 	if err != nil {

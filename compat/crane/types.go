@@ -61,7 +61,8 @@ func (s *spec) synced(name string) bool {
 	return slices.ContainsFunc(s.SyncPolicy, func(p syncPolicy) bool { return p.Name == name })
 }
 
-// periodBefore is the longest period of the same window listed before a metric.
+// periodBefore returns the longest period among the metrics that have the same window as
+// the named metric and are listed before it.
 func (s *spec) periodBefore(name string) (longest time.Duration, found bool) {
 	for _, p := range s.SyncPolicy {
 		if p.Name == name {

@@ -42,7 +42,8 @@ type State struct {
 	// Reason is Paused, PauseUnreadable or empty; Detail describes what pauses.
 	Reason reasons.Reason
 	Detail string
-	// ByAnnotation: the Annotation pauses, and the kill switch does not exist.
+	// ByAnnotation reports whether evicting is paused only by the Annotation: the kill
+	// switch does not exist.
 	ByAnnotation bool
 }
 

@@ -10,8 +10,8 @@ import (
 )
 
 // Closed returns why no further move may be planned, with details; empty if one
-// may be. Recorded moves that have not been made count against the hour. Refuse
-// decides whether one of them may still be made.
+// may be. Recorded moves that have not been made yet count against the hourly
+// limit. Refuse decides whether one of them may still be made.
 func (v *Verdict) Closed() (reasons.Reason, string) {
 	return v.closed(v.used(party{}).intended).words()
 }

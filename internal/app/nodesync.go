@@ -47,7 +47,9 @@ type publishing struct {
 
 var _ policyUser = (*publishing)(nil)
 
-// decodePublishing reads which nodes are published.
+// decodePublishing decodes the policy of a process that only publishes on nodes. Such a
+// process needs cpu, memory and pods only if the policy judges cpu or memory or publishes
+// annotations.
 func decodePublishing(g *generation) error {
 	g.signalsOnly = !g.load.JudgesResources() && !g.load.NodeSync.Annotations.Enabled
 	return decodeGiven(g)

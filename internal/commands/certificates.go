@@ -48,7 +48,8 @@ type CertificatesOptions struct {
 	Directory string
 	// CAFile and CAKeyFile are an existing CA to sign with.
 	CAFile, CAKeyFile string
-	// Services of this namespace, and further names and addresses, reach the server.
+	// Services in Namespace, Names and Addresses are how clients reach the server. Its
+	// certificate is valid for all of them.
 	Namespace       string
 	Services, Names []string
 	Addresses       []net.IP

@@ -126,8 +126,8 @@ func eachLoad(means []int, seconds []int, do func(load)) {
 const forever = 1 << 30
 
 // In a loop that has watched a node before, pods whose usage is quadrupled for
-// 40 to 55 s never make it hot, wherever in the sample interval that begins: at
-// most 5 of the median's 21 samples are affected.
+// 40 to 55 s never make it hot, wherever in the sample interval the spike begins:
+// it affects at most 5 of the median's 21 samples.
 func TestSpikeInALoop(t *testing.T) {
 	eachLoad([]int{1, 15}, []int{40, 55}, func(l load) {
 		for phase := range 15 {

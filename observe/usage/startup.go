@@ -7,7 +7,7 @@ import (
 )
 
 // A pod's usage while its containers start says little about its later usage.
-// It is not evidence until samples from after the startup span MinWindow. Until
+// It becomes evidence once the samples taken after startup cover MinWindow. Until
 // then, the pod counts for at most its estimate when its node is judged hot.
 // Its real usage is still kept apart from usage outside pods, and still counts
 // against its node as a destination.

@@ -202,7 +202,7 @@ func TestClearingWhatIsGone(t *testing.T) {
 	}
 }
 
-// A key that could not be written does not count: the next move may have it.
+// A key that could not be written does not count as open, so the next move may write its own.
 func TestUnwrittenKeys(t *testing.T) {
 	w := newWorld()
 	silence := errors.New("connection refused")

@@ -47,7 +47,8 @@ const settles = 10 * time.Second
 // errSettling means that the API server steers, but has not done so for long enough.
 var errSettling = errors.New("the API server steers again, for less than " + settles.String())
 
-// Proven implements ledger.Steering: the API server steers a pod with a key, and when it last did so, nothing undid it.
+// Proven implements ledger.Steering. It returns an error unless the API server steers and has done so for long enough,
+// and false if the newest replacement to land went back to the node from which its pod was moved.
 func (s *Steering) Proven(ctx context.Context) (bool, error) {
 	permitted, err := s.steers(ctx)
 	now := s.now()
@@ -116,8 +117,8 @@ func (s *Steering) Ready(ctx context.Context, leaving *ledger.Leaving) (reason r
 	return "", false
 }
 
-// target returns the key of a move. It returns false if its replacement can be steered only by names and they do not
-// suit it.
+// target returns the key of a move. It returns false if the replacement can be steered only by node names, and
+// the pod or the lack of suitable nodes rules that out.
 func (s *Steering) target(leaving *ledger.Leaving) (to target, suits bool) {
 	to = target{Nodes: []string{leaving.To}, Until: s.now().Add(keyLasts).Truncate(time.Second), By: byGate}
 	if leaving.Owner.Kind != "ReplicaSet" { // creates pods from only one template

@@ -20,9 +20,9 @@ import (
 
 // The limits of a connection. kube-scheduler's client drops idle connections
 // after 90 s. The server waits longer, because a request sent while the server
-// closes the connection fails and is not repeated. All other timeouts are not
-// much longer than kube-scheduler waits, which is 200 ms as configured here and
-// 5 s by default: anything later is useless.
+// closes the connection fails and is not repeated. No other timeout
+// exceeds the time that kube-scheduler waits by default, 5 s (200 ms as configured
+// here), because a later answer is useless.
 const (
 	readHeaderTimeout = time.Second
 	readTimeout       = 2 * time.Second

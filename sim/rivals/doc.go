@@ -20,7 +20,7 @@ type Node struct {
 	Capacity cluster.Amounts
 	// Unmeasured means that nothing is known about its usage yet.
 	Unmeasured bool
-	// Demand is the demand on the node, Used what it could serve of that.
+	// Demand is the demand on the node, Used the part of it that the node could serve.
 	Demand, Used cluster.Amounts
 	// System is the part of Used that belongs to no pod.
 	System cluster.Amounts

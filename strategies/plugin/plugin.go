@@ -28,8 +28,8 @@ import (
 type Planner interface {
 	// Describe returns what others need to know about the planner.
 	Describe() policy.StrategyDescription
-	// Plan plans one cycle. It moves only pods that may be moved according to round, each
-	// to a node that takes it, and changes nothing.
+	// Plan plans one cycle and has no side effects. The plan moves only pods that round
+	// allows to be moved, each to a node that accepts it.
 	Plan(ctx context.Context, round *Round) (Result, error)
 }
 

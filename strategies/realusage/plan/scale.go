@@ -17,7 +17,8 @@ type scale struct {
 	// from is the node if it is known how long it will be hot, otherwise nil. to is the
 	// coolest destination.
 	from, to *Node
-	// residents are the pods of owners, from each of which a batch takes an equal share.
+	// residents holds the nodes of each owner's pods. Their number is needed because a
+	// batch takes an equal share of every owner's pods.
 	residents Residents
 	weights   map[*strategies.Pod]float64 // weights computed so far
 }

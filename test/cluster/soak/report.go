@@ -57,7 +57,8 @@ type Report struct {
 	Timeline                []Minute  `json:"timeline"`
 	// Alerts are those that were evaluated meanwhile; nil if none were.
 	Alerts *Alerts `json:"alerts,omitempty"`
-	// Trouble is what was done to Evenkeel; nil if nothing was.
+	// Trouble holds the faults and hostile requests to which Evenkeel was exposed; nil
+	// if there were none.
 	Trouble *Trouble `json:"trouble,omitempty"`
 	// Pending are pods that stayed pending.
 	Pending []string `json:"pending,omitempty"`

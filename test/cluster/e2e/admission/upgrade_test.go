@@ -103,7 +103,7 @@ func (h *helm) installEarlier(f *stage.Fixture, earlier evenkeel.Earlier) *evenk
 	listen, metrics := f.FreeAddress(), f.FreeAddress()
 	evenkeel.ReportThere(listen)
 	shipped := deployment.Spec.Template.Spec.Containers[0].Args
-	policy := f.Policy(stage.RealUsage, strings.Replace(unhurried, ", startup: 0s", "", 1)) // which it did not have yet
+	policy := f.Policy(stage.RealUsage, strings.Replace(unhurried, ", startup: 0s", "", 1)) // the earlier version has no startup setting
 	args := []string{"--listen-address", listen, "--metrics-address", metrics}
 	places := strings.NewReplacer("/etc/evenkeel/policy.yaml", policy, "interval=5m", "interval=3s")
 	for _, arg := range shipped[1:] {
