@@ -129,6 +129,7 @@ const (
 	WouldComeBack Reason = "WouldComeBack"
 	NoBetterPlace Reason = "NoBetterPlace"
 	JustMoved     Reason = "JustMoved"
+	NotAsked      Reason = "NotAsked"
 )
 
 // Why a node does not take a pod.
@@ -269,6 +270,7 @@ var sentences = map[Reason]string{
 
 	WouldComeBack: "kube-scheduler would put its replacement on the same node again",
 	NoBetterPlace: "the plugin would ask for as many evictions again once its replacement runs elsewhere",
+	NotAsked:      "the plugin does not ask to evict it",
 	JustMoved:     "a move has brought it to its node a short time ago (the policy's eviction.cooldown)",
 
 	NotPreferred:     "its preferred node affinity does not rate it higher than the node that it is on",

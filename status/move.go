@@ -163,6 +163,8 @@ type PlanMove struct {
 	PlannedMove
 	Owner   string `json:"owner"`
 	Message string `json:"message"`
+	// Plugin is the plugin of descheduler that asked for it; absent for a strategy's move.
+	Plugin string `json:"plugin,omitempty"`
 	// Cost is the cost of moving it; a plain pod costs 1.
 	Cost float64 `json:"cost"`
 	// FromBefore and FromAfter are the usage of the source, in the order of the moves.
@@ -178,7 +180,7 @@ type PlanMove struct {
 
 func planMoveOf(m *strategies.Move, evidence []thresholds.Evidence) PlanMove {
 	move := PlanMove{
-		PlannedMove: plannedMoveOf(m), Owner: m.Owner.Kind + "/" + m.Owner.Name, Message: m.Sentence(evidence), Cost: m.Disruption.InPlainPods(),
+		PlannedMove: plannedMoveOf(m), Owner: m.Owner.Kind + "/" + m.Owner.Name, Message: m.Sentence(evidence), Plugin: m.Plugin, Cost: m.Disruption.InPlainPods(),
 		FromBefore: PercentsOf(m.FromBefore), FromAfter: PercentsOf(m.FromAfter), HotMinutesSaved: math.Round(m.HotMinutesSaved),
 	}
 	if m.Ahead != nil {

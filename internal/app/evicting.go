@@ -275,7 +275,7 @@ func (e *evicting) complete(ctx context.Context, g *generation) error {
 			return err
 		}
 		if e.onlyOurs {
-			policyfile.KeepOnlyStrategies(profiles)
+			policyfile.KeepOnlyStrategies(profiles, hosted.Plans)
 		}
 		g.profiles = profiles
 	}
@@ -292,6 +292,9 @@ func (e *evicting) complete(ctx context.Context, g *generation) error {
 	policyfile.RequestProtections(e.informers, g.profiles)
 	if g.landings, err = e.mayPlan(ctx, g); err != nil {
 		return err
+	}
+	if e.onlyOurs && !g.landings {
+		policyfile.KeepOnlyStrategies(g.profiles, func(string) bool { return false })
 	}
 	if g.readsUsage() || g.landings {
 		if err := e.demand.Request(ctx, g.load.Eviction.EvictJobs, g.load.Eviction.RecreatingControllers); err != nil {

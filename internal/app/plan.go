@@ -19,6 +19,7 @@ import (
 	"github.com/evenkeel/evenkeel/status/announce"
 	"github.com/evenkeel/evenkeel/status/live"
 	"github.com/evenkeel/evenkeel/strategies"
+	"github.com/evenkeel/evenkeel/strategies/hosted"
 	"github.com/evenkeel/evenkeel/strategies/plugin"
 )
 
@@ -51,7 +52,7 @@ func OpenPlanning(ctx context.Context, options flags.Options, progress io.Writer
 		if err := decodeGiven(g); err != nil {
 			return err
 		}
-		p.Unplanned = policyfile.KeepOnlyStrategies(g.profiles)
+		p.Unplanned = policyfile.KeepOnlyStrategies(g.profiles, hosted.Plans)
 		return nil
 	})
 	if err != nil {
@@ -95,7 +96,7 @@ func (p *Planning) RunOnce(ctx context.Context, check func(context.Context) erro
 		group.Go(func() error { return e.observer.Run(ctx) })
 		group.Go(func() error {
 			defer cancel()
-			if !e.awaitUsage(ctx, p.progress, hopeless) {
+			if !e.awaitUsage(ctx, p.progress, hopeless) && (ctx.Err() != nil || e.current().readsUsage() || !e.current().landings) {
 				return hopeless(e.observer.Latest())
 			}
 			e.pause.Read(ctx, false)

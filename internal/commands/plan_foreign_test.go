@@ -28,7 +28,7 @@ func heatedServer(t *testing.T, age time.Duration) (kubeconfig string) {
 	}
 	pod := func(name string) string {
 		return fmt.Sprintf(`{"metadata":{"name":%q,"namespace":"shop","uid":"uid-%[1]s","creationTimestamp":%[2]q,"ownerReferences":[
-			{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"web","uid":"uid-web","controller":true}]},"spec":{"nodeName":"n0","containers":[{"name":"a","image":"a"}]},
+			{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"web","uid":"uid-web","controller":true}]},"spec":{"nodeName":"n0","schedulerName":"default-scheduler","restartPolicy":"Always","containers":[{"name":"a","image":"a"}]},
 			"status":{"phase":"Running","startTime":%[2]q,"conditions":[{"type":"Ready","status":"True","lastTransitionTime":%[2]q}],
 			"containerStatuses":[{"name":"a","ready":true,"state":{"running":{"startedAt":%[2]q}}}]}}`, name, started)
 	}
@@ -54,6 +54,12 @@ func heatedServer(t *testing.T, age time.Duration) (kubeconfig string) {
 			list(node("n0"), node("n1"))
 		case r.URL.Path == "/api/v1/pods":
 			list(pod("web-0"), pod("web-1"))
+		case r.URL.Path == "/apis/apps/v1/replicasets":
+			list(fmt.Sprintf(`{"metadata":{"name":"web","namespace":"shop","uid":"uid-web","creationTimestamp":%q},"spec":{"replicas":2},
+				"status":{"replicas":2,"readyReplicas":2,"availableReplicas":2}}`, began))
+		case strings.HasSuffix(r.URL.Path, "/selfsubjectaccessreviews"):
+			w.WriteHeader(http.StatusCreated)
+			_, _ = w.Write([]byte(`{"kind":"SelfSubjectAccessReview","apiVersion":"authorization.k8s.io/v1","status":{"allowed":true}}`))
 		case r.URL.Path == "/apis/metrics.k8s.io/v1beta1/nodes":
 			list(measured("n0", "9200m"), measured("n1", "200m"))
 		case r.URL.Path == "/apis/metrics.k8s.io/v1beta1/pods":
@@ -82,6 +88,14 @@ usage: {sources: [{type: MetricsServer}], sampleInterval: 5s, observationPeriod:
 hot: {windows: [last], consecutiveSamples: 1, minWindow: 1s, startup: 0s}
 `
 
+const lifetimeOnly = `apiVersion: descheduler/v1alpha2
+kind: DeschedulerPolicy
+profiles:
+  - name: default
+    pluginConfig: [{name: DefaultEvictor}, {name: PodLifeTime, args: {maxPodLifeTimeSeconds: 86400}}]
+    plugins: {deschedule: {enabled: [PodLifeTime]}}
+` + quick
+
 const duplicatesOnly = `apiVersion: descheduler/v1alpha2
 kind: DeschedulerPolicy
 profiles:
@@ -94,7 +108,7 @@ profiles:
 func TestPlanOfAPolicyThatMovesNothingByUsage(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "policy.yaml")
-	if err := os.WriteFile(file, []byte(duplicatesOnly), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(lifetimeOnly), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	options := flags.Options{Kubeconfig: heatedServer(t, 2*time.Hour), PolicyFile: file}
@@ -125,6 +139,47 @@ func TestPlanOfAPolicyThatMovesNothingByUsage(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// What an upstream plugin would evict is planned and explained, with from, to, reason and
+// plugin.
+func TestPlanOfAnUpstreamPlugin(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "policy.yaml")
+	if err := os.WriteFile(file, []byte(duplicatesOnly), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	options := flags.Options{Kubeconfig: heatedServer(t, 2*time.Hour), PolicyFile: file}
+	for format, want := range map[string][]string{
+		"table": {"AskedByPlugin (RemoveDuplicates): "},
+		"json":  {`"moves": 1`, `"from": "n0"`, `"to": "n1"`, `"reason": "AskedByPlugin"`, `"plugin": "RemoveDuplicates"`},
+	} {
+		var out bytes.Buffer
+		if err := Plan(t.Context(), options, PlanOptions{Format: format, Progress: io.Discard}, &out); err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range want {
+			if !strings.Contains(out.String(), want) {
+				t.Errorf("want %q in\n%s", want, out.String())
+			}
+		}
+	}
+	moved, stays := 0, 0
+	for _, pod := range []string{"shop/web-0", "shop/web-1"} {
+		var out bytes.Buffer
+		if err := Explain(t.Context(), options, ExplainOptions{Format: "json", Progress: io.Discard}, []string{"pod", pod}, &out); err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(out.String(), `"reason": "AskedByPlugin"`) {
+			moved++
+		}
+		if strings.Contains(out.String(), "RemoveDuplicates does not ask for it") {
+			stays++
+		}
+	}
+	if moved != 1 || stays != 1 {
+		t.Errorf("explained as moved: %d, as not asked for: %d, want one each", moved, stays)
 	}
 }
 

@@ -55,6 +55,9 @@ func previewOf(ctx context.Context, p *app.Planning, planned []strategies.Made, 
 			made = strategies.Made{Closed: f.Closed, Observed: observed, Plan: status.Unplanned(&observed)}
 		}
 	}
+	if len(planned) > 0 {
+		f.Plan, f.Closed = made.Plan, made.Closed
+	}
 	if made.Observed.View == nil {
 		return f
 	}

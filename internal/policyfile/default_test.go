@@ -52,7 +52,7 @@ func TestTheDefaultProfileIsTheShippedOne(t *testing.T) {
 		t.Errorf("the default profile (-shipped +default):\n%s", diff)
 	}
 	others := &api.DeschedulerPolicy{Profiles: []api.DeschedulerProfile{{Name: "upstream's"}}}
-	if KeepOnlyStrategies(others); len(others.Profiles) > 0 {
+	if KeepOnlyStrategies(others, none); len(others.Profiles) > 0 {
 		t.Errorf("what a plan is made by: %+v", others.Profiles)
 	}
 }
@@ -79,7 +79,7 @@ profiles:
 	if !ok || args.MinReplicas != 2 {
 		t.Errorf("protected by %+v, want minReplicas 2", args)
 	}
-	if others := KeepOnlyStrategies(p); len(p.Profiles) != 1 || p.Profiles[0].Name != "first" || !slices.Equal(others, []string{"second"}) {
+	if others := KeepOnlyStrategies(p, none); len(p.Profiles) != 1 || p.Profiles[0].Name != "first" || !slices.Equal(others, []string{"second"}) {
 		t.Errorf("plans by %+v, leaves out %v", p.Profiles, others)
 	}
 }
@@ -152,3 +152,5 @@ func TestPrintNotesWarnsOfARetiredSetting(t *testing.T) {
 		t.Errorf("logged %+v", log)
 	}
 }
+
+func none(string) bool { return false }

@@ -8,33 +8,45 @@ import (
 	"k8s.io/client-go/informers"
 	"sigs.k8s.io/descheduler/pkg/api"
 	"sigs.k8s.io/descheduler/pkg/framework/plugins/defaultevictor"
+	"sigs.k8s.io/descheduler/pkg/framework/plugins/nodeutilization"
 	"sigs.k8s.io/descheduler/pkg/framework/plugins/podlifetime"
 
 	"github.com/evenkeel/evenkeel/policy"
 )
 
-// KeepOnlyStrategies leaves only Evenkeel's own strategies enabled, in the
-// first profile that has any. If none does, no profile is left: what is shown
-// for a policy must be what that policy does. It returns the names of the other
-// profiles with such strategies.
-func KeepOnlyStrategies(p *api.DeschedulerPolicy) (others []string) {
+// KeepOnlyStrategies leaves in a policy what plans without reading metrics by itself: the
+// strategies of the first profile that has any, and in all profiles the plugins of
+// descheduler that plan, as plans reports. Profiles without either are dropped. It returns
+// the names of the other profiles with strategies.
+func KeepOnlyStrategies(p *api.DeschedulerPolicy, plans func(plugin string) bool) (others []string) {
 	p.MetricsProviders, p.MetricsCollector = nil, nil // strategies read the observer
+	others, strategies := Unplanned(p), true
+	var kept []api.DeschedulerProfile
 	for i := range p.Profiles {
-		ours := policy.StrategiesOf(&p.Profiles[i])
-		if len(ours) == 0 {
-			continue
+		profile := p.Profiles[i]
+		ours := map[string]bool{}
+		if strategies {
+			for _, strategy := range policy.StrategiesOf(&profile) {
+				ours[strategy.Describe().Name], strategies = true, false
+			}
 		}
-		plugins := &p.Profiles[i].Plugins
-		plugins.Deschedule.Enabled, plugins.Balance.Enabled = nil, nil
-		for _, strategy := range ours {
-			plugins.Balance.Enabled = append(plugins.Balance.Enabled, strategy.Describe().Name)
+		dropped := func(name string) bool { return !ours[name] && (!plans(name) || measures(&profile, name)) }
+		enabled := &profile.Plugins
+		enabled.Deschedule.Enabled = slices.DeleteFunc(slices.Clone(enabled.Deschedule.Enabled), dropped)
+		enabled.Balance.Enabled = slices.DeleteFunc(slices.Clone(enabled.Balance.Enabled), dropped)
+		if len(enabled.Deschedule.Enabled)+len(enabled.Balance.Enabled) > 0 {
+			kept = append(kept, profile)
 		}
-		others = Unplanned(p)
-		p.Profiles = p.Profiles[i : i+1]
-		return others
 	}
-	p.Profiles = nil
-	return nil
+	p.Profiles = kept
+	return others
+}
+
+// measures reports whether a plugin reads metrics by itself.
+func measures(profile *api.DeschedulerProfile, name string) bool {
+	args, _ := policy.ArgsOf(profile, name)
+	low, ok := args.(*nodeutilization.LowNodeUtilizationArgs)
+	return ok && low.MetricsUtilization != nil
 }
 
 // Planned returns the strategies of the first profile that has any. If only one

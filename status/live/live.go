@@ -86,9 +86,13 @@ func New(from *observer.Observer, nodes listers.NodeLister, killSwitch *pause.Sw
 // Follow switches to another policy.
 func (e *Explainer) Follow(terms *Terms) {
 	e.terms.Store(terms)
-	if !terms.MovesByUsage {
-		e.cycles.Store(nil)
+	if known := e.cycles.Load(); known != nil && terms.MovesByUsage {
+		if left := slices.DeleteFunc(slices.Clone(*known), func(p planned) bool { return p.by.Describe().Hosted }); len(left) > 0 {
+			e.cycles.Store(&left)
+			return
+		}
 	}
+	e.cycles.Store(nil)
 }
 
 // NothingByUsage explains why a process that evicts makes no plan if its policy moves
@@ -187,13 +191,16 @@ func (e *Explainer) Study(ctx context.Context, planners []*plugin.Plugin, s stat
 func (e *Explainer) Judged(ctx context.Context, by *plugin.Plugin, made *strategies.Made) {
 	e.logJudged(ctx, made)
 	shown := e.terms.Load().Shown
-	if shown != nil && !slices.ContainsFunc(shown, by.Is) {
+	isShown := func(by *plugin.Plugin) bool {
+		return shown == nil || by.Describe().Hosted || slices.ContainsFunc(shown, by.Is)
+	}
+	if !isShown(by) {
 		return
 	}
 	var cycles []planned
 	if known := e.cycles.Load(); known != nil {
 		cycles = slices.DeleteFunc(slices.Clone(*known), func(p planned) bool {
-			return p.by.Name() == by.Name() || shown != nil && !slices.ContainsFunc(shown, p.by.Is) // of an earlier policy
+			return p.by.Name() == by.Name() || !isShown(p.by) // of an earlier policy
 		})
 	}
 	latest := planned{by: by, made: *made}

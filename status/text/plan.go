@@ -252,24 +252,30 @@ func (p *printer) aheadNodes(r *status.Plan) {
 
 // otherMoves prints the moves that are unrelated to hot nodes.
 func (p *printer) otherMoves(r *status.Plan) {
-	var why []string
-	moves := map[string][]*status.PlanMove{}
+	type cause struct{ reason, plugin string }
+	var why []cause
+	moves := map[cause][]*status.PlanMove{}
 	for i := range r.Moves {
 		m := &r.Moves[i]
 		if reasons.Reason(m.Reason).Relieves() {
 			continue
 		}
-		if moves[m.Reason] == nil {
-			why = append(why, m.Reason)
+		by := cause{m.Reason, m.Plugin}
+		if moves[by] == nil {
+			why = append(why, by)
 		}
-		moves[m.Reason] = append(moves[m.Reason], m)
+		moves[by] = append(moves[by], m)
 	}
 	if len(why) > 0 {
 		p.heading("OTHER MOVES")
 	}
-	for _, reason := range why {
-		p.Text(reason+": ", "", indent, reasons.Reason(reason).Sentence()+".")
-		p.moves(moves[reason])
+	for _, by := range why {
+		title := by.reason
+		if by.plugin != "" {
+			title += " (" + by.plugin + ")"
+		}
+		p.Text(title+": ", "", indent, reasons.Reason(by.reason).Sentence()+".")
+		p.moves(moves[by])
 	}
 }
 

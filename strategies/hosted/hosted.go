@@ -7,10 +7,12 @@
 package hosted
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	v1 "k8s.io/api/core/v1"
@@ -155,6 +157,10 @@ func (h handle) GetPodsAssignedToNodeFunc() podutil.GetPodsAssignedToNodeFunc {
 				pods = append(pods, pod)
 			}
 		}
+		// Which of several like pods a plugin asks for is then the same in plan, explain and a cycle.
+		slices.SortFunc(pods, func(a, b *v1.Pod) int {
+			return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
+		})
 		return pods, nil
 	}
 }

@@ -57,7 +57,7 @@ func (p *Plugin) Plan(ctx context.Context, round *plugin.Round) (plugin.Result, 
 	defer p.mu.Unlock()
 	asked, err := p.ask(ctx, world{gone: map[types.UID]bool{}}, round.Ready)
 	if err != nil || len(asked) == 0 {
-		return plugin.Result{}, err
+		return plugin.Result{Basis: basis{p.name, round, nil}}, err
 	}
 	plan := &planner{
 		plugin: p, round: round, arriving: map[string]cluster.Amounts{}, siblings: map[party]map[string]int{}, coming: map[party]bool{},
@@ -74,7 +74,7 @@ func (p *Plugin) Plan(ctx context.Context, round *plugin.Round) (plugin.Result, 
 	if err := plan.judge(ctx); err != nil {
 		return plugin.Result{}, err
 	}
-	return plugin.Result{Plan: plan.made()}, nil
+	return plugin.Result{Plan: plan.made(), Basis: basis{p.name, round, plan.wishes}}, nil
 }
 
 // place looks for a destination for each pod that the plugin asks for, with the moves of
@@ -228,7 +228,6 @@ func (p *planner) takes(name string, used cluster.Amounts) bool {
 
 // made returns the plan.
 func (p *planner) made() (plan strategies.Plan) {
-	clear(p.arriving)
 	for _, w := range p.wishes {
 		if w.to == "" {
 			plan.Declined = append(plan.Declined, strategies.Declined{Pod: w.pod, Node: w.pod.Node, Reason: w.declined, Detail: w.detail})
@@ -240,32 +239,27 @@ func (p *planner) made() (plan strategies.Plan) {
 		if w.why != "" {
 			m.Why = fmt.Sprintf("%s asks for its eviction: %s.", p.plugin.name, w.why)
 		}
-		m.FromBefore, m.FromAfter = p.use(m.From, cluster.Amounts{}.Minus(w.pod.Usage))
-		m.ToBefore, m.ToAfter = p.use(m.To, w.pod.Usage)
 		plan.Moves = append(plan.Moves, m)
 	}
 	return plan
 }
 
-// use adds usage to a node and returns the predicted usage before and after; zero if it
-// is unknown.
-func (p *planner) use(name string, by cluster.Amounts) (before, after cluster.Percents) {
-	view, board := p.round.Observed.View, p.round.Observed.Board
-	if view == nil || board == nil {
-		return before, after
+// basis is what the plugin planned on.
+type basis struct {
+	name   string
+	round  *plugin.Round
+	wishes []*wish
+}
+
+// Node implements strategies.Basis.
+func (b basis) Node(name string) *strategies.NodeBasis { return b.round.Basis(name) }
+
+// Stays implements strategies.Basis: a pod stays that the plugin does not ask for.
+func (b basis) Stays(pod *cluster.Pod) (reasons.Reason, string) {
+	if slices.ContainsFunc(b.wishes, func(w *wish) bool { return w.pod.UID == pod.UID }) {
+		return "", ""
 	}
-	i := view.Snapshot.Index(name)
-	if i < 0 {
-		return before, after
-	}
-	predicted, known := board.Predicted(cluster.NodeIndex(i))
-	if !known {
-		return before, after
-	}
-	allocatable := view.Snapshot.Nodes[i].Node.Allocatable
-	before = predicted.Plus(p.arriving[name]).AtLeastZero().PercentOf(allocatable)
-	p.arriving[name] = p.arriving[name].Plus(by)
-	return before, predicted.Plus(p.arriving[name]).AtLeastZero().PercentOf(allocatable)
+	return reasons.NotAsked, b.name + " does not ask for it"
 }
 
 // after returns the world with the moves made, and the wish that belongs to each

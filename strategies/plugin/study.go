@@ -68,6 +68,12 @@ func (p *Plugin) study(ctx context.Context, observed *strategies.Observed, nodes
 		return study, err
 	}
 	if p.is.Hosted { // its pods may have to leave their zones, and for nodes that are not cool
+		for i := range result.Plan.Moves {
+			if m := &result.Plan.Moves[i]; round.Node(m.From) != nil && round.Node(m.To) != nil {
+				round.report(m)
+			}
+		}
+		result.Plan.Nodes = round.reports()
 		study.Made.Plan, study.Made.Basis = result.Plan, result.Basis
 		p.pace(&study.Made, result.MaxPerNode)
 		return study, nil
