@@ -157,7 +157,9 @@ func TestPolicyFileWithOtherSamples(t *testing.T) {
 
 	m.swap(stage.RealUsage, fast(65, "sampleInterval: 5s", "sampleInterval: 6s", "observationPeriod: 25s", "observationPeriod: 30s"))
 	m.waitGeneration(metrics, 2)
-	filling := func() bool { return f.Metric(metrics, `evenkeel_usage_insufficient{reason="usage_windows_filling"}`) == 1 }
+	filling := func() bool {
+		return f.Metric(metrics, `evenkeel_usage_insufficient{reason="usage_windows_filling"}`) == 1
+	}
 	f.Eventually(20*time.Second, "the gate is closed while the new samples are taken", func(context.Context) bool { return filling() })
 	f.Eventually(3*time.Minute, "the nodes are hot by the new samples", func(ctx context.Context) bool {
 		if f.Evictions(mark) > 0 && filling() {
