@@ -68,8 +68,8 @@ func (a Amounts) AtLeastZero() Amounts {
 }
 
 // PercentOf returns each amount as a percentage of the corresponding amount of
-// whole. If that is not positive, any usage counts as full (100) and none as
-// empty (0).
+// whole. If the latter is not positive, any usage counts as full (100), and no
+// usage as empty (0).
 func (a Amounts) PercentOf(whole Amounts) Percents {
 	var p Percents
 	for r := range a {
@@ -93,7 +93,8 @@ func (p Percents) Max() float64 {
 }
 
 // CeilingOf returns the largest amounts of whole that are not above the
-// percentages: a is at or under them exactly if a.PercentOf(whole) is.
+// percentages: an amount a is within the ceiling exactly if a.PercentOf(whole)
+// is within p.
 func (p Percents) CeilingOf(whole Amounts) Amounts {
 	var most Amounts
 	for r := range most {
@@ -128,8 +129,8 @@ func (a Amounts) InWords() string {
 // Charge is what a pod adds to its node: expected usage and requests.
 type Charge struct{ Usage, Requests Amounts }
 
-// minRequests are the requests assumed for a pod without any, where
-// kube-scheduler scores nodes by requests (NonMissingContainerRequests of
+// minRequests are the requests that kube-scheduler assumes for a pod without
+// any when it scores nodes by requests (NonMissingContainerRequests of
 // k8s.io/kubernetes/pkg/scheduler/util).
 var minRequests = Amounts{CPU: 100, Memory: 200 << 20}
 

@@ -28,8 +28,8 @@ type Node struct {
 	KubeletPort          int32
 	// Labels must not be changed.
 	Labels map[string]string
-	// UsageAnnotations are the annotations that contain usage or where to read it;
-	// they must not be changed.
+	// UsageAnnotations are the annotations that contain usage or the path at
+	// which to read it. They must not be changed.
 	UsageAnnotations map[string]string
 	// Ready is the node's Ready condition, ReadySince when it last turned true;
 	// zero if unknown.
@@ -37,24 +37,24 @@ type Node struct {
 	ReadySince time.Time
 	// Schedulable is false while the node is cordoned.
 	Schedulable bool
-	// Taints are the keys of the node's taints; Repelling are those of them that
-	// keep off pods without a toleration. Deleting is true from the moment a
-	// deletion time is set.
+	// Taints are the keys of the node's taints; Repelling are the keys of those
+	// taints that keep pods without a toleration off the node. Deleting is true
+	// from the moment a deletion time is set.
 	Taints, Repelling []string
 	Deleting          bool
 	// Since holds when the taints were added, by key, and when the node was
 	// deleted, by DeletionSign, as far as the API server provides it. It must not
 	// be changed.
 	Since map[string]time.Time
-	// Leaving and ClosedBy are derived from these by a TaintRule. Leaving is the
-	// sign that the node is being drained for removal: nothing is moved to it, and
-	// nothing away, because its pods are moved anyway. ClosedBy is a taint under
-	// which no pod should land; the node is relieved like any other. Both are
-	// empty for most nodes.
+	// Leaving and ClosedBy are derived from the fields above by a TaintRule.
+	// Leaving is the sign that the node is being drained for removal. Nothing
+	// is moved to such a node, nor away from it, because its pods have to leave
+	// anyway. ClosedBy is a taint under which no pod should land; the node is
+	// relieved like any other. Both are empty for most nodes.
 	Leaving, ClosedBy string
-	// Reserved and Unselected are also derived by the TaintRule. Reserved: only
-	// pods that tolerate a taint run on the node. Unselected: the policy's
-	// nodeSelector does not select it.
+	// Reserved and Unselected are also derived by the TaintRule. Reserved is
+	// true if only pods that tolerate a taint run on the node, Unselected if
+	// the policy's nodeSelector does not select the node.
 	Reserved, Unselected bool
 }
 
@@ -70,8 +70,9 @@ const (
 	CordonTaint  = "node.kubernetes.io/unschedulable"
 )
 
-// Draining reports whether the node is cordoned, drained or being deleted, and
-// since when, by the newest of these signs; zero if the time of one is unknown.
+// Draining reports whether the node is cordoned, drained or being deleted.
+// since is the time of the newest of these signs; zero if the time of any of
+// them is unknown.
 func (n *Node) Draining() (since time.Time, draining bool) {
 	var signs []string
 	if !n.Schedulable {
@@ -117,9 +118,10 @@ func (n *Node) Closed() string {
 // metrics on its kubelet, which metrics-server reads, too.
 const ResourceMetricsPath = "metrics.k8s.io/resource-metrics-path"
 
-// Counted is the part of the capacity that usage refers to. The usage of
-// cgroups excludes the memory of huge pages, but the kernel's available memory
-// does not; the system's usage shows which of these a source reports.
+// Counted is the part of the capacity to which usage refers. Usage measured by
+// cgroups excludes the memory of huge pages; usage derived from the kernel's
+// available memory includes it. The system's usage shows which of the two a
+// source reports.
 func (n *Node) Counted(system Amounts) Amounts {
 	counted := n.Capacity
 	if system[Memory] < n.HugePages {

@@ -20,18 +20,18 @@ import (
 func (n *Node) Member() bool { return !n.Unselected && n.Virtual() == "" }
 
 // Measured reports whether a usage source has to know the node, so that missing
-// usage indicates a broken source. A node that is being removed indicates
-// nothing, because nothing is moved to it or away from it.
+// usage indicates a broken source. Nodes that are being removed do not count,
+// because nothing is moved to them or away from them.
 func (n *Node) Measured() bool { return n.Ready && n.Leaving == "" && n.Member() }
 
-// Openness is which pods a node accepts.
+// Openness describes which pods a node accepts.
 type Openness uint8
 
 // The most open nodes of a group represent it in means: a control plane that
 // accepts hardly any pod does not show what workers should use.
 const (
-	Shut     Openness = iota // none
-	Reserved                 // only those that tolerate its taints
+	Shut     Openness = iota // accepts none
+	Reserved                 // accepts only pods that tolerate its taints
 	Open
 )
 
@@ -66,7 +66,8 @@ var virtual = []struct{ key, value string }{
 // virtualDomains are the prefixes of the domains of such nodes' taints.
 var virtualDomains = []string{"virtual-kubelet", "virtual-node", "virtualnode"}
 
-// virtualTaints are taints of such nodes in other domains.
+// virtualTaints are taints of such nodes whose domains do not have these
+// prefixes.
 var virtualTaints = map[string]bool{
 	"eks.amazonaws.com/compute-type": true, "eks.tke.cloud.tencent.com/eklet": true, kwokTaint: true,
 	"alibabacloud.com/virtual-node": true, virtualRole: true,

@@ -1,10 +1,10 @@
 package cluster
 
-// Site is where a node is, as far as it matters to the pods it serves.
+// Site describes where a node is, as far as that matters to its pods.
 type Site struct {
 	// Zone is the topology zone, empty without one.
 	Zone string
-	// Spot: the node may be reclaimed at any time.
+	// Spot is true if the node may be reclaimed at any time.
 	Spot bool
 }
 

@@ -6,9 +6,8 @@ import (
 )
 
 // passing are the keys of hard taints that come and go with the state of a
-// node, whatever a policy says about them: those of Kubernetes itself, of
-// autoscalers and of drain tools, and those that a new node has until its
-// agents run.
+// node, regardless of the policy: those of Kubernetes itself, of autoscalers
+// and of drain tools, and those that a new node has until its agents run.
 var passing = []string{
 	"node.kubernetes.io/*", "node.cloudprovider.kubernetes.io/*", "node.cluster.x-k8s.io/*",
 	"ToBeDeletedByClusterAutoscaler", "DeletionCandidateOfClusterAutoscaler", "startup-taint.cluster-autoscaler.kubernetes.io/*",
@@ -23,11 +22,11 @@ var passing = []string{
 type TaintRule struct {
 	// Leaving taints announce that a node is being drained for removal.
 	Leaving []string
-	// Closing taints keep landings off a node, whatever their effect, because soft
-	// taints are meant to be obeyed by whoever has a choice.
+	// Closing taints keep landings off a node, whatever their effect, because
+	// whoever can choose another node is meant to respect soft taints, too.
 	Closing []string
-	// Own taints are Evenkeel's: they have no meaning here, whatever pattern they
-	// match. The usage that caused them is known directly.
+	// Own taints are Evenkeel's own. They are ignored here, whatever pattern
+	// they match, because the usage that caused them is known directly.
 	Own []string
 	// Selects is the policy's nodeSelector applied to a node's labels; nil selects
 	// every node.

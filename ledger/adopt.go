@@ -17,8 +17,8 @@ func (b *book) newestEnded() map[string]*Move {
 	return newest
 }
 
-// merge takes in a move from another process. ended is the newest ended move of
-// the same pod here; nil if there is none.
+// merge merges a move from another process into the book. ended is the newest
+// ended move of the same pod here; nil if there is none.
 func (b *book) merge(theirs, ended *Move, now time.Time) {
 	ours := b.byPod[theirs.PodUID]
 	if ours != nil && theirs.Recorded.After(ours.Recorded) { // the writer ended it and recorded a new one
@@ -58,7 +58,7 @@ func (b *book) adopt(theirs *Move, now time.Time) {
 	}
 	node := theirs.Node
 	b.release(theirs.Replacement, theirs)
-	theirs.Attempts, theirs.Asked, theirs.late = 0, false, true // these belong to the other process
+	theirs.Attempts, theirs.Asked, theirs.late = 0, false, true // these fields describe the other process
 	b.enter(theirs, node)
 }
 
@@ -116,8 +116,8 @@ func (b *book) catchUp(ours, theirs *Move, now time.Time) {
 	ours.learnSteering(theirs)
 }
 
-// learnSteering takes over how another process has seen the replacement of a
-// move arrive.
+// learnSteering copies what another process has observed about how the
+// replacement of a move arrived.
 func (m *Move) learnSteering(theirs *Move) {
 	m.CameBound = m.CameBound || theirs.CameBound
 	m.Unsteered = cmp.Or(theirs.Unsteered, m.Unsteered)

@@ -10,21 +10,22 @@ import (
 )
 
 // presumption is a pod's expected charge on the node that kube-scheduler is
-// likely to choose for it. Only this process knows it, because kube-scheduler
-// places a hundred pods before the watch reports the first.
+// likely to choose for it. It is needed because kube-scheduler places a hundred
+// pods before the watch reports the first. Only this process knows it.
 type presumption struct {
 	node   string
 	charge cluster.Charge
 	at     time.Time
-	// within is how soon after at the pod should be seen bound.
+	// within is the time after at within which the watch should report the pod
+	// as bound.
 	within time.Duration
 }
 
-// How soon after an answer a pod should be seen bound. A pod with claims may
-// wait for its volumes as long as kube-scheduler does, whose default
-// bindTimeoutSeconds is 600. Claims are not watched, so this applies to bound
-// ones, too; that costs nothing, because their pods are seen bound as soon as
-// others.
+// Time after an answer within which the watch should report the pod as bound. A
+// pod with claims may wait for its volumes as long as kube-scheduler allows:
+// bindTimeoutSeconds is 600 by default. Claims are not watched, so the longer
+// time also applies to pods whose claims are bound already. That costs nothing,
+// because such pods are bound as soon as others.
 const (
 	BoundWithin       = 10 * time.Second
 	ProvisionedWithin = 10 * time.Minute
@@ -36,8 +37,8 @@ const maxPresumed = 10_000
 // book is the content of a Ledger.
 type book struct {
 	config Config
-	// busy counts moves that may concern a scheduling request, so that without
-	// any, requests take no lock.
+	// busy counts the moves that may concern a scheduling request. While it is
+	// 0, requests take no lock.
 	busy atomic.Int64
 	// revision counts changes that other processes have to learn about.
 	revision atomic.Int64
@@ -46,11 +47,11 @@ type book struct {
 	byPod    map[string]*Move // the moves in flight, by the UID of the moved pod
 	ended    []*Move          // oldest first
 	expected map[string]cluster.Amounts
-	// passed holds the pods that replace nothing: no move of their owner was
-	// open when they came.
+	// passed holds the pods that replace nothing because no move of their owner
+	// was open when they came.
 	passed map[string]passed
-	// reports counts the watch's reports of pods that matter here, to keep
-	// their order.
+	// reports counts the watch's reports of relevant pods. The counts preserve
+	// the order of the reports.
 	reports int64
 	hold    Hold
 	unrest  Unrest
@@ -153,8 +154,9 @@ func (b *book) end(move *Move, state State, now time.Time) {
 	}
 }
 
-// prune forgets ended moves beyond the bound (those that were never made first)
-// and what they expected, and recounts busy.
+// prune forgets the oldest ended moves if there are more than KeepEnded,
+// starting with moves that were never made. It also forgets their expected
+// usage and recounts busy.
 func (b *book) prune(now time.Time) {
 	if excess := len(b.ended) - b.config.KeepEnded; excess > 0 {
 		b.ended = slices.DeleteFunc(slices.Clone(b.ended), func(move *Move) bool {
@@ -181,8 +183,8 @@ func (b *book) prune(now time.Time) {
 	b.busy.Store(int64(busy))
 }
 
-// avoids reports whether a move's owner is still kept away from its source; a
-// move that was never made avoids nothing.
+// avoids reports whether a move's owner is still kept away from the move's
+// source. A move that was never made keeps nobody away.
 func (b *book) avoids(move *Move, now time.Time) bool {
 	return move.State != Cancelled && Within(move.Evicted, now, b.config.SourceAvoidance)
 }
@@ -271,12 +273,13 @@ type Listener interface {
 type Hold struct {
 	Reason string    `json:"reason,omitempty"`
 	Since  time.Time `json:"since,omitzero"`
-	// Until is when it expires.
+	// Until is when the hold expires.
 	Until time.Time `json:"until,omitzero"`
 	// Asked is how many requests of kube-scheduler the extender had answered
 	// when the hold began.
 	Asked int64 `json:"asked,omitempty"`
-	// Partial: only the namespaces of moves with Unsteered are held.
+	// Partial is true if only the namespaces of moves with Unsteered are on
+	// hold.
 	Partial bool `json:"partial,omitempty"`
 }
 

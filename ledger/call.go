@@ -9,15 +9,15 @@ import (
 // failures that a policy may allow.
 const MaxCalls = 100
 
-// Call is how an eviction call ended, kept for later processes: many failures
-// or refusals stop evicting for a while.
+// Call is how an eviction call ended. It is kept for later processes, because
+// many failures or refusals stop evicting for a while.
 type Call struct {
 	Namespace string    `json:"namespace"`
 	OwnerUID  string    `json:"ownerUID,omitempty"`
 	Pod       string    `json:"pod"`
 	At        time.Time `json:"at"`
-	// Refused: by a PodDisruptionBudget or a busy API server. Failed: for any
-	// other reason.
+	// Refused is true if a PodDisruptionBudget or a busy API server refused the
+	// call, Failed if it failed for any other reason.
 	Refused bool `json:"refused,omitempty"`
 	Failed  bool `json:"failed,omitempty"`
 }

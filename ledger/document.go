@@ -56,9 +56,9 @@ func (d *Document) InFlight() int {
 }
 
 // Encode returns the document as compressed JSON of at most MaxEncodedBytes. If
-// needed it first drops why the oldest ended moves were made, which decides
-// nothing, then these moves, and then the calls. It fails if the moves in flight
-// alone do not fit.
+// there is too much, it first drops the Decisions of the oldest ended moves, on
+// which nothing depends, then these moves, and then the calls. It fails if the
+// moves in flight alone do not fit.
 func (d Document) Encode() ([]byte, error) {
 	d.Format = Format
 	inFlight := d.InFlight()
@@ -96,7 +96,7 @@ func (d *Document) forgetDecisions(inFlight int) bool {
 			with = append(with, i)
 		}
 	}
-	d.Moves = slices.Clone(d.Moves) // they are the caller's
+	d.Moves = slices.Clone(d.Moves) // the slice belongs to the caller
 	for _, i := range with[:(len(with)+1)/2] {
 		d.Moves[i].Decision = nil
 	}

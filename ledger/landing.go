@@ -12,9 +12,10 @@ import (
 // Quiet reports whether no request can concern the ledger; it takes no lock.
 func (l *Ledger) Quiet() bool { return l.busy.Load() == 0 }
 
-// Created records that the watch reported a pod that is not bound yet. It is
-// paired with the oldest open move of its owner and template now or never:
-// every process sees pods come in the same order and so makes the same pairs.
+// Created records that the watch reported a pod that is not bound yet. If an
+// open move of its owner and template waits for a replacement, the pod is
+// paired with the oldest one now; otherwise it never is. Every process sees
+// pods come in the same order and so makes the same pairs.
 func (l *Ledger) Created(pod Pod) {
 	if l.Quiet() {
 		return
@@ -28,8 +29,8 @@ func (l *Ledger) Created(pod Pod) {
 
 // Match returns the move that a pod being scheduled takes up, and binds the
 // move to the pod's UID if the watch has not done so. It returns false for an
-// unrelated pod and after MaxAttempts. The pod must be known from the watch,
-// whoever asks.
+// unrelated pod and after MaxAttempts. The pod must be known from the watch, no
+// matter who asks.
 func (l *Ledger) Match(pod Pod, now time.Time) (Move, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -187,9 +188,9 @@ func candidates(snapshot *cluster.Snapshot, owners map[string]bool) []*cluster.P
 	return pods
 }
 
-// Gone records that a pod was deleted. A move that waits for it to be bound
-// takes another: the next one, or one that has already arrived if its owner
-// created one too many.
+// Gone records that a pod was deleted. A move that waited for this pod to be
+// bound takes another one instead: the next pod of its owner, or one that has
+// already arrived if the owner created one too many.
 func (l *Ledger) Gone(podUID string, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -239,8 +240,8 @@ func (l *Ledger) Presume(podUID, node string, charge cluster.Charge, within time
 	l.reserves(node, charge)
 }
 
-// Unpresume ends the reservation of a pod that is being asked about again, so
-// that it is not counted twice.
+// Unpresume ends the reservation of a pod about which kube-scheduler asks
+// again, so that the pod is not counted twice.
 func (l *Ledger) Unpresume(podUID string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

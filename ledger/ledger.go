@@ -1,6 +1,6 @@
 // Package ledger keeps the moves in flight: what was evicted, from where, what
-// it used, where its replacement belongs and what became of it. It is the
-// handshake between the evicting and the scheduling half.
+// it used, where its replacement belongs and what became of it. It connects the
+// half of Evenkeel that evicts with the half that schedules.
 //
 // A move is recorded before its eviction. Pods of one template are
 // interchangeable. A replacement is therefore matched by owner and count and
@@ -8,8 +8,8 @@
 // so that all processes form the same pairs. Until the replacement is seen on a
 // node, its usage is reserved where it was booked. One process writes: its
 // Ledger is exported as a Document, which the others adopt. The ledger does no
-// I/O and never asks for the time. It is safe for concurrent use, because the
-// evictor, the extender and the pod watch share it.
+// I/O and reads no clock. It is safe for concurrent use, because the evictor,
+// the extender and the pod watch share it.
 package ledger
 
 import (
@@ -203,9 +203,9 @@ func (l *Ledger) Expire(now time.Time) {
 	l.prune(now)
 }
 
-// SetOutcome records the outcome of a landed move, and what it has saved; nil
-// leaves a value unchanged. Saved is informational; other processes see it with
-// the next write.
+// SetOutcome records the outcome of a landed move and the hot time that it has
+// saved. A nil leaves the value unchanged. Saved is informational; other
+// processes see it with the next write.
 func (l *Ledger) SetOutcome(podUID string, outcome *Outcome, saved *Saved) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -259,8 +259,8 @@ func (l *Ledger) SetHold(hold Hold) {
 }
 
 // Reserved calls visit with each reservation, and then publish before the
-// Listener receives any further change: what publish makes visible and later
-// changes add up.
+// Listener receives any further change, so that no change is lost or counted
+// twice.
 func (l *Ledger) Reserved(visit func(node string, by cluster.Charge), publish func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

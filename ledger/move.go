@@ -7,9 +7,9 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// MaxAttempts is how often a replacement is told where to go before it is
-// scheduled like any other pod. Requests within retryAfter are one attempt: a
-// pod that could not be scheduled waits at least that long in kube-scheduler's
+// MaxAttempts is how often Evenkeel steers a replacement before it is scheduled
+// like any other pod. Requests within retryAfter are one attempt, because a pod
+// that could not be scheduled waits at least that long in kube-scheduler's
 // queue (podInitialBackoffSeconds).
 const (
 	MaxAttempts = 2
@@ -21,19 +21,21 @@ type State string
 
 // The states of a move. Intended, Evicted and Booked are in flight.
 const (
-	// Intended: recorded; the eviction has not been called yet, or its result is
-	// unknown.
+	// Intended means that the move is recorded. The eviction has not been
+	// called yet, or its result is unknown.
 	Intended State = "Intended"
-	// Evicted: the pod is leaving its node; no replacement has a node yet.
+	// Evicted means that the pod is leaving its node, and no replacement has a
+	// node yet.
 	Evicted State = "Evicted"
-	// Booked: kube-scheduler asked about the replacement and was given a node.
+	// Booked means that kube-scheduler asked about the replacement and was
+	// given a node.
 	Booked State = "Booked"
-	// Landed: the replacement is bound to a node.
+	// Landed means that the replacement is bound to a node.
 	Landed State = "Landed"
-	// Cancelled: the eviction was refused, failed or was never called, or the
-	// owner wants no replacement.
+	// Cancelled means that the eviction was refused, failed or was never
+	// called, or that the owner wants no replacement.
 	Cancelled State = "Cancelled"
-	// Expired: no replacement was seen in time.
+	// Expired means that no replacement was seen in time.
 	Expired State = "Expired"
 )
 
@@ -47,7 +49,7 @@ type Pod struct {
 	Scheduled bool
 }
 
-// rank orders states by progress; 0 is no valid state.
+// rank orders states by progress; 0 means that the state is invalid.
 func (s State) rank() int {
 	switch s {
 	case Intended:
@@ -88,23 +90,24 @@ type Intent struct {
 	// Plugin is the descheduler plugin that asked for the move; empty if a strategy did,
 	// or if the plugin plans no destination.
 	Plugin string `json:"plugin,omitempty"`
-	// Relieves: From was hot, or was expected to be, and the pod leaves for that. False if
-	// the move was recorded by a version without this field.
+	// Relieves is true if the pod is moved because From was hot or was expected to become hot. It is false if the move
+	// was recorded by a version without this field.
 	Relieves bool `json:"relieves,omitempty"`
 	// CeilingMilliCores is the predicted CPU up to which To accepts the pod, in
 	// place of its reject line; 0 uses that line.
 	CeilingMilliCores int64 `json:"ceilingMilliCores,omitempty"`
-	// Wait is how long after recording the eviction may be called.
+	// Wait is how long after the move was recorded its eviction may still be
+	// called.
 	Wait time.Duration `json:"wait"`
-	// TTL is how long after its eviction the move may be in flight: the pod's
+	// TTL is how long the move may stay in flight after its eviction: the pod's
 	// grace period plus a margin.
 	TTL time.Duration `json:"ttl"`
 	// Margin is how long the move may stay in flight after its pod has gone,
 	// within the TTL; zero if the move was recorded by a version without this
 	// field.
 	Margin time.Duration `json:"margin,omitempty"`
-	// Unready: the pod is not ready, or crashes, so its replacement may do so
-	// whatever the move does.
+	// Unready is true if the pod is not ready or crashes. Its replacement may
+	// do the same, so that is not held against the move.
 	Unready bool `json:"unready,omitempty"`
 	// Decision is why the pod is moved; nil if the move was recorded by a version
 	// without this field.
@@ -128,8 +131,9 @@ type Decision struct {
 	// Exceeded are the evict lines that the source exceeded, at most maxExceeded
 	// of them; none for an eviction by a descheduler plugin.
 	Exceeded []Exceeded `json:"exceeded,omitempty"`
-	// HotMinutesSaved is by how many minutes the move is expected to shorten hot
-	// time within the next WithinMinutes; 0 if that was not computed.
+	// HotMinutesSaved is the number of minutes by which the move is expected to
+	// shorten hot time within the next WithinMinutes; 0 if that was not
+	// computed.
 	HotMinutesSaved float64 `json:"hotMinutesSaved,omitempty"`
 	WithinMinutes   float64 `json:"withinMinutes,omitempty"`
 	// Policy identifies the policy file, Cycle the cycle.
@@ -144,7 +148,8 @@ type Exceeded struct {
 	Window string  `json:"window"`
 	Value  float64 `json:"value"`
 	Line   float64 `json:"line"`
-	// Below: less is worse. Percent: the values are percentages.
+	// Below is true if lower values are worse, Percent if the values are
+	// percentages.
 	Below   bool `json:"below,omitempty"`
 	Percent bool `json:"percent,omitempty"`
 }
@@ -176,8 +181,8 @@ type Move struct {
 	// its name; both are empty until it is seen.
 	Replacement     string `json:"replacement,omitempty"`
 	ReplacementName string `json:"replacementName,omitempty"`
-	// Asked: kube-scheduler asked this process where the replacement may go.
-	// Attempts is how often it was told.
+	// Asked is true if kube-scheduler asked this process where the replacement
+	// may go. Attempts is how often it was given an answer.
 	Asked    bool `json:"asked,omitempty"`
 	Attempts int  `json:"attempts,omitempty"`
 	// Recorded is when the intent was entered, Evicted when its pod began to leave
@@ -187,37 +192,41 @@ type Move struct {
 	Evicted  time.Time `json:"evicted,omitzero"`
 	PodGone  time.Time `json:"podGone,omitzero"`
 	Ended    time.Time `json:"ended,omitzero"`
-	// Accepted: the API server accepted the eviction, or may have. A pod may also
-	// leave on its own while its move is planned.
+	// Accepted is true if the API server accepted the eviction, or may have. It
+	// tells this apart from a pod that leaves on its own while its move is
+	// planned.
 	Accepted bool `json:"accepted,omitempty"`
-	// CameBound: the replacement was created with a node, so no scheduler chose
-	// one. It is not set if a gap in the watch hides how the replacement arrived.
+	// CameBound is true if the replacement was created with a node, so no
+	// scheduler chose one. It is not set if a gap in the watch hides how the
+	// replacement arrived.
 	CameBound bool `json:"cameBound,omitempty"`
 	// Unsteered is the reason why the replacement is held against its owner or
 	// namespace: it was not steered, or did not land in time.
 	Unsteered string `json:"unsteered,omitempty"`
-	// Finished: the pod had failed or succeeded before it was evicted. Its owner
-	// has replaced it long ago, or never will, so no replacement is due.
+	// Finished is true if the pod had failed or succeeded before it was
+	// evicted. Its owner has replaced it long ago, or never will, so no
+	// replacement is due.
 	Finished bool `json:"finished,omitempty"`
-	// Denied is the message with which admission control denied the eviction of a
-	// cancelled move; empty if it did not.
+	// Denied is the message with which admission control denied the eviction of
+	// a cancelled move; empty if it did not deny it.
 	Denied string `json:"denied,omitempty"`
 	// Outcome is the judged result of a landed move; nil until then.
 	Outcome *Outcome `json:"outcome,omitempty"`
 	// Saved is what a landed move has saved so far; nil if that was not observed.
 	// A Saved is never changed, only replaced.
 	Saved *Saved `json:"saved,omitempty"`
-	// Surge is what an earlier version did to have the move's replacement before its
-	// pod leaves; this one only reports it.
+	// Surge is how an earlier version scaled up a Deployment so that the replacement would exist before the pod left.
+	// This version only reports it.
 	Surge *Surge `json:"surge,omitempty"`
 
-	// gone: the watch has reported the pod leaving. Only that report opens a move,
-	// because all processes get such reports in the same order.
+	// gone is true if the watch has reported that the pod is leaving. Only that
+	// report opens a move, because all processes receive such reports in the
+	// same order.
 	gone bool
-	// left is when that was, in the ledger's count of reports.
+	// left is the number of that report in the ledger's count.
 	left int64
-	// late: this process may have missed how the pod left and its replacement
-	// arrived.
+	// late is true if this process may have missed how the pod left and its
+	// replacement arrived.
 	late bool
 	// answered is when the latest attempt began.
 	answered time.Time
@@ -239,8 +248,8 @@ func (m *Move) Expires() time.Time {
 	return expires
 }
 
-// expired reports whether the move is to be given up. One of a wrong clock would hold its
-// reservation until that time comes.
+// expired reports whether the move is to be given up. A move whose time lies in the future, because a clock was wrong,
+// is given up at once; otherwise it would hold its reservation until that time.
 func (m *Move) expired(now time.Time) bool {
 	since := m.Recorded
 	if !m.Evicted.IsZero() {
@@ -249,26 +258,27 @@ func (m *Move) expired(now time.Time) bool {
 	return now.After(m.Expires()) || !Known(since, now)
 }
 
-// Due reports whether the move's replacement is still to come: its pod is leaving
-// or has left. Whatever steers the replacement lasts as long.
+// Due reports whether the move's replacement is still to come because its pod
+// is leaving or has left. What steers the replacement is kept for as long as
+// Due is true.
 func (m *Move) Due(now time.Time) bool {
 	return m.InFlight() && m.Replacement == "" && !m.Evicted.IsZero() && !m.expired(now)
 }
 
-// open reports whether a pod created now may be the move's replacement: its pod
-// is leaving.
+// open reports whether a pod created now may be the move's replacement, because
+// the moved pod is leaving.
 func (m *Move) open() bool {
 	return m.Replacement == "" && m.InFlight() && m.gone && m.State != Intended
 }
 
 // awaits reports whether the replacement of a move, which may be nil, is still
-// to be told where to go.
+// to be steered.
 func (m *Move) awaits(now time.Time) bool {
 	return m != nil && m.Attempts < MaxAttempts && !m.expired(now)
 }
 
-// idle reports whether nothing came of the move, so that nothing follows from
-// it: no eviction of a pod that ran and no denial.
+// idle reports whether the move was cancelled without effect: no running pod
+// was evicted, and admission control denied nothing.
 func (m *Move) idle() bool {
 	return m.State == Cancelled && (m.Evicted.IsZero() || m.Finished) && m.Denied == ""
 }
@@ -279,7 +289,8 @@ func (m *Move) measured() bool { return m.Usage != cluster.Amounts{} }
 
 // takes reports whether a pod may be this move's replacement: it has the same
 // owner and template and, for a StatefulSet, the same name. The namespace must
-// match, too, because whoever may create pods elsewhere can name any owner.
+// match, too, because anyone who may create pods in another namespace can name
+// any owner.
 func (m *Move) takes(pod *Pod) bool { return m.open() && m.mayTake(pod) }
 
 // mayTake is takes for a pod that is bound after the move opens.
@@ -299,9 +310,8 @@ func (m *Move) mayTake(pod *Pod) bool {
 // keepsName reports whether the move's replacement has the name of its pod.
 func (m *Move) keepsName() bool { return m.Owner.Kind == "StatefulSet" }
 
-// ScaledUp returns the Deployment that an earlier version has scaled up for the move
-// and may not have scaled back, and how many pods it wanted before; empty if there is
-// none.
+// ScaledUp returns the Deployment that an earlier version scaled up for the move and may not have scaled back, and its
+// replicas before; empty if there is none.
 func (m *Move) ScaledUp() (deployment string, replicas int32) {
 	if m.Surge == nil || m.Surge.Done {
 		return "", 0
@@ -324,24 +334,24 @@ func (m *Move) take(pod *Pod) {
 // whole seconds, and a process knows its own skew to about two.
 const clockSlack = 3 * time.Second
 
-// Surge says that a Deployment was scaled up by one for a move.
+// Surge records that a Deployment was scaled up by one for a move.
 type Surge struct {
-	// Deployment is in the namespace of the move.
+	// Deployment is the name of a Deployment in the namespace of the move.
 	Deployment string `json:"deployment"`
-	// Replicas is how many pods it wanted before.
+	// Replicas is the Deployment's number of replicas before.
 	Replicas int32 `json:"replicas"`
-	// Done says that it was scaled back.
+	// Done is true if the Deployment was scaled back.
 	Done bool `json:"done,omitempty"`
 }
 
-// Saved is by how many minutes a move has shortened hot time, and for how many
+// Saved holds how many minutes of hot time a move has saved, and for how many
 // minutes that was observed.
 type Saved struct {
 	HotMinutes float64 `json:"hotMinutes"`
 	Watched    float64 `json:"watchedMinutes"`
 }
 
-// longer reports whether it was observed for longer than another.
+// longer reports whether s was observed for longer than another Saved.
 func (s *Saved) longer(than *Saved) bool {
 	return s != nil && (than == nil || s.Watched > than.Watched)
 }
@@ -349,15 +359,16 @@ func (s *Saved) longer(than *Saved) bool {
 // Outcome is the result of a landed move, judged some time later.
 type Outcome struct {
 	Judged time.Time `json:"judged"`
-	// Planned: the replacement is on the planned node.
+	// Planned is true if the replacement is on the planned node.
 	Planned bool `json:"planned"`
-	// SourceCooler: the source uses less than when the move was planned, or is
-	// no longer hot.
+	// SourceCooler is true if the source uses less than when the move was
+	// planned, or is no longer hot.
 	SourceCooler bool `json:"sourceCooler"`
-	// DestinationUnder: the replacement's node is not above its evict lines. The
-	// move's ceiling, if it has one there, replaces that node's CPU evict line.
+	// DestinationUnder is true if the replacement's node is not above its evict
+	// lines. The move's ceiling, if it has one there, replaces that node's CPU
+	// evict line.
 	DestinationUnder bool `json:"destinationUnder"`
-	// Healthy: the replacement is ready and has not restarted.
+	// Healthy is true if the replacement is ready and has not restarted.
 	Healthy bool `json:"healthy"`
 }
 

@@ -12,10 +12,11 @@ type Replacement struct {
 	Restarts                   int
 }
 
-// OutcomeFacts is the data by which a landed move is judged, some time later.
-// If its source exists but is not measured now, the move must be judged later.
+// OutcomeFacts is the data by which a landed move is judged, some time after it
+// landed. If the source exists but is not measured at that time, the move must
+// be judged later.
 type OutcomeFacts struct {
-	// Now becomes the time of judgement.
+	// Now is recorded as the time of judgement.
 	Now time.Time
 	Replacement
 	// SourceUsed is the source's usage now, zero if it is gone or not measured;
@@ -40,9 +41,9 @@ func Assess(move Move, facts OutcomeFacts) Outcome {
 }
 
 // relieved reports whether the source uses less than when the move was planned,
-// in the resource of which the pod used the largest share. The difference must
-// be at least half of the pod's usage, because other pods come and go. Unknown
-// usage counts as no relief.
+// measured in the resource of which the pod used the largest share. The
+// difference must be at least half of the pod's usage, because other pods come
+// and go. Unknown usage counts as no relief.
 func (m *Move) relieved(sourceUsed cluster.Amounts) bool {
 	largest, relieved := 0.0, false
 	for r, moved := range m.Usage {

@@ -57,9 +57,9 @@ func (b *book) pass(pod *Pod, node string) {
 	b.passed[pod.UID] = known
 }
 
-// boundBefore takes in a pod that was bound before its move was known. Pods
-// that came while a move was known are paired at once, so only late moves look
-// back.
+// boundBefore pairs a pod that was bound before this process knew of its move.
+// Only late moves look back, because pods that came while a move was known were
+// paired at once.
 func (b *book) boundBefore(pod *Pod, node string, now time.Time) {
 	move := b.replacing(pod.UID)
 	if _, passed := b.passed[pod.UID]; move == nil && !passed && !b.landed(pod.UID) {

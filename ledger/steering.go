@@ -9,7 +9,8 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// Proof is whether kube-scheduler was steered when it placed a replacement.
+// Proof is the verdict on whether kube-scheduler was steered when it placed a
+// replacement.
 type Proof int
 
 // The values of Proof.
@@ -39,22 +40,24 @@ var ErrNotInstalled = errors.New("not installed")
 
 // Steering determines whether kube-scheduler is steered.
 type Steering interface {
-	// Proven reports whether replacements are known to be steered before any of a
-	// cycle has landed; if not, its first move is a probe. An error gives the
-	// reason why they are known not to be.
+	// Proven reports whether replacements are already known to be steered
+	// before the first one of a cycle lands. If not, the first move of the
+	// cycle is a probe. An error is the reason why they are known not to be
+	// steered.
 	Proven(ctx context.Context) (bool, error)
 	// Restricts reports whether a replacement can be restricted to a few nodes,
-	// which Ready then does; false if Ready will make the move wait.
-	Restricts(leaving *Leaving) bool
-	// Ready prepares a move just before its eviction, so that its replacement will
-	// be steered. It returns why the move must not be made, or that it has to
+	// in which case Ready does so. It returns false if Ready will make the move
 	// wait.
+	Restricts(leaving *Leaving) bool
+	// Ready prepares a move just before its eviction, so that its replacement
+	// will be steered. It returns the reason why the move must not be made, if
+	// any, and whether the move has to wait.
 	Ready(ctx context.Context, leaving *Leaving) (reason reasons.Reason, wait bool)
 	// Undo reverts what Ready prepared, if anything, for a move that was not made.
 	Undo(ctx context.Context, move *Intent)
-	// Settle reverts what Ready prepared and no move needs any longer.
+	// Settle reverts whatever Ready prepared that no move needs any longer.
 	Settle(ctx context.Context)
-	// Proves judges a landed move.
+	// Proves judges whether a landed move was steered.
 	Proves(ctx context.Context, move *Move) Proof
 	// Asked counts the kube-scheduler requests that were answered; 0 if unknown.
 	Asked(ctx context.Context) int64

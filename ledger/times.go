@@ -2,8 +2,8 @@ package ledger
 
 import "time"
 
-// maxClockSkew is how far ahead of now a time may be without being ignored: it is of a
-// clock that was wrong.
+// maxClockSkew is how far ahead of now a time may be. A later time is ignored, because the clock that provided it was
+// wrong.
 const maxClockSkew = time.Hour
 
 // Known reports whether a time of a move is set and plausible.

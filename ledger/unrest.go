@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// Unrest is what a process has observed of others' changes to the cluster, kept
-// for later processes. An Unrest is never changed, only replaced.
+// Unrest is what a process has observed of changes that others make to the
+// cluster. It is kept for later processes. An Unrest is never changed, only
+// replaced.
 type Unrest struct {
 	// Draining and Waiting are the latest spells of many draining nodes and of
 	// many pods waiting for a node.
@@ -15,12 +16,12 @@ type Unrest struct {
 	// Nodes holds when nodes were first seen draining if their taints do not state
 	// it; zero for nodes that were already draining when Looked was set.
 	Nodes map[string]time.Time `json:"nodes,omitempty"`
-	// Looked: such nodes have been looked for.
+	// Looked is true if draining nodes have been looked for.
 	Looked bool `json:"looked,omitempty"`
 }
 
-// Spell is a period of unrest. It is over once it has been calm for long
-// enough.
+// Spell is a period of unrest. It is over once the cluster has been calm for
+// long enough.
 type Spell struct {
 	Began time.Time `json:"began,omitzero"`
 	Calm  time.Time `json:"calm,omitzero"`

@@ -16,8 +16,8 @@ type Config struct {
 	// empty and pods with claims are refused.
 	Informers informers.SharedInformerFactory
 
-	// DynamicResources: the cluster serves resource.k8s.io/v1. Otherwise the
-	// DynamicResources plugin is left out and pods with resource claims are
-	// refused.
+	// DynamicResources is true if the cluster serves resource.k8s.io/v1.
+	// Otherwise the DynamicResources plugin is left out and pods with resource
+	// claims are refused.
 	DynamicResources bool
 }

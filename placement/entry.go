@@ -14,9 +14,10 @@ import (
 type world int
 
 const (
-	// gone: the moved pods have left their nodes.
+	// gone is the world in which the moved pods have left their nodes.
 	gone world = iota
-	// terminating: the moved pods still count where they were.
+	// terminating is the world in which the moved pods still count on the nodes
+	// that they leave.
 	terminating
 )
 
@@ -32,11 +33,13 @@ type podEntry struct {
 
 	// generation is that of the last Sync that listed the pod.
 	generation uint64
-	// moved: a session has moved the pod away, so it is not in the world gone.
+	// moved is true if a session has moved the pod away, so that the pod is not
+	// in the world gone.
 	moved bool
-	// hidden: excluded from both worlds while a state is computed without it.
+	// hidden is true while a state is computed without the pod, which then
+	// counts in neither world.
 	hidden bool
-	// deleted: the pod has a deletion timestamp.
+	// deleted is true if the pod has a deletion timestamp.
 	deleted bool
 }
 
@@ -99,13 +102,14 @@ type group struct {
 	labels    labels.Set
 	affinity  *v1.Affinity // pod affinity and anti-affinity; nil for neither
 	terms     framework.PodInfo
-	// unreadable: some of the affinity's terms do not parse.
+	// unreadable is true if some of the affinity's terms do not parse.
 	unreadable bool
 	members    []*podEntry
 	requests   []*fwk.PodResource
 
-	// version counts the session's moves of members, for states that depend on
-	// them; away is the number of members that are currently moved.
+	// version counts the session's moves of members, so that states that depend
+	// on the members can be invalidated. away is the number of members that are
+	// currently moved.
 	version uint64
 	away    int
 	// podsEpoch marks the group as already in focus.
@@ -119,20 +123,21 @@ type group struct {
 //
 // The plugins' code fixes what they read. PodTopologySpread reads the pods that
 // its selectors match, and the nodes; if labels alone decide, one node of each
-// domain says as much as all. InterPodAffinity reads the nodes with pods that
-// its terms match, and those with pods whose anti-affinity terms match the
-// incoming pod. VolumeRestrictions reads whether a claim is in use.
+// domain represents all of its nodes. InterPodAffinity reads the nodes with
+// pods that its terms match, and those with pods whose anti-affinity terms
+// match the incoming pod. VolumeRestrictions reads whether a claim is in use.
 type lens struct {
 	// epoch counts focusings. A view's pods from an earlier epoch are out of date.
 	// Comparing epochs saves clearing all views each time.
 	epoch     uint64
 	nodes     []fwk.NodeInfo
 	antiNodes []fwk.NodeInfo
-	// claims are the users of each claim; those in world count.
+	// claims holds the pods that use each claim; only those present in world
+	// count.
 	claims map[string][]*podEntry
 	world  world
 
-	buffer []fwk.NodeInfo // for nodes, unless it is the list of all
+	buffer []fwk.NodeInfo // backs nodes, unless nodes is the list of all
 }
 
 // nodeView is a node with only the pods in focus.

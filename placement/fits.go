@@ -47,7 +47,8 @@ func (s *Session) refusedElsewhere(p *podEntry, n *nodeEntry) string {
 	return cmp.Or(s.refusedPlatform(p, n), s.refusedVolume(p, n))
 }
 
-// worldsDiffer reports whether the second world may give another result.
+// worldsDiffer reports whether the world terminating may give another result
+// than the world gone.
 func (s *Session) worldsDiffer(n *nodeEntry) bool {
 	t := s.last.template.like
 	return !t.shared || len(t.affinity) > 0 || len(t.anti) > 0 || n.differs() || n == s.last.pod.node

@@ -6,8 +6,8 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 )
 
-// focusDomains adds one node of each domain to the nodes in focus. It returns
-// all nodes if the template's domains do not determine which ones count.
+// focusDomains returns the nodes in focus plus one node of each domain, or all
+// nodes if the template's domains do not determine which nodes count.
 func (s *snapshot) focusDomains(t *template) []fwk.NodeInfo {
 	if len(t.domains) == 0 {
 		return s.views

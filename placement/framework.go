@@ -23,9 +23,9 @@ import (
 // framework reads, without registering them.
 var InitMetrics = sync.OnceFunc(metrics.InitMetrics)
 
-// filterNames returns the filters of the default profile in its order, cheap
-// ones first. NodeDeclaredFeatures is left out: clusters before 1.36 do not run
-// it, and their nodes declare nothing.
+// filterNames returns the filters of the default profile in the profile's
+// order, in which cheap ones come first. NodeDeclaredFeatures is left out:
+// clusters before 1.36 do not run it, and their nodes declare nothing.
 func filterNames(dynamicResources bool) []string {
 	filters := []string{
 		names.NodeUnschedulable,
@@ -75,8 +75,9 @@ func newProfile(dynamicResources bool) (*config.KubeSchedulerProfile, error) {
 }
 
 // newScores returns the plugins by which a pod prefers nodes, with their
-// default weights. Plugins that score free requests and images are left out: of
-// cool nodes the coolest is better, and nodes' images are not stored.
+// default weights. Plugins that score free requests and images are left out,
+// because the coolest node is a better choice than the one with the most free
+// requests, and nodes' images are not stored.
 func newScores(ctx context.Context, cfg Config, lister fwk.SharedLister) (framework.Framework, []scorer, error) {
 	scores := config.PluginSet{}
 	profile, err := NewProfile(func(defaults *config.Plugins) *config.Plugins {
@@ -104,8 +105,8 @@ func newScores(ctx context.Context, cfg Config, lister fwk.SharedLister) (framew
 	return scoring, scorers, err
 }
 
-// registry returns kube-scheduler's plugins. They count a few nodes without
-// goroutines, which cost more than the counting.
+// registry returns kube-scheduler's plugins, wrapped so that they process a few
+// nodes without goroutines, which would cost more than the work itself.
 func registry() schedulerruntime.Registry {
 	plugins := intree.NewInTreeRegistry()
 	for name, build := range plugins {
@@ -121,7 +122,8 @@ type sparing struct{ fwk.Handle }
 
 func (s sparing) Parallelizer() fwk.Parallelizer { return few{s.Handle.Parallelizer()} }
 
-// few processes up to maxSerial pieces of work one after the other.
+// few is a Parallelizer that processes up to maxSerial pieces of work
+// sequentially.
 type few struct{ many fwk.Parallelizer }
 
 const maxSerial = 256

@@ -57,8 +57,8 @@ var _ fwk.NodeInfo = (*nodeView)(nil)
 // unless it is being deleted.
 type counted struct{ *podEntry }
 
-// GetPod returns a pod that counts alike: the same one for the whole group,
-// because among thousands of pods none is in a CPU cache.
+// GetPod returns a pod that counts alike. It is the same pod for the whole
+// group and so stays in a CPU cache, which thousands of pods would not.
 func (c counted) GetPod() *v1.Pod {
 	if first := c.group.members[0]; first.deleted == c.deleted {
 		return first.pod
@@ -71,8 +71,8 @@ func (v *nodeView) GetPods() []fwk.PodInfo {
 	return v.pods.in(v.lens.epoch)
 }
 
-// GetPodsWithAffinity returns the pods in focus; those without a term score
-// nothing.
+// GetPodsWithAffinity returns all pods in focus, because pods without a term
+// score nothing.
 func (v *nodeView) GetPodsWithAffinity() []fwk.PodInfo { return v.GetPods() }
 
 // GetPodsWithRequiredAntiAffinity returns the pods with required anti-affinity

@@ -6,10 +6,10 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// Move applies a move: the pod leaves its node, although it is still
-// terminating there in the second world, and its replacement is assumed to be
-// on dest, whether or not it fits. The returned function undoes only this move.
-// Moves may be undone in any order, and an undone pod may be moved again.
+// Move applies a move. The pod leaves its node, where it is still terminating
+// in the second world, and its replacement is assumed to be on dest, whether or
+// not it fits. The returned function undoes only this move. Moves may be undone
+// in any order, and an undone pod may be moved again.
 func (s *Session) Move(pod *v1.Pod, dest string) (undo func(), err error) {
 	old, to, err := s.lookUp(pod, dest)
 	if err != nil {
@@ -31,8 +31,8 @@ func (s *Session) Move(pod *v1.Pod, dest string) (undo func(), err error) {
 	return func() { s.undo(m) }, nil
 }
 
-// Filled returns the share of a node's CPU or memory that its pods request, whichever is
-// larger, with the session's moves made.
+// Filled returns the share of a node's CPU or memory that its pods request after the session's moves, whichever is
+// larger.
 func (s *Session) Filled(node string) float64 {
 	n := s.filters.snapshot.nodes[node]
 	if s.closed || n == nil {
@@ -65,8 +65,8 @@ func (s *Session) undo(m *move) {
 	s.bump(m.old.group)
 }
 
-// Expect counts a pod without a node on the node where it will be, until the
-// session is closed, whether or not it fits.
+// Expect counts a pod that has no node yet on the node where it is expected,
+// until the session is closed, whether or not it fits.
 func (s *Session) Expect(pod *v1.Pod, node string) error {
 	to := s.filters.snapshot.nodes[node]
 	switch {

@@ -8,8 +8,8 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
-// touch returns the node's overlay, for changing it, and invalidates the node's
-// sums.
+// touch returns the node's overlay so that it can be changed, and invalidates
+// the node's sums.
 func (n *nodeEntry) touch() *overlay {
 	if n.overlay == nil {
 		n.overlay = &overlay{}
@@ -18,8 +18,8 @@ func (n *nodeEntry) touch() *overlay {
 	return n.overlay
 }
 
-// arrive adds a replacement. It keeps the sums up to date: adding to them is
-// exact, only subtracting is not.
+// arrive adds a replacement. It also updates the sums, which is safe because
+// addition, unlike subtraction, is exact.
 func (n *nodeEntry) arrive(p *podEntry) {
 	if n.overlay == nil {
 		n.overlay = &overlay{}

@@ -12,8 +12,8 @@
 // are gone. In the second they are still terminating where they were, and
 // anti-affinity, host ports, requests and ReadWriteOncePod claims still count
 // them. Spread constraints never count a terminating pod, so they are judged in
-// the first world only. StatefulSet pods are recreated after the old pod is
-// gone, so they are judged without it in both worlds.
+// the first world only. A StatefulSet pod is recreated only after the old pod
+// is gone, so its replacement is judged without the old pod in both worlds.
 //
 // Invariants: results equal those of kube-scheduler's plugins over the whole
 // snapshot; a closed Session leaves no trace; no input makes the package panic.
@@ -39,9 +39,10 @@ type Filters struct {
 	// mu guards all fields. Begin locks it and Session.Close unlocks it.
 	mu sync.Mutex
 
-	// ctx is passed to the plugins. It is never cancelled: a plugin that stops
-	// halfway would leave a wrong count, not an error. Its logger discards; it is
-	// the outermost value because plugins look it up more often than any other.
+	// ctx is passed to the plugins. It is never cancelled, because a plugin
+	// that stops halfway would leave a wrong count instead of an error. Its
+	// logger discards everything; it is the outermost value because plugins
+	// look it up more often than any other.
 	ctx context.Context
 
 	plugins, scores  framework.Framework
@@ -85,12 +86,12 @@ func (f *Filters) HasSynced() bool {
 	return !slices.ContainsFunc(f.synced, func(done cache.InformerSynced) bool { return !done() })
 }
 
-// Sync updates the snapshot to these complete lists of nodes and pods. What is
-// missing from them is dropped; what is unchanged (the same pointer, or the
-// same UID and resourceVersion) is kept. Like kube-scheduler, it counts pods
-// that are nominated for a node on that node, and leaves out other unassigned
-// pods, finished ones and those on an unlisted node. It waits for an open
-// Session to be closed. The objects must not be changed afterwards.
+// Sync updates the snapshot to these complete lists of nodes and pods. It drops
+// objects that are missing from the lists and keeps those that are unchanged
+// (the same pointer, or the same UID and resourceVersion). Like kube-scheduler,
+// it counts pods that are nominated for a node on that node, and leaves out
+// other unassigned pods, finished ones and those on an unlisted node. It waits
+// for an open Session to be closed. The objects must not be changed afterwards.
 func (f *Filters) Sync(nodes []*v1.Node, pods []*v1.Pod) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -38,9 +38,10 @@ func revisionOf(pod *v1.Pod) (of revision, ok bool) {
 // Before Kubernetes 1.33 pods have none.
 const firstGeneration = 1
 
-// asCreated holds the youngest pod of each revision whose spec was never
-// changed. Such pods show what a controller's pods are created with. The
-// controller's template may not, because admission can set other resources.
+// asCreated holds, for each revision, the youngest pod whose spec was never
+// changed. Such a pod shows with which resources the controller's pods are
+// created. The controller's template may not show that, because admission can
+// set other resources.
 type asCreated map[revision]*v1.Pod
 
 func newAsCreated(s *snapshot) asCreated {

@@ -18,7 +18,8 @@ import (
 
 // newResourceManager returns the plugins' view of claims, slices and device
 // classes, or an empty one if the cluster has no such API. The returned
-// functions report whether its handlers have caught up with the informers.
+// functions report whether the manager's handlers have caught up with the
+// informers.
 func newResourceManager(ctx context.Context, cfg Config) (fwk.SharedDRAManager, []cache.InformerSynced, error) {
 	if !cfg.DynamicResources {
 		return noResources{}, nil, nil

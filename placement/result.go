@@ -13,14 +13,15 @@ const reasonNoDynamicResources = "the cluster does not serve resource.k8s.io/v1,
 
 // Result is the answer for one pod and one node.
 type Result struct {
-	// OK: every filter accepts the replacement on the node.
+	// OK is true if every filter accepts the replacement on the node.
 	OK bool
-	// Plugin is the filter that refused it; empty if this package did.
+	// Plugin is the filter that refused the replacement; empty if this package
+	// refused it.
 	Plugin string
 	// Reason is the plugin's message.
 	Reason string
-	// Terminating: the node was refused only because the old pods still count
-	// while they terminate.
+	// Terminating is true if the node was refused only because the old pods
+	// still count while they terminate.
 	Terminating bool
 }
 

@@ -15,8 +15,8 @@ import (
 const maxCounted = 1000
 
 // maxKeys is the maximum number of topologies by which nodes are compared
-// before they are scored. Any pod may have terms that match all others, each
-// with its own key.
+// before they are scored. It bounds the work, because any pod may have terms
+// that match all others, each with its own key.
 const maxKeys = 16
 
 // Refused is the score of a node that filters refuse.
@@ -25,8 +25,8 @@ const Refused = -1
 // Scores returns how much kube-scheduler would prefer each node for a
 // replacement of the pod, by its plugins for preferences with their default
 // weights: soft taints, preferred affinity and soft spread constraints. Higher
-// is better, 0 to 900, or Refused. It returns nil if the pod prefers none of
-// them to another.
+// is better, 0 to 900, or Refused. It returns nil if the pod has no preference
+// among the nodes.
 func (s *Session) Scores(pod *v1.Pod, nodes []string) []int64 {
 	p := s.entry(pod)
 	if s.closed || p == nil || p.moved {
@@ -88,9 +88,9 @@ func (s *Session) alike(p *podEntry, by *preferences, names []string) bool {
 	return true
 }
 
-// apart reports whether the nodes are in several domains of a topology key, and
-// a pod that counts is in one of them. For the hostname key, each node is its own
-// domain, whatever its label.
+// apart reports whether the nodes are in several domains of a topology key and
+// at least one of these domains contains a pod that counts. For the hostname
+// key, each node is its own domain, whatever its label.
 func (p *preferences) apart(key string, spreads bool, nodes []*v1.Node) bool {
 	domains, outside := make(sets.Set[string], len(nodes)), 0
 	for _, node := range nodes {
@@ -166,7 +166,7 @@ func (f *Filters) preScore(t *template, infos []fwk.NodeInfo) fwk.CycleState {
 	return cycle
 }
 
-// focusPreferred brings the pods into view that count for preferences.
+// focusPreferred brings the pods that count for preferences into view.
 func (s *snapshot) focusPreferred(t *template) {
 	s.lens.blur()
 	s.lens.buffer = s.lens.buffer[:0]
@@ -200,7 +200,7 @@ func (s *snapshot) preferencesOf(t *template, of *group) *preferences {
 	for _, terms := range [][]fwk.WeightedAffinityTerm{of.terms.PreferredAffinityTerms, of.terms.PreferredAntiAffinityTerms} {
 		for i := range terms {
 			if of.unreadable {
-				break // kube-scheduler then scores by none
+				break // kube-scheduler then uses no term for scoring
 			}
 			p.counts(terms[i].TopologyKey)
 			s.index.matchTerm(&terms[i].AffinityTerm, collect)

@@ -63,7 +63,7 @@ func (s *Session) entry(pod *v1.Pod) *podEntry {
 		return s.last.pod
 	}
 	if p := s.filters.snapshot.byObject[pod]; p != nil {
-		return p // without reading the pod, which is in no CPU cache
+		return p // without reading the pod, which is not in the CPU cache
 	}
 	return s.filters.snapshot.pods[keyOf(pod)]
 }

@@ -19,14 +19,15 @@ type snapshot struct {
 	views      []fwk.NodeInfo // of all nodes
 	domains    domains
 	pods       map[types.UID]*podEntry
-	// byObject finds pods that are listed again unchanged without reading them:
-	// in a large cluster, nearly all are, and none is in a CPU cache.
+	// byObject finds pods that are listed again unchanged without reading them.
+	// In a large cluster nearly all pods are unchanged, and reading one would
+	// miss the CPU cache.
 	byObject map[*v1.Pod]*podEntry
 	index    *podIndex
 	// nominated are the pods that are not bound yet.
 	nominated map[*podEntry]struct{}
 	claims    map[string][]*podEntry // users of "namespace/name"
-	// softTainted: some nodes have soft taints.
+	// softTainted is true if some nodes have soft taints.
 	softTainted bool
 	dirty       []*nodeEntry // those to rebuild
 	updated     int          // pods that were updated since groups were compacted
@@ -150,8 +151,8 @@ func (s *snapshot) syncNodes(nodes []*v1.Node) (bad int) {
 	return bad
 }
 
-// softTainted reports whether a node has a soft taint, which pods would rather
-// avoid.
+// softTainted reports whether a node has a soft taint, which pods avoid if they
+// can.
 func softTainted(node *v1.Node) bool {
 	return slices.ContainsFunc(node.Spec.Taints, func(taint v1.Taint) bool { return taint.Effect == v1.TaintEffectPreferNoSchedule })
 }
@@ -219,8 +220,8 @@ func (s *snapshot) syncPod(pod *v1.Pod) bool {
 	return true
 }
 
-// nodeOf returns the node that a pod is on or, if kube-scheduler keeps space
-// for it there, is nominated for; empty for neither.
+// nodeOf returns the node that a pod is on or, if kube-scheduler reserves space
+// for the pod, the node for which it is nominated; empty for neither.
 func nodeOf(pod *v1.Pod) string {
 	if pod.Spec.NodeName == "" && pod.DeletionTimestamp == nil {
 		return pod.Status.NominatedNodeName

@@ -31,9 +31,9 @@ func (f *Filters) preFilter(t *template, w world) *state {
 	return st
 }
 
-// unspread returns the state without spread constraints, which do not count
-// terminating pods (kubernetes/kubernetes#87621): the world gone has decided
-// them.
+// unspread returns the state without spread constraints. They do not count
+// terminating pods (kubernetes/kubernetes#87621), so they are judged in the
+// world gone only.
 func (st *state) unspread() *state {
 	if st.skip.Has(names.PodTopologySpread) {
 		return st

@@ -23,15 +23,15 @@ type template struct {
 	spread, affinity, anti []*group
 	groups                 map[*group]struct{} // all of these
 	spreads                bool                // has constraints that filter
-	refers                 bool                // has required affinity to pods, or none that can be read
+	refers                 bool                // has required affinity to pods, or affinity that cannot be read
 	// domains are the topology keys of those constraints if nothing else
 	// determines which nodes count, or else nil.
 	domains []string
-	// subtractable: the state without one pod may be derived from the state
-	// with it by the plugins' RemovePod.
+	// subtractable is true if the plugins' RemovePod can derive the state
+	// without one pod from the state with it.
 	subtractable bool
 
-	// like is the template whose states this one uses, mostly itself.
+	// like is the template whose states this template uses, usually its own.
 	like *template
 
 	base    [2]*state // by world
@@ -46,8 +46,8 @@ type preferences struct {
 	// keys are the topologies in which pods count, and whether they count for a
 	// spread, which scores nodes outside the topology worst.
 	keys map[string]bool
-	// groups hold the pods that count: those that its soft constraints match, and
-	// those whose soft terms match it.
+	// groups hold the pods that count: those that match the template's soft
+	// constraints, and those whose soft terms match the template.
 	groups []*group
 	pods   int // of the groups, when they were found
 	// state is that of all such pods if they are too many to be counted again for
@@ -56,7 +56,7 @@ type preferences struct {
 }
 
 // plain reports whether the filters see nothing of the replacement but what
-// sameOnNode compares: such pods get equal results whatever their labels and
+// sameOnNode compares. Such pods get equal results whatever their labels and
 // preferences.
 func (t *template) plain() bool {
 	return t.shared && t.refused == nil && len(t.groups) == 0 && !t.spreads && !t.refers
@@ -141,8 +141,8 @@ func (t *template) currentVersion() (version uint64, away int) {
 	return version, away
 }
 
-// domainsOf returns the topology keys of the constraints that filter, or nil if
-// whether a node counts depends on more than having these labels.
+// domainsOf returns the topology keys of the constraints that filter. It
+// returns nil if a node needs more than these labels to count.
 func domainsOf(spec *v1.PodSpec) []string {
 	if len(spec.NodeSelector) > 0 || spec.Affinity != nil && spec.Affinity.NodeAffinity != nil {
 		return nil
@@ -167,8 +167,8 @@ type state struct {
 	cycle   fwk.CycleState   // may be another state's as well
 	skip    sets.Set[string] // plugins that refuse no node
 	refused *Result          // on every node
-	// nodes are the only nodes that PreFilter leaves, nil for all; plugins are
-	// those that narrowed them.
+	// nodes are the nodes that PreFilter leaves, nil for all. plugins are the
+	// plugins that narrowed them down.
 	nodes   sets.Set[string]
 	plugins string
 }

@@ -5,7 +5,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 )
 
-// prepare drops states that are out of date or another pod's.
+// prepare drops states that are out of date or belong to another pod.
 func (s *Session) prepare(p *podEntry) {
 	if s.last.pod == p && s.last.version == s.version {
 		return
@@ -38,7 +38,8 @@ func (s *Session) templateOf(p *podEntry) *template {
 	return t
 }
 
-// beforeResize returns the pod that the replacement is made from.
+// beforeResize returns the pod from which the replacement is made, without a
+// resize that the replacement will not have.
 func (s *Session) beforeResize(pod *v1.Pod) *v1.Pod {
 	if pod.Generation <= firstGeneration {
 		return pod

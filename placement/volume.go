@@ -21,12 +21,13 @@ func newVolumes(factory informers.SharedInformerFactory) volumes {
 	return volumes{api.PersistentVolumeClaims().Lister(), api.PersistentVolumes().Lister()}
 }
 
-// of returns an identifier of the volume of a claim "namespace/name", however
-// many PersistentVolumes represent it, and whether only one node at a time can
-// mount it: the claim requests writing on one node, and the volume cannot be
-// written on several. It does not help a writer that several nodes may read it.
-// If the volume is unknown, the claim alone decides. ReadWriteOncePod is up to
-// kube-scheduler's own filter.
+// of returns an identifier of the volume of the claim "namespace/name", and
+// whether only one node at a time can mount the volume. The identifier is the
+// same for all PersistentVolumes that represent the volume. Only one node can
+// mount the volume if the claim requests writing on one node and the volume
+// cannot be written on several; that several may read it does not help a
+// writer. If the volume is unknown, the claim alone decides. ReadWriteOncePod
+// is left to kube-scheduler's own filter.
 func (v *volumes) of(key string) (id string, oneNode bool) {
 	namespace, name, _ := strings.Cut(key, "/")
 	claim, err := v.claims.PersistentVolumeClaims(namespace).Get(name)
@@ -67,7 +68,8 @@ func (s *Session) refusedVolume(p *podEntry, to *nodeEntry) string {
 	return ""
 }
 
-// sharing returns the claims in use whose volume is this one.
+// sharing returns the claims in use that refer to the volume with this
+// identifier.
 func (s *Session) sharing(id string) []string {
 	if s.byVolume == nil {
 		s.byVolume = map[string][]string{}

@@ -2,15 +2,16 @@
 // moved, an eviction not made, a cycle not run. One set serves plans, logs,
 // Events, metrics, explain and JSON.
 //
-// A constant's name is its value, which users read and scripts match. A new one
-// has its sentence in the table below the constants.
+// A constant's name is also its value, which users read and scripts match. When
+// you add one, add its sentence to the table below the constants.
 package reasons
 
 // Reason is why something is not done; empty for no reason.
 type Reason string
 
-// Relieves reports whether moving a pod for this reason relieves its node,
-// which is hot or will be; moves recorded by an old version have no reason.
+// Relieves reports whether a pod that is moved for this reason leaves a node
+// that is hot or will be. It is also true for no reason, because old versions
+// recorded moves without one.
 func (r Reason) Relieves() bool {
 	switch r {
 	case "", NodeHot, NodeHotAhead, NodeFull:
@@ -42,7 +43,7 @@ const (
 	UsageWindowsFilling    Reason = "UsageWindowsFilling"
 )
 
-// Why a pod is not moved, whatever else is moved.
+// Why a pod is not moved, regardless of other moves.
 const (
 	ProtectedByDefaultEvictor   Reason = "ProtectedByDefaultEvictor"
 	DaemonSetPod                Reason = "DaemonSetPod"
@@ -72,7 +73,8 @@ const (
 	OwnerScaledDown             Reason = "OwnerScaledDown"
 )
 
-// Why a pod is not moved for now: too few others may be missing with it.
+// Why a pod is not moved for now, because too few pods may be missing at the
+// same time.
 const (
 	PodDisruptionBudgetExhausted Reason = "PodDisruptionBudgetExhausted"
 	OwnerPodsUnavailable         Reason = "OwnerPodsUnavailable"
@@ -87,8 +89,8 @@ const (
 	NoLanding   Reason = "NoLanding"
 	MoveLimit   Reason = "MoveLimit"
 	NodeLeaving Reason = "NodeLeaving"
-	// GainTooSmall also applies to nodes: only with pods that are too small would
-	// enough leave.
+	// GainTooSmall also applies to nodes that only pods too small to be worth
+	// moving could relieve enough.
 	GainTooSmall Reason = "GainTooSmall"
 	// NotWorthwhile also applies to nodes.
 	NotWorthwhile Reason = "NotWorthwhile"
@@ -113,18 +115,19 @@ const NodeHot Reason = "NodeHot"
 // NodeHotAhead is why a pod is moved before its node is hot.
 const NodeHotAhead Reason = "NodeHotAhead"
 
-// NodeFull is why a pod is moved off a node that is asked for more CPU than it has
-// to one that is asked for less.
+// NodeFull is why a pod is moved off a node whose pods demand more CPU than it
+// has to a node with less demand.
 const NodeFull Reason = "NodeFull"
 
 // PreferredNode is why a pod is moved to a node that its preferred node affinity rates
 // higher.
 const PreferredNode Reason = "PreferredNode"
 
-// AskedByPlugin is why a pod is moved that a plugin of descheduler asks to evict.
+// AskedByPlugin is why a pod is moved when a descheduler plugin asks to evict
+// it.
 const AskedByPlugin Reason = "AskedByPlugin"
 
-// Why a pod stays that a plugin of descheduler asks to evict.
+// Why a pod stays although a descheduler plugin asks to evict it.
 const (
 	WouldComeBack Reason = "WouldComeBack"
 	NoBetterPlace Reason = "NoBetterPlace"
@@ -324,7 +327,7 @@ var sentences = map[Reason]string{
 	EvictionFailed:        "the API server refused the eviction or could not be reached",
 }
 
-// ofNodes explains reasons for which a hot node is not cooled. "It" is the node.
+// ofNodes explains the reasons why a hot node is not cooled. "It" is the node.
 var ofNodes = map[Reason]string{
 	NoLanding:             "the cool nodes do not take enough of its pods",
 	HotThroughImmovable:   "moving every pod that may be moved would not bring it below its evict line",

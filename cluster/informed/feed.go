@@ -26,9 +26,9 @@ func (s *Store) Attach(factory informers.SharedInformerFactory) (synced func() b
 	return func() bool { return pods() && nodes() }, nil
 }
 
-// AttachNodes feeds the Store's nodes from shared informers; its pods are
-// reflected, or left out. It returns a function that reports whether the nodes
-// have been delivered.
+// AttachNodes feeds the Store's nodes from shared informers. Its pods must come
+// from ReflectPods, or be left out with WithoutPods. It returns a function that
+// reports whether the nodes have been delivered.
 func (s *Store) AttachNodes(factory informers.SharedInformerFactory) (synced func() bool, err error) {
 	nodes, err := attach(factory.Core().V1().Nodes().Informer(), nodeFeed{s}, &s.listedNodes)
 	if err != nil {
@@ -195,7 +195,8 @@ func (f podFeed) Resync() error { return nil }
 
 // Transformer makes the record before a reflector stores the object, because
 // even a pod stripped to what records need is ten times as large as its record.
-// So a streamed first list is never held as a whole; a paged one is.
+// So a streamed first list is never held in memory as a whole, whereas a paged
+// one is.
 func (f podFeed) Transformer() cache.TransformFunc {
 	return func(object any) (any, error) {
 		if pod, ok := object.(*v1.Pod); ok {

@@ -37,7 +37,7 @@ func Node(object *v1.Node) cluster.Node {
 	if node.Ready {
 		node.ReadySince = ready.LastTransitionTime.Time
 		if created := object.CreationTimestamp.Time; node.ReadySince.Before(created) {
-			node.ReadySince = created // the node's clock is slow
+			node.ReadySince = created // the node's clock is behind
 		}
 	}
 	for _, address := range object.Status.Addresses {
@@ -176,9 +176,10 @@ func cpuLimits(spec *v1.PodSpec) (limits cluster.CPULimits) {
 
 func claimed(v v1.Volume) bool { return v.PersistentVolumeClaim != nil || v.Ephemeral != nil }
 
-// habitual is the number of restarts of all its containers from which a restart
-// no longer resets the pod's startup. Otherwise one container that restarts
-// every few minutes, or many in turn, would hide the pod's usage indefinitely.
+// habitual is the number of restarts, summed over a pod's containers, from
+// which a restart no longer resets the pod's startup. Otherwise one container
+// that restarts every few minutes, or many in turn, would hide the pod's usage
+// indefinitely.
 const habitual = 3
 
 // runningAfter returns how many seconds after its pod the newest running

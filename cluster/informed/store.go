@@ -21,15 +21,16 @@ import (
 
 // Change is what happened to one pod. Exactly one field is set.
 type Change struct {
-	// Created: it exists and is not bound yet. It may be reported repeatedly.
+	// Created is a pod that exists and is not bound yet. It may be reported
+	// repeatedly.
 	Created *cluster.Pod
-	// Added: it is bound to a node.
+	// Added is a pod that is now bound to a node.
 	Added *cluster.Pod
-	// Leaving: it is bound and has begun to terminate.
+	// Leaving is a bound pod that has begun to terminate.
 	Leaving *cluster.Pod
-	// Removed: it was bound and is gone, or has ended.
+	// Removed is a pod that was bound and is gone or has ended.
 	Removed *cluster.Pod
-	// Dropped: it was never bound and is gone.
+	// Dropped is a pod that is gone and was never bound.
 	Dropped *cluster.Pod
 }
 
@@ -38,9 +39,9 @@ type Store struct {
 	mu     sync.Mutex
 	taints cluster.TaintRule
 	nodes  map[string]*cluster.Node
-	// byNode holds each node's pods in the order of their keys. Once a Snapshot
-	// has a slice, it is replaced, never changed: inSnapshot marks its node,
-	// even after the node itself is gone.
+	// byNode holds each node's pods in the order of their keys. A slice that a
+	// Snapshot shares is replaced, never changed. inSnapshot marks the nodes of
+	// such slices, even after the node itself is gone.
 	byNode     map[string][]*cluster.Pod
 	inSnapshot map[string]bool
 	byKey      map[podKey]*cluster.Pod
@@ -52,7 +53,7 @@ type Store struct {
 	built    map[string]*cluster.NodePods
 	onChange func(Change)
 
-	// listedNodes and listedPods: the first list has arrived.
+	// listedNodes and listedPods are true once the first list has arrived.
 	listedNodes, listedPods atomic.Bool
 }
 

@@ -3,8 +3,8 @@ package informed
 import "github.com/evenkeel/evenkeel/cluster"
 
 // template is what the pods of one owner and revision have in common. Every
-// watched object brings its own strings; sharing them per template reduces a
-// record to a third.
+// decoded object has its own copies of equal strings; sharing them per template
+// reduces a record to a third of its size.
 type template struct {
 	namespace string
 	owner     cluster.Owner
@@ -12,8 +12,8 @@ type template struct {
 }
 
 // mostShared bounds the remembered templates, nodes and CPU limits. If there
-// are more, all are forgotten: records keep what they share, and later ones
-// share among themselves.
+// are more, all are forgotten: existing records keep what they share, and later
+// ones share among themselves.
 const mostShared = 16384
 
 // shared lets records share the first of several equal strings.

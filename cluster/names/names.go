@@ -1,8 +1,8 @@
-// Package names knows what is added to a pod that is restricted to nodes by
-// name: which pods that suits, how it is added where the policy evenkeel-steer in
-// deploy/components does not, and how to take it out again. The names stay in a
-// pod for as long as it lives, but whoever asks where it could run must not see
-// them.
+// Package names defines what is added to a pod to restrict it to nodes by name:
+// for which pods this is suitable, how the names are added when the policy
+// evenkeel-steer in deploy/components does not add them, and how to remove them
+// again. A pod keeps the names for as long as it lives, so code that determines
+// where the pod could run must remove them first.
 package names
 
 import (
@@ -15,15 +15,16 @@ import (
 )
 
 const (
-	// Annotation says how a pod was steered: Gate, or the names of the nodes that
-	// it may go to, the planned one first.
+	// Annotation holds how a pod was steered: Gate, or the names of the nodes
+	// to which it may go, the planned one first.
 	Annotation = "evenkeel.io/steered"
-	// Gate is the annotation of a pod that was held by a scheduling gate.
+	// Gate is the annotation's value on a pod that was held by a scheduling
+	// gate.
 	Gate = "gate"
 
-	weight    = 100 // of the preference for the first node
+	weight    = 100 // weight of the preference for the first node
 	separator = ","
-	// maxTerms bounds what the names of a pod take.
+	// maxTerms bounds how many terms the names of a pod may take.
 	maxTerms = 2500
 )
 
@@ -47,9 +48,10 @@ func Restricted(pod *v1.Pod) bool {
 	return ok
 }
 
-// Suit reports whether the API server restricts a pod like this one to names. It
-// does not if the pod's own terms match no node, nor if names would change what
-// a topology spread counts. pod is as its owner wrote it.
+// Suit reports whether the API server restricts a pod like this one to nodes by
+// name. It does not if the pod's own terms match no node, nor if the names
+// would change what a topology spread counts. pod must be as its owner created
+// it.
 func Suit(pod *v1.Pod) bool {
 	own := required(pod)
 	if own != nil && !slices.ContainsFunc(own.NodeSelectorTerms, func(t v1.NodeSelectorTerm) bool { return !empty(t) }) {
@@ -59,8 +61,8 @@ func Suit(pod *v1.Pod) bool {
 }
 
 // Add restricts a pod to nodes, the planned one first, as the policy does. It
-// reports whether it did: not if that does not suit the pod or takes too many
-// terms.
+// returns false and changes nothing if names do not suit the pod or would take
+// too many terms.
 func Add(pod *v1.Pod, nodes []string) bool {
 	terms := []v1.NodeSelectorTerm{{}}
 	if own := required(pod); own != nil {
@@ -93,9 +95,10 @@ func Add(pod *v1.Pod, nodes []string) bool {
 	return true
 }
 
-// Remove takes the names out of a pod's affinity. It changes only what looks
-// exactly as the API server writes it: the annotation may be anybody's. What a
-// spread then counts is the same for either nodeAffinityPolicy.
+// Remove takes the names out of a pod's affinity. It changes only an affinity
+// that looks exactly as the API server writes it, because anyone may have set
+// the annotation. What a topology spread counts afterwards is the same for
+// either nodeAffinityPolicy.
 func Remove(pod *v1.Pod) {
 	nodes, own := Of(pod), required(pod)
 	if len(nodes) == 0 || own == nil {

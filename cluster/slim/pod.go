@@ -94,7 +94,7 @@ func stripStatus(status *v1.PodStatus, words *pool, timeless bool) {
 }
 
 // conditions keeps what PodLifeTime can select by: type, status, reason and the
-// time of the last transition. With timeless, that time is kept only for a pod
+// time of the last transition. With timeless, the time is kept only for a pod
 // that took long to become ready. The new slice has no spare capacity, unlike a
 // decoded one.
 func conditions(all []v1.PodCondition, words *pool, pod *metav1.Time, timeless bool) []v1.PodCondition {
@@ -115,8 +115,8 @@ func conditions(all []v1.PodCondition, words *pool, pod *metav1.Time, timeless b
 
 // stripStatuses keeps names, states, restarts, readiness and resources, which
 // an in-place resize may have changed. A container's start time is kept only if
-// it was not promptly after its pod's, so that the containers of most replicas
-// have equal states.
+// the container did not start promptly after its pod, so that the containers of
+// most replicas have equal states.
 func stripStatuses(statuses []v1.ContainerStatus, pod *metav1.Time) {
 	for i := range statuses {
 		s := &statuses[i]
@@ -130,7 +130,7 @@ func stripStatuses(statuses []v1.ContainerStatus, pod *metav1.Time) {
 	}
 }
 
-// stripState keeps what a container waits for and how it ended.
+// stripState keeps why a container waits and how it ended.
 func stripState(state *v1.ContainerState) {
 	if w := state.Waiting; w != nil {
 		w.Message = ""
@@ -141,5 +141,5 @@ func stripState(state *v1.ContainerState) {
 	}
 }
 
-// running is the state of a running container without its time.
+// running is the state of a running container without its start time.
 var running v1.ContainerStateRunning

@@ -63,8 +63,9 @@ func hash(labels map[string]string) string {
 	return labels["controller-revision-hash"]
 }
 
-// share replaces each field of a part of a pod by that of the last pod if they
-// are equal. Otherwise, or if the field is empty, the last pod takes the field.
+// share replaces each field of a part of a pod by the same field of the last
+// pod if the two are equal. If they differ, or the field is empty, it stores
+// the field in the last pod.
 func share(pod, last any) {
 	of, before := reflect.ValueOf(pod).Elem(), reflect.ValueOf(last).Elem()
 	for i := range of.NumField() {
@@ -76,8 +77,8 @@ func share(pod, last any) {
 	}
 }
 
-// equal reports whether two values are certainly equal. It only reads, because
-// the values are stored and read concurrently.
+// equal reports whether two values are certainly equal. It never writes,
+// because the values are stored and read concurrently.
 func equal(a, b reflect.Value) bool {
 	switch a.Kind() {
 	case reflect.Pointer:

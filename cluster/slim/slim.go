@@ -3,11 +3,11 @@
 // Pods of one template share what they have in common. It does not interpret
 // fields.
 //
-// pod.go lists what is kept of a pod, and why. Of a pod's owner, only the
-// wanted and actual replicas, its own owner, its annotations, the time of the
-// last change of its spec, and its template's fields about steering are read.
-// Objects of informers are never written to, so readers do not notice that
-// parts are shared.
+// pod.go lists what is kept of a pod, and why. Of a pod's owner, these are
+// kept: the wanted and actual replicas, its own owner, its annotations, the
+// time of the last change of its spec, and the fields of its template that
+// concern steering. Objects of informers are never written to, so readers do
+// not notice that parts are shared.
 package slim
 
 import (
@@ -89,14 +89,14 @@ func steering(template *v1.PodTemplateSpec) (kept v1.PodTemplateSpec) {
 	return kept
 }
 
-// Specified keeps, of an owner's managed fields, when its spec was last
-// changed, by a scaling, a rollout or an undo. No other field contains that
-// time.
+// Specified reduces an owner's managed fields to the time at which its spec was
+// last changed, for example by a scaling, a rollout or an undo. No other field
+// contains that time.
 func Specified(fields []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
 	var newest *metav1.Time
 	for i := range fields {
 		entry := &fields[i]
-		of := entry.FieldsV1 == nil || bytes.Contains(entry.FieldsV1.GetRawBytes(), []byte(`"f:spec"`)) // nil: it was reduced earlier
+		of := entry.FieldsV1 == nil || bytes.Contains(entry.FieldsV1.GetRawBytes(), []byte(`"f:spec"`)) // nil if it was reduced earlier
 		if of && entry.Subresource != "status" && entry.Time != nil && (newest == nil || newest.Before(entry.Time)) {
 			newest = entry.Time
 		}

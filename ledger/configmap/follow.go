@@ -56,5 +56,5 @@ func (s *Store) seen(object *v1.ConfigMap) (ledger.Document, bool) {
 		return document, false
 	}
 	s.newest = max(s.newest, document.Generation)
-	return document, document.Writer != s.config.Writer // it knows what it has written itself
+	return document, document.Writer != s.config.Writer // a process already knows what it has written itself
 }

@@ -55,7 +55,7 @@ func fill(object *v1.ConfigMap, document ledger.Document) error {
 	return nil
 }
 
-// content is what stands under the ledger's key, and whether anything does.
+// content returns the value of the ledger's key, and whether there is one.
 func content(object *v1.ConfigMap) ([]byte, bool) {
 	if packed, ok := object.BinaryData[Key]; ok {
 		return packed, true
@@ -69,8 +69,8 @@ func digest(content []byte) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// stated is the generation that the object states next to the ledger; 0 if it
-// states none.
+// stated returns the generation that the object states next to the ledger; 0 if
+// it states none.
 func stated(object *v1.ConfigMap) int64 {
 	generation, err := strconv.ParseInt(object.Data[generationKey], 10, 64)
 	if err != nil || generation < 0 || generation > maxStated {

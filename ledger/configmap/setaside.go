@@ -12,17 +12,18 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// Unreadable content is kept completely, each in a separate ConfigMap: content
-// that fitted into one fits into another, but not next to the ledger. Evenkeel
-// neither reads nor deletes these.
+// Each piece of unreadable content is kept whole in a separate ConfigMap,
+// because content that fitted into one ConfigMap fits into another, but not
+// next to the ledger. Evenkeel neither reads nor deletes these ConfigMaps.
 const (
 	// setAsideName is appended to the name of the ledger's ConfigMap, with a
 	// number from 1 to maxSetAside.
 	setAsideName = "-set-aside-"
 	maxSetAside  = 8
 
-	// foundAnnotation and whyAnnotation hold when the content was found and what
-	// is wrong with it. As data they might not fit next to it.
+	// foundAnnotation and whyAnnotation hold when the content was found and
+	// what is wrong with it. They are annotations because, as data, they might
+	// not fit next to the content.
 	foundAnnotation = "evenkeel.io/found"
 	whyAnnotation   = "evenkeel.io/why"
 )
@@ -50,7 +51,7 @@ type aside struct {
 // not exist yet. It fails if all names are taken: someone has to look at the
 // copies and delete them.
 func (a *aside) keep(ctx context.Context, object *v1.ConfigMap, found *Unreadable) error {
-	if _, ok := content(object); !ok || a.kept == found.Digest { // or it was kept, but the ledger was not written
+	if _, ok := content(object); !ok || a.kept == found.Digest { // nothing to keep, or it was kept but the ledger was not written
 		return nil
 	}
 	for _, name := range SetAside(object.Name) {

@@ -6,8 +6,8 @@
 // key that it cannot read. The process that holds the ledger in memory sets
 // such content aside in another ConfigMap and rewrites the ledger; any other
 // process writes nothing until the content can be read or a user accepts its
-// loss. A write by another process since the last one is a conflict: this
-// process is then not the one that evicts.
+// loss. If another process has written since this one last did, that is a
+// conflict, and this process is not the one that evicts.
 package configmap
 
 import (
@@ -27,8 +27,8 @@ import (
 	"github.com/evenkeel/evenkeel/ledger"
 )
 
-// attempts is how often a write is tried when something other than a ledger
-// writer changes the object.
+// attempts is how often a write is tried while something other than a process
+// that writes the ledger keeps changing the object.
 const attempts = 4
 
 // ErrTaken means that another process has written the ledger since this one
@@ -60,8 +60,8 @@ type Leader interface {
 type Store struct {
 	config Config
 
-	// mu is held during calls to the API server, which may be slow; known is what
-	// others read meanwhile, as of the last time mu was released.
+	// mu is held during calls to the API server, which may be slow. Meanwhile,
+	// others read known, which is the state when mu was last released.
 	mu    sync.Mutex
 	known atomic.Pointer[known]
 	// generation is that of the document that this process last loaded or saved,
@@ -69,8 +69,8 @@ type Store struct {
 	generation, newest int64
 	// size is the size of the ledger in bytes when it was last read or written.
 	size int
-	// held: this process has read or written the whole ledger and can restore a
-	// damaged one, unless another process has written since.
+	// held is true if this process has read or written the whole ledger. It can
+	// then restore a damaged one, unless another process has written since.
 	held bool
 	// unreadable is the content found when the object was last read; nil if that
 	// was a ledger. reported is the resourceVersion of what was last reported.
@@ -169,7 +169,7 @@ func (s *Store) Save(ctx context.Context, document ledger.Document) error {
 	document.Format, document.Writer, document.Written = ledger.Format, s.config.Writer, s.config.Now().UTC()
 	for try := 1; ; try++ {
 		err := s.write(ctx, document)
-		changed := apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err) // since it was read
+		changed := apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err) // the object, since it was read
 		if err == nil || try == attempts || !changed {
 			return err
 		}
@@ -187,7 +187,7 @@ func (s *Store) write(ctx context.Context, document ledger.Document) error {
 	} else if err := s.claim(ctx, object); err != nil {
 		return err
 	}
-	document.Generation = max(s.generation, s.newest) + 1 // it never goes back, even if the object was created anew
+	document.Generation = max(s.generation, s.newest) + 1 // never decreases, even if the object was created anew
 	if err := fill(object, document); err != nil {
 		return err
 	}
@@ -250,9 +250,10 @@ func (s *Store) read(object *v1.ConfigMap) (ledger.Document, error) {
 	return ledger.Document{}, err
 }
 
-// holds reports whether this process holds what was stored before the object's
-// content was damaged: it knows of no later ledger, and no one else has signed
-// one, as a newer version whose format is unreadable here would.
+// holds reports whether this process holds the ledger that was stored before
+// the object's content was damaged. It does if it knows of no later ledger and
+// no other process has signed the object. A newer version, whose format this
+// one cannot read, would have signed it.
 func (s *Store) holds(object *v1.ConfigMap) bool {
 	return s.held && s.generation >= s.newest && (stated(object) <= s.generation || object.Data[writerKey] == s.config.Writer)
 }
