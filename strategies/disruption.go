@@ -21,15 +21,15 @@ type Disruption struct {
 	Quarters int
 	// Order decides between pods of equal cost: the lower one is moved first.
 	Order int64
-	// Again: a move has brought the pod to its node within the last day.
+	// Again reports whether a move brought the pod to its node within the last day.
 	Again bool
 }
 
 // PlainQuarters is the cost of a plain pod, in quarters.
 const PlainQuarters = 4
 
-// Cost returns Quarters, multiplied by costOfAgain for a pod that would be moved again.
-// That factor raises the cost to mostForHeat at most.
+// Cost returns Quarters, multiplied by costOfAgain for a pod that was moved within the
+// last day. The factor never raises the cost above mostForHeat.
 func (d Disruption) Cost() int {
 	quarters := cmp.Or(d.Quarters, PlainQuarters)
 	if d.Again {
@@ -55,8 +55,8 @@ func (d Disruption) Compare(other Disruption) int {
 	return cmp.Or(cmp.Compare(d.Cost(), other.Cost()), cmp.Compare(d.Order, other.Order))
 }
 
-// Alike reports whether d disrupts as much as the other, regardless of how many pods
-// their owners have.
+// Alike reports whether d disrupts as much as the other if the numbers of their owners'
+// pods are ignored.
 func (d Disruption) Alike(other Disruption) bool {
 	return d.Cost() == other.Cost() && d.Order>>ownersBits == other.Order>>ownersBits
 }
@@ -69,9 +69,9 @@ const ownersBits = 24
 const PreferNoEviction = "descheduler.alpha.kubernetes.io/prefer-no-eviction"
 
 // DisruptionOf returns what moving a pod costs, given the number of replicas of its
-// owner; 0 means unknown. Among pods of equal cost, those without PreferNoEviction come
-// first, then those with a lower deletion cost, then by quality of service, then those
-// whose owner has many others.
+// owner; 0 means unknown. Pods of equal cost are ordered by these criteria: no
+// PreferNoEviction first, then the lower deletion cost, then the lower quality of
+// service, then the owner with more pods.
 func DisruptionOf(pod *v1.Pod, replicas int, now time.Time) Disruption {
 	stated, _ := helper.GetDeletionCostFromPodAnnotations(pod.Annotations) // 0 for an invalid one, which its owner would not use either
 	order := int64(stated) << 26
@@ -100,16 +100,16 @@ const (
 	costOfAsking     = 8 // PreferNoEviction
 	costOfSlowStart  = 4 // at most, for a pod that took minutes to become ready
 	costOfLongLiving = 1 // its caches are warm
-	// costOfUnready is for a pod that is starting or recovering: that work would start
-	// over, and it is unknown how much of it is done. It is more than a ready pod of the
-	// same owner can cost, so that such a pod is never preferred. A pod that only crashes
-	// costs the same, because its replacement would crash, too.
+	// costOfUnready applies to a pod that is starting or recovering: it would have to
+	// start over, and how far it has come is unknown. It exceeds what a ready pod of the
+	// same owner can cost, so that an unready pod is never preferred. A pod that only
+	// crashes costs the same, because its replacement would crash, too.
 	costOfUnready = costOfSlowStart + costOfLongLiving + 1
 )
 
 // costOfAgain is the factor on the cost of a pod that was moved within the last day. Its
-// node was chosen by what could be foreseen, and few pods use so much that relief has to
-// come from the same pod each time.
+// node was chosen with the best forecast available, and it is rarely necessary to move
+// the same pod each time.
 const costOfAgain = 4
 
 // mostForHeat is the highest cost at which a pod is still worth moving off a node that

@@ -13,19 +13,19 @@ type Profile struct {
 	Name, Strategy string
 	// Filter and PreEvictionFilter are the profile's filters. Pods that they reject stay.
 	Filter, PreEvictionFilter func(*v1.Pod) bool
-	// Hosted: the strategy is a descheduler plugin, which selects pods by its own rules
-	// and not by usage.
+	// Hosted reports whether the strategy is a descheduler plugin, which selects pods by
+	// its own rules and not by usage.
 	Hosted bool
 	// Spares reports whether the strategy's arguments exclude the pods of a namespace.
 	Spares func(namespace string) bool
 }
 
-// Candidate is a pod that a strategy would move if it may be moved.
+// Candidate is a pod that a strategy would move if that is allowed.
 type Candidate struct {
 	// Object is the pod as the watch shows it, Record and Read its observation.
 	Object *v1.Pod
 	Record *cluster.Pod
 	Read   *usage.PodUsage
-	// Leaving is why others are emptying its node; empty if they are not.
+	// Leaving explains why something else is emptying its node; empty if nothing is.
 	Leaving string
 }

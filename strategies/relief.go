@@ -11,21 +11,22 @@ import (
 
 // Relief is how long the moves off a node take, from the first cycle on.
 type Relief struct {
-	// Moves is their number, ThisCycle the number that the next cycle makes.
+	// Moves is the number of moves, ThisCycle the number that the next cycle makes.
 	Moves, ThisCycle int
-	// Takes is the time until the last one is made. Longer: it takes longer than that.
-	// AtLeast: some of the moves are an estimate, based on the fewest that suffice.
+	// Takes is the time until the last move is made. Longer reports whether it takes
+	// longer than that. AtLeast reports whether some of the moves are an estimate, based
+	// on the fewest that suffice.
 	Takes           time.Duration
 	Longer, AtLeast bool
-	// Bound is what delays it most; empty if nothing does. Limit is the number of moves
-	// that it allows, Left the number still allowed; 0 if it does not count moves.
-	// Between is the time between cycles.
+	// Bound is the limit that delays the moves most; empty if none does. Limit is the
+	// number of moves that it allows, Left the number still allowed; 0 if it does not
+	// count moves. Between is the time between cycles.
 	Bound       reasons.Reason
 	Limit, Left int
 	Between     time.Duration
 }
 
-// prompt is the time up to which a relief without delays is not worth mentioning.
+// prompt is the duration below which a relief is not worth mentioning.
 const prompt = time.Minute
 
 // Prompt reports whether all moves are made at once.

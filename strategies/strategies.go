@@ -25,28 +25,28 @@ type Observed struct {
 	Board  *scorer.Board
 	States map[string]thresholds.NodeState
 	Lines  *thresholds.Resolved
-	// Closed is why nothing may be evicted now; empty if something may.
+	// Closed explains why nothing may be evicted now; empty if evicting is allowed.
 	Closed string
-	// Held is the part of Closed that does not depend on usage: why nothing at all may be
-	// evicted now.
+	// Held is the part of Closed that does not depend on usage. It applies to all
+	// evictions, including those of descheduler plugins.
 	Held string
 	// Coming holds the replacements that are expected on nodes and that View does not
 	// show yet.
 	Coming []Arrival
-	// Supposed holds moves that count as made, although they are not: their pods count as
-	// leaving.
+	// Supposed holds moves that were not made but count as made, so that their pods count
+	// as leaving.
 	Supposed []Move
 	// Begun names the nodes that moves have recently left. Those that are still hot are
 	// finished first.
 	Begun map[string]bool
-	// Relieved names the nodes that pods have left within the last day because these were
-	// hot.
+	// Relieved names the nodes that were hot within the last day and that pods were moved
+	// off for that reason.
 	Relieved map[string]bool
 	// Moved names, by UID, the pods that moves have brought to their nodes within the
 	// last day.
 	Moved map[string]bool
-	// JustMoved is like Moved, for the time in which an owner is left alone after a move
-	// that did not help.
+	// JustMoved is like Moved, but covers only the cooldown that follows a move that did
+	// not help.
 	JustMoved map[string]bool
 	// MaxMoves limits the moves in addition to the policy's own limit; negative means no
 	// additional limit.
@@ -85,9 +85,9 @@ type Pod struct {
 	Unserved int64
 	// Pattern is its recurring usage, if it has any.
 	Pattern forecast.PodPattern
-	// Refused is why the pod may not be moved; empty if it may.
+	// Refused explains why the pod must not be moved; empty if it may be moved.
 	Refused reasons.Reason
-	// Disruption is what moving the pod costs.
+	// Disruption is the cost of moving the pod.
 	Disruption Disruption
 }
 
@@ -112,7 +112,7 @@ type Move struct {
 	// order of the plan.
 	FromBefore, FromAfter, ToBefore, ToAfter cluster.Percents
 	// HotMinutesSaved is the expected reduction in hot time of source and destination
-	// within forecast.Horizon: the mean over the moves off this source. 0 if it is
+	// within forecast.Horizon, averaged over the moves off this source; 0 if it is
 	// unknown how long the source will be hot.
 	HotMinutesSaved float64
 	// CeilingMilliCores is the predicted CPU up to which the destination takes the pod,
@@ -126,8 +126,8 @@ type Move struct {
 type Ahead struct {
 	// Within is a period, or forecast.Horizon if that is longer.
 	Within time.Duration
-	// HotMinutes is how much of that it will be hot. PeakPercent is its maximum CPU
-	// usage, in percent of allocatable, and PeakAt when that occurs next.
+	// HotMinutes is the part of Within for which it will be hot. PeakPercent is its
+	// maximum CPU usage, in percent of allocatable, and PeakAt when that occurs next.
 	HotMinutes, PeakPercent float64
 	PeakAt                  time.Time
 }
@@ -171,7 +171,7 @@ func (m *Move) aheadSentence() string {
 		m.To, m.HotMinutesSaved, duration.HumanDuration(m.Ahead.Within))
 }
 
-// Decision returns the same for the ledger, with the lines and windows.
+// Decision returns the facts of Sentence for the ledger, with the lines and windows.
 func (m *Move) Decision(evidence []thresholds.Evidence) ledger.Decision {
 	within := forecast.Horizon
 	if m.Ahead != nil {
@@ -200,7 +200,8 @@ type Declined struct {
 	Pod
 	Node   string
 	Reason reasons.Reason
-	// Detail gives people more information, such as which filter refused the pod where.
+	// Detail adds information for people, such as which filter refused the pod on which
+	// node.
 	Detail string
 }
 
@@ -211,8 +212,8 @@ type NodeReport struct {
 	Before, After cluster.Percents
 	// Reason is why a hot node is not cooled; empty otherwise.
 	Reason reasons.Reason
-	// NoRoom is what would have to leave a hot node but has nowhere to go; zero
-	// otherwise.
+	// NoRoom is the usage that would have to leave a hot node but has no destination;
+	// zero if there is none.
 	NoRoom cluster.Amounts
 	// Pinned describes the pods that keep a node hot and must not be moved; empty if
 	// there are none.
@@ -231,7 +232,8 @@ func (n *NodeReport) Why() string {
 	return why
 }
 
-// Plan is what to do and why, and why not more.
+// Plan holds the moves to make, and the reasons why other pods and nodes are left as they
+// are.
 type Plan struct {
 	Moves []Move
 	// Waiting are the moves that hot nodes need beyond Moves, because of the limits of

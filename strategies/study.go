@@ -21,7 +21,7 @@ type Made struct {
 	Basis Basis
 }
 
-// Basis is what a strategy planned on, as far as others ask about it.
+// Basis answers questions about the state that a strategy planned on.
 type Basis interface {
 	// Node returns a node as the strategy sees it; nil if the plan leaves it out.
 	Node(name string) *NodeBasis
@@ -34,9 +34,9 @@ type Basis interface {
 type NodeBasis struct {
 	Name  string
 	State thresholds.State
-	// Closed is why it takes no pods although it is cool; empty if it does.
+	// Closed explains why it takes no pods although it is cool; empty if it takes pods.
 	Closed string
-	// Need is what has to leave it; zero or less if nothing has to.
+	// Need is the usage that has to leave it; zero or less if none has to.
 	Need cluster.Amounts
 	// Expected is how long it will be hot; nil if that is unknown.
 	Expected *Expected
@@ -59,13 +59,13 @@ type Landing struct {
 	State thresholds.State
 	// Before and After are the node's predicted usage without and with the pod.
 	Before, After cluster.Percents
-	// Refused is why the node does not take the pod; empty if it does. Detail gives
-	// people more information.
+	// Refused explains why the node does not take the pod; empty if it does. Detail adds
+	// information for people.
 	Refused reasons.Reason
 	Detail  string
 }
 
-// Asked is what a Study should answer in addition to the plan.
+// Asked holds the question that a Study answers in addition to planning.
 type Asked struct {
 	// Pod is the pod in question; nil for none.
 	Pod *cluster.Pod
@@ -87,8 +87,8 @@ type Study struct {
 	Landings []Landing
 }
 
-// Together combines what several strategies of a profile would do into one Study. Each
-// was asked about the same pod.
+// Together combines the Studies of several strategies into one. All of them must be about
+// the same pod.
 func Together(studies []Study) Study {
 	if len(studies) == 0 {
 		return Study{}
@@ -179,7 +179,8 @@ func (p *Plan) join(other *Plan, moved map[string]bool) {
 // joined is the Basis of several strategies.
 type joined []Basis
 
-// Node implements Basis: the first strategy that plans for the node answers.
+// Node implements Basis. It returns the node as the first strategy that plans for it sees
+// it.
 func (j joined) Node(name string) *NodeBasis {
 	for _, basis := range j {
 		if node := basis.Node(name); node != nil {
@@ -189,7 +190,7 @@ func (j joined) Node(name string) *NodeBasis {
 	return nil
 }
 
-// Stays implements Basis: a pod stays if it concerns no strategy.
+// Stays implements Basis. A pod stays if it concerns none of the strategies.
 func (j joined) Stays(pod *cluster.Pod) (reason reasons.Reason, detail string) {
 	for i, basis := range j {
 		why, words := basis.Stays(pod)

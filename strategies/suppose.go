@@ -9,9 +9,10 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// Supposing returns the observation as if moves had been made that a dry run or a preview
-// does not make: their pods are leaving, and their replacements are expected. The next
-// strategy plans on it. In a cycle that evicts, it plans on the ledger instead.
+// Supposing returns the observation as if the given moves had been made: their pods are
+// leaving, and their replacements are expected. A dry run and a preview make no moves, so
+// the next strategy plans on this observation. In a cycle that evicts, it plans on the
+// ledger instead.
 func (o *Observed) Supposing(moves []Move) Observed {
 	after := *o
 	if len(moves) == 0 {

@@ -2,8 +2,9 @@ package strategies
 
 import "github.com/evenkeel/evenkeel/cluster"
 
-// Owner is a controller with the namespace of its pods, because anyone who creates pods
-// elsewhere can name any UID.
+// Owner is a controller with the namespace of its pods. The UID alone is not enough,
+// because anyone who creates pods in another namespace can name any UID as their
+// controller.
 type Owner struct{ Namespace, UID string }
 
 // OwnerOf returns a pod's owner.
@@ -20,7 +21,8 @@ func (t Tally) Add(pod *cluster.Pod) {
 	t[Owner{Namespace: pod.Namespace}]++
 }
 
-// Beside returns how many of the moves belong to a pod's owner and to its namespace.
+// Beside returns how many of the counted moves are of a pod's owner, and how many are in
+// its namespace.
 func (t Tally) Beside(pod *cluster.Pod) (ofOwner, ofNamespace int) {
 	return t[OwnerOf(pod)], t[Owner{Namespace: pod.Namespace}]
 }

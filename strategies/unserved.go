@@ -9,16 +9,18 @@ const (
 	// fullAtPercent is the CPU usage, in percent of capacity, at or above which a node is
 	// assumed to have more demand than capacity.
 	fullAtPercent = 97
-	// shortAt is a share of the most that any pod of a full node gets relative to its
-	// request. A pod that gets at least that share is assumed to want more: the kernel
-	// gives all such pods the same, and gives all others what they ask for.
+	// shortAt is a share of the most CPU that any pod of a full node gets relative to its
+	// request. A pod that gets at least that share is assumed to want more: relative to
+	// their requests, the kernel gives all pods that want more the same, and all others
+	// get what they want.
 	shortAt = 0.98
 	// leastRequest is the request, in milli-cores, that the kernel assumes for a pod
-	// without one. A pod that uses less than it gets for that wants no more.
+	// without one. A pod that uses less than its share for that request wants no more.
 	leastRequest = 2
-	// leastMeasure is the smallest request, in milli-cores, that shows what others get,
-	// if any pod requests as much: the kernel's weights are whole numbers, and a weight
-	// of 1 represents up to 27 milli-cores or more.
+	// leastMeasure is the smallest request, in milli-cores, from which to infer what
+	// other pods get, if any pod requests as much. Smaller requests are too inexact,
+	// because the kernel's weights are whole numbers, and a weight of 1 can represent 27
+	// milli-cores or more.
 	leastMeasure = 100
 )
 
@@ -32,10 +34,10 @@ func Full(node *cluster.Node, measured cluster.Amounts) bool {
 	return 100*measured[cluster.CPU] >= fullAtPercent*has
 }
 
-// EstimateUnserved estimates what each pod of a full node that may be moved wants and
-// does not get, and returns the sum, in milli-cores. Pods without a request weigh next
-// to nothing, so they are no measure of what others get. One that has to stay would
-// have all others moved for what it used once.
+// EstimateUnserved estimates the unserved demand of each movable pod of a full node, and
+// returns the sum, in milli-cores. Pods without a request have almost no weight, so what
+// they get shows nothing about other pods. Pods that have to stay are left out, because
+// otherwise a single past peak of such a pod would move all others.
 func EstimateUnserved(pods []Pod) (sum int64) {
 	most, ofAll := 0.0, 0.0
 	for i := range pods {
@@ -58,8 +60,9 @@ func EstimateUnserved(pods []Pod) (sum int64) {
 	return sum
 }
 
-// unserved is what the pod recently used beyond what it gets now, up to its limit, if it
-// gets as much relative to its request as any pod.
+// unserved returns by how much the pod's recent peak, up to its limit, exceeds what it
+// gets now. It returns 0 for a pod that gets less than others relative to its request,
+// because such a pod wants no more, and for a pod that its limit throttles.
 func (p *Pod) unserved(perRequest float64) int64 {
 	used, limit, wanted := p.Usage[cluster.CPU], p.Limits[cluster.CPU], p.PeakMilliCores
 	if float64(used) < shortAt*perRequest*float64(max(p.Requests[cluster.CPU], leastRequest)) || contention.ThrottledBy(float64(used), limit) {

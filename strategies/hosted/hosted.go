@@ -1,9 +1,9 @@
 // Package hosted plans the evictions of descheduler plugins. Such a plugin selects the
-// pods that it would evict, but not where their replacements would go. Here each of these
-// pods becomes a move if kube-scheduler's own filters and scores lead its replacement to
+// pods that it would evict, but not where their replacements would go. Here a pod is
+// moved only if kube-scheduler's own filters and scores would place its replacement on
 // another node, and if the plugin would then ask for fewer evictions. Otherwise the pod
-// stays, and the reason is reported. This ends the loops in which pods are evicted again
-// and again because no place is better.
+// stays, and the reason is reported. This prevents pods from being evicted again and
+// again although there is no better place for them.
 package hosted
 
 import (
@@ -33,12 +33,13 @@ import (
 	"github.com/evenkeel/evenkeel/strategies/plugin"
 )
 
-// rule says how the evictions of a plugin are judged.
+// rule defines how the evictions of a plugin are judged.
 type rule struct {
-	// byOwner: the plugin compares the pods of an owner, so a violation is the number of
-	// an owner's pods that it asks for. Otherwise it compares nodes.
+	// byOwner reports whether the plugin compares the pods of an owner, so that the
+	// number of an owner's pods that it asks for measures the violation. Otherwise it
+	// compares nodes.
 	byOwner bool
-	// fills: the plugin fills nodes instead of relieving them.
+	// fills reports whether the plugin fills nodes instead of relieving them.
 	fills bool
 }
 
@@ -61,7 +62,7 @@ func Plans(name string) bool {
 	return plans
 }
 
-// Among reports whether a policy enables such a plugin.
+// Among reports whether a policy enables a plugin whose evictions are planned.
 func Among(policy *api.DeschedulerPolicy) bool {
 	return slices.ContainsFunc(policy.Profiles, func(p api.DeschedulerProfile) bool {
 		return slices.ContainsFunc(p.Plugins.Deschedule.Enabled, Plans) || slices.ContainsFunc(p.Plugins.Balance.Enabled, Plans)
@@ -73,7 +74,8 @@ type Plugin struct {
 	name string
 	rule rule
 	run  func(ctx context.Context, nodes []*v1.Node) *frameworktypes.Status
-	// assigned finds the pods that are really on a node.
+	// assigned finds the pods that are on a node according to the watch, without planned
+	// moves.
 	assigned podutil.GetPodsAssignedToNodeFunc
 
 	mu    sync.Mutex // a cycle and an explanation may plan concurrently
@@ -87,8 +89,8 @@ type ask struct {
 	why string
 }
 
-// world is the cluster as the plugin sees it: without some pods, and with replacements on
-// nodes.
+// world is the hypothetical cluster that the plugin sees: some pods are gone, and
+// replacements are on other nodes.
 type world struct {
 	gone    map[types.UID]bool
 	arrived map[string][]*v1.Pod
@@ -122,7 +124,7 @@ func (p *Plugin) Describe() policy.StrategyDescription {
 	return policy.StrategyDescription{Name: p.name, Hosted: true}
 }
 
-// ask returns what the plugin asks for in a world, each pod once.
+// ask returns the pods that the plugin would evict in a world, each of them once.
 func (p *Plugin) ask(ctx context.Context, in world, nodes []*v1.Node) ([]ask, error) {
 	p.world, p.asked = in, nil
 	defer func() { p.world, p.asked = world{}, nil }()
@@ -157,7 +159,8 @@ func (h handle) GetPodsAssignedToNodeFunc() podutil.GetPodsAssignedToNodeFunc {
 				pods = append(pods, pod)
 			}
 		}
-		// Which of several like pods a plugin asks for is then the same in plan, explain and a cycle.
+		// The order makes plugins choose the same one of several similar pods in plan, explain and a
+		// cycle.
 		slices.SortFunc(pods, func(a, b *v1.Pod) int {
 			return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
 		})
@@ -165,8 +168,8 @@ func (h handle) GetPodsAssignedToNodeFunc() podutil.GetPodsAssignedToNodeFunc {
 	}
 }
 
-// asking records what the plugin would evict. The pod then counts as gone, as it would
-// once the watch has shown the eviction.
+// asking records the pods that the plugin would evict. They then count as gone, as they
+// would once the watch had shown their eviction.
 type asking struct {
 	frameworktypes.Evictor
 

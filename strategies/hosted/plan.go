@@ -27,8 +27,8 @@ type planner struct {
 	arriving map[string]cluster.Amounts
 	// coming holds the owners of expected replacements.
 	coming map[party]bool
-	// siblings counts, by node, the pods of each owner that is asked about, with the
-	// planned moves made.
+	// siblings counts, by owner and node, the pods of the owners whose pods the plugin
+	// asks for, as if the planned moves had been made.
 	siblings map[party]map[string]int
 	wishes   []*wish // in the order in which the plugin asked
 }
@@ -77,8 +77,8 @@ func (p *Plugin) Plan(ctx context.Context, round *plugin.Round) (plugin.Result, 
 	return plugin.Result{Plan: plan.made(), Basis: basis{p.name, round, plan.wishes}}, nil
 }
 
-// place looks for a destination for each pod that the plugin asks for, with the moves of
-// earlier pods made.
+// place looks for a destination for each pod that the plugin asks for, as if the moves of
+// the pods before it had been made.
 func (p *planner) place(ctx context.Context, asked []ask) (err error) {
 	if p.session, err = p.round.Placement(ctx); err != nil {
 		return err
@@ -143,10 +143,11 @@ func (p *planner) refuse(w *wish, moves int) reasons.Reason {
 	return ""
 }
 
-// find finds the node to which kube-scheduler's filters and scores lead the replacement
-// of a pod. Among nodes with equal scores steering chooses: another one than the pod's,
-// with the fewest pods of its owner, as kube-scheduler spreads them by default, and filled
-// least. A plugin that fills nodes has it choose the one that is filled most.
+// find finds the node on which kube-scheduler's filters and scores would place the
+// replacement of a pod. If several nodes have the highest score, steering decides: it
+// prefers a node other than the pod's own, then the node with the fewest pods of its
+// owner, because kube-scheduler spreads them by default, then the emptiest node, or the
+// fullest one for a plugin that fills nodes.
 func (p *planner) find(w *wish) {
 	own := w.pod.Node
 	order := slices.Clone(p.nodes)
@@ -206,8 +207,8 @@ func (p *planner) find(w *wish) {
 	}
 }
 
-// takes reports whether a node stays below its reject line with the planned moves and
-// another pod. It reports true if the node's usage is unknown.
+// takes reports whether a node stays at or below its reject line with the planned moves
+// and another pod. It also returns true if the node's usage is unknown.
 func (p *planner) takes(name string, used cluster.Amounts) bool {
 	view, board := p.round.Observed.View, p.round.Observed.Board
 	if view == nil || board == nil {
@@ -226,7 +227,7 @@ func (p *planner) takes(name string, used cluster.Amounts) bool {
 	return board.Lands(cluster.NodeIndex(i), p.arriving[name].Plus(used))
 }
 
-// made returns the plan.
+// made turns the wishes into the plan.
 func (p *planner) made() (plan strategies.Plan) {
 	for _, w := range p.wishes {
 		if w.to == "" {
@@ -244,7 +245,7 @@ func (p *planner) made() (plan strategies.Plan) {
 	return plan
 }
 
-// basis is what the plugin planned on.
+// basis describes the state that the plugin planned on.
 type basis struct {
 	name   string
 	round  *plugin.Round
@@ -254,7 +255,7 @@ type basis struct {
 // Node implements strategies.Basis.
 func (b basis) Node(name string) *strategies.NodeBasis { return b.round.Basis(name) }
 
-// Stays implements strategies.Basis: a pod stays that the plugin does not ask for.
+// Stays implements strategies.Basis. A pod stays if the plugin does not ask for it.
 func (b basis) Stays(pod *cluster.Pod) (reasons.Reason, string) {
 	if slices.ContainsFunc(b.wishes, func(w *wish) bool { return w.pod.UID == pod.UID }) {
 		return "", ""
@@ -287,8 +288,8 @@ func (p *planner) moves() (moves []*wish) {
 	return moves
 }
 
-// judge runs the plugin on the world after the moves. It drops the moves that leave the
-// plugin with as much to ask for as before.
+// judge runs the plugin on the world after the moves, and drops the moves after which the
+// plugin would ask for just as many evictions as before.
 func (p *planner) judge(ctx context.Context) error {
 	moves := p.moves()
 	if len(moves) == 0 {
@@ -319,12 +320,12 @@ const (
 
 // owner is an owner whose moves are judged.
 type owner struct {
-	// before is how many of its pods the plugin asks for, left how many it still asks for
-	// after the kept moves.
+	// before is the number of its pods that the plugin asks for, left the number that it
+	// still asks for after the kept moves.
 	before, left int
 	kept         []*wish
-	// chunk is the number of moves, from position next on, that are left out in the next
-	// trial; 0 after each move was left out once.
+	// chunk is the number of moves, from position next on, that the next trial leaves
+	// out; 0 once every move has been left out on its own.
 	chunk, next int
 }
 

@@ -1,6 +1,6 @@
 // Package plugin turns a strategy into a plugin of the descheduler framework, which
 // provides its arguments and the filters of its profile. It gathers the input that
-// strategies plan on. A strategy is its arguments: a type with a method that plans.
+// strategies plan on. A strategy is the type of its arguments, with a method that plans.
 // Package registry lists the strategies.
 package plugin
 
@@ -24,7 +24,7 @@ import (
 	"github.com/evenkeel/evenkeel/strategies"
 )
 
-// Planner decides which pods to move where.
+// Planner decides which pods to move, and to which nodes.
 type Planner interface {
 	// Describe returns what others need to know about the planner.
 	Describe() policy.StrategyDescription
@@ -33,12 +33,12 @@ type Planner interface {
 	Plan(ctx context.Context, round *Round) (Result, error)
 }
 
-// Strategy is a Planner of Evenkeel's own: a pointer to its arguments.
+// Strategy is one of Evenkeel's own Planners, implemented by a pointer to its arguments.
 type Strategy interface {
 	policy.Strategy
 
-	// Plan plans one cycle, with round.Move or with a plan of its own, and changes
-	// nothing. Either way, the round enforces the policy's rules.
+	// Plan plans one cycle, by calling round.Move or by returning its own plan, and has
+	// no side effects. Either way, the round enforces the policy's rules.
 	Plan(ctx context.Context, round *Round) (Result, error)
 }
 
@@ -47,9 +47,9 @@ type Result struct {
 	// Plan is a plan that the strategy made itself. Moves in it that break a rule are
 	// declined. A strategy that calls Round.Move leaves it empty.
 	Plan strategies.Plan
-	// Closed is why nothing is planned; empty if something is.
+	// Closed explains why nothing is planned; empty if planning is possible.
 	Closed string
-	// Basis is what the strategy planned on.
+	// Basis answers questions about the state that the strategy planned on.
 	Basis strategies.Basis
 	// Unwanted returns why the strategy would not move the pod in question to a node
 	// although the rules allow it; empty if it would. If it is nil, the strategy would
@@ -60,18 +60,19 @@ type Result struct {
 	MaxPerNode int
 }
 
-// Half is the evicting half as strategies use it. It is asked about several pods
-// concurrently.
+// Half is the evicting half as strategies use it. Its methods may be called concurrently
+// for several pods.
 type Half interface {
-	// Observe returns what is known now, and whether that suffices to evict.
+	// Observe returns the newest observation, and whether it is a sufficient basis for
+	// evictions.
 	Observe() strategies.Observed
 	// Session opens a what-if session on the current cluster, in which moves in flight
-	// and supposed moves have been made.
+	// and supposed moves count as made.
 	Session(ctx context.Context, supposed []strategies.Move) (*placement.Session, error)
-	// Refuse returns why a pod must not be moved for a profile; empty if it may be.
+	// Refuse returns why a pod must not be moved for a profile; empty if it may be moved.
 	Refuse(ctx context.Context, pod *strategies.Candidate, profile *strategies.Profile) reasons.Reason
-	// Protection returns why a pod is protected whatever else is moved, and what protects
-	// it, such as the key of an annotation; empty if nothing does.
+	// Protection returns why a pod is protected regardless of what else is moved, and
+	// what protects it, such as the key of an annotation; empty if it is not protected.
 	Protection(pod *v1.Pod) (reasons.Reason, string)
 	// Disruption returns what moving a pod costs.
 	Disruption(pod *v1.Pod) strategies.Disruption
@@ -98,7 +99,8 @@ type Options struct {
 	// Recurs is the period after which usage recurs. Without a Period, no pod is moved
 	// before its node is hot.
 	Recurs forecast.Clock
-	// Unforeseen: nothing is expected, so moves need not save anything.
+	// Unforeseen reports whether moves are planned without a forecast, so that they need
+	// not save hot time.
 	Unforeseen bool
 	// AcrossZones allows moves to nodes in another zone, AcrossCapacityTypes moves
 	// between spot and other nodes.
@@ -118,8 +120,8 @@ func OptionsOf(e *policy.Eviction) Options {
 	return options
 }
 
-// Within returns the domain that the policy does not let pods of a node leave, and the
-// zone that they leave only if no node there takes them.
+// Within returns the domain that pods of a node must not leave according to the policy,
+// and the zone that they leave only if no node there takes them.
 func (o *Options) Within(site cluster.Site) (domain, zone string) {
 	if site.Zone != "" && !o.AcrossZones {
 		domain = "zone " + site.Zone
@@ -186,8 +188,8 @@ func (p *Plugin) Describe() policy.StrategyDescription { return p.is }
 // Name returns the plugin's name.
 func (p *Plugin) Name() string { return p.is.Name }
 
-// Is reports whether the plugin runs with exactly these arguments, those of its profile.
-// Another profile may have equal ones.
+// Is reports whether the plugin runs with this very arguments object, which belongs to
+// one profile. Another profile may have equal arguments.
 func (p *Plugin) Is(args policy.Strategy) bool { return any(p.strategy) == any(args) }
 
 // Profile returns the profile that the plugin plans for.
@@ -207,8 +209,8 @@ func (p *Plugin) disruption(pod *v1.Pod, moved map[string]bool) strategies.Disru
 	return d
 }
 
-// Balance makes a strategy a plugin that a profile can enable for balancing. The
-// framework never calls it, because cycles run the strategies themselves.
+// Balance makes the strategy a balance plugin, so that profiles can enable it. The
+// framework never calls Balance, because cycles run the strategies themselves.
 func (p *Plugin) Balance(context.Context, []*v1.Node) *frameworktypes.Status {
 	return &frameworktypes.Status{Err: errors.New("plugin: only a cycle runs strategies")}
 }

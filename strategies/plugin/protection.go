@@ -20,8 +20,8 @@ import (
 // refuses a pod.
 const namespaceRefused = "pod namespace do not match the namespaceLabelSelector filter in the policy parameter"
 
-// protection returns the DefaultEvictor checks that refused a pod, in the
-// DefaultEvictor's words; empty if unknown.
+// protection returns the DefaultEvictor checks that refused a pod, as the DefaultEvictor
+// words them; empty if unknown.
 func (p *Plugin) protection(ctx context.Context, refused reasons.Reason, args runtime.Object, pod *v1.Pod) string {
 	given, ok := args.(*defaultevictor.DefaultEvictorArgs)
 	if !ok || refused != reasons.ProtectedByDefaultEvictor && refused != reasons.PreEvictionFilter {
@@ -37,7 +37,7 @@ func (p *Plugin) protection(ctx context.Context, refused reasons.Reason, args ru
 	case refused == reasons.PreEvictionFilter && !filter.PreEvictionFilter(pod):
 		return said.Msg
 	case refused == reasons.PreEvictionFilter && given.NamespaceLabelSelector != nil:
-		return namespaceRefused // only this check was not asked
+		return namespaceRefused // listen leaves out only this check
 	}
 	return ""
 }
@@ -45,9 +45,10 @@ func (p *Plugin) protection(ctx context.Context, refused reasons.Reason, args ru
 // words is what the DefaultEvictor last logged.
 type words struct{ Checks, Msg string }
 
-// listen builds a DefaultEvictor whose log is read, because it only logs why it refuses a
-// pod. This one does not check namespaces, which would add an index to the watch. It
-// returns nil if there is none.
+// listen builds a DefaultEvictor and captures its log, because the log is the only place
+// where it states why it refuses a pod. This DefaultEvictor does not check namespaces,
+// because that would add an index to the watch. listen returns nil if it cannot build
+// one.
 func listen(ctx context.Context, args *defaultevictor.DefaultEvictorArgs, handle frameworktypes.Handle, said *words) frameworktypes.EvictorPlugin {
 	args = args.DeepCopy()
 	args.NamespaceLabelSelector = nil

@@ -24,12 +24,12 @@ import (
 // rules. A move enters the plan only through Move, or through the same rules after the
 // strategy has returned a plan of its own.
 type Round struct {
-	// Observed is what is known about usage.
+	// Observed is the observation of usage that the round plans on.
 	Observed strategies.Observed
 	// Options are the policy's rules.
 	Options Options
-	// Nodes are those that the policy's nodeSelector matches and that are observed,
-	// ordered by name. Ready are those that it matches, observed or not.
+	// Nodes are the observed nodes that the policy's nodeSelector matches, ordered by
+	// name. Ready are all nodes that it matches, observed or not.
 	Nodes []*Node
 	Ready []*v1.Node
 	// Asked is the pod that an explanation is about; nil if there is none.
@@ -42,8 +42,8 @@ type Round struct {
 	moving  map[string]bool    // UIDs of the pods of supposed moves and of the plan's moves
 	planned strategies.Tally
 	plan    strategies.Plan
-	// undo undoes the plan's moves in the what-if. session is the what-if; nil until
-	// needed.
+	// undo holds functions that undo the plan's moves in the what-if session. session is
+	// nil until needed.
 	undo    []func()
 	session *placement.Session
 
@@ -64,13 +64,13 @@ type Node struct {
 	At cluster.NodeIndex
 	// Predicted is its predicted usage without the plan's moves.
 	Predicted cluster.Amounts
-	// Domain is what its pods never leave according to the policy. Zone is what they
-	// leave only if no node in it has space.
+	// Domain is the group of nodes that its pods must not leave according to the policy.
+	// Zone is the group that they leave only if no node in it has space.
 	Domain, Zone string
 
 	known bool // whether its usage is known
-	// arriving is the peak usage of the plan's pods, if the strategy counts it. change is
-	// the change in usage that the plan causes.
+	// arriving is the usage, at their peaks, of the pods that the plan moves to the node,
+	// if the strategy counts it. change is the net change in usage that the plan causes.
 	arriving, change cluster.Amounts
 }
 
@@ -91,7 +91,7 @@ func (p *Plugin) round(observed *strategies.Observed, nodes []*v1.Node) *Round {
 		r.moving[observed.Supposed[i].UID] = true
 	}
 	for _, object := range nodes {
-		if observed.View == nil { // a plugin of descheduler plans without it
+		if observed.View == nil { // descheduler plugins are planned without a View
 			break
 		}
 		i := observed.View.Snapshot.Index(object.Name)
@@ -127,9 +127,9 @@ func (r *Round) Movable() map[*cluster.Pod]*v1.Pod { return r.objects }
 
 // Pods returns the pods of a node, each with the reason why it must not be moved, if any.
 // It also returns the usage that has left or is leaving the node since the observation,
-// which justifies no further moves. Pods that were already terminating at that time count
-// as neither, because the node was not judged by them. about selects pods; nil selects
-// all. It is safe for concurrent use.
+// because that usage justifies no further moves. Pods that were already terminating at
+// the time of the observation are left out of both, because the node was judged without
+// them. about selects pods; nil selects all. It is safe for concurrent use.
 func (r *Round) Pods(ctx context.Context, of *Node, about func(*cluster.Pod, *v1.Pod) bool) (pods []strategies.Pod, left cluster.Amounts, err error) {
 	byUID, err := r.plugin.list(of.Name())
 	if err != nil {
@@ -166,8 +166,8 @@ func (r *Round) Pods(ctx context.Context, of *Node, about func(*cluster.Pod, *v1
 	return pods, left, nil
 }
 
-// Take looks up a pod that was found elsewhere, and asks whether it may be moved. Its
-// usage may be unknown.
+// Take returns a pod that the caller found elsewhere, with the reason why it must not be
+// moved, if any. Its usage may be unknown.
 func (r *Round) Take(ctx context.Context, object *v1.Pod) strategies.Pod {
 	record, read, leaving := informed.Pod(object), &usage.PodUsage{}, ""
 	if n := r.Node(record.Node); n != nil {
@@ -195,15 +195,16 @@ func podOf(record *cluster.Pod, read *usage.PodUsage) strategies.Pod {
 	return strategies.Pod{Pod: record, Usage: read.Used, Expected: read.Expected, Pattern: read.Pattern, PeakMilliCores: read.PeakMilliCores}
 }
 
-// template is what the pre-eviction filters distinguish pods of a node by. The only such
-// filter is the DefaultEvictor's, which checks the namespace's labels and whether another
-// node fits the pod. Pods with the same owner are in several namespaces only if the owner
-// is in none.
+// template is the key by which the pre-eviction filters distinguish pods of a node. The
+// only such filter is the DefaultEvictor's, which checks the namespace's labels and
+// whether the pod fits another node. The namespace is part of the key because pods of a
+// cluster-scoped owner may be in several namespaces.
 type template struct{ namespace, owner, hash string }
 
-// profileOfANode returns the profile for the pods of one node, and a function to call
-// with each pod before it is asked about. It asks the pre-eviction filters only once for
-// pods that are alike, because they may check every node and log each answer.
+// profileOfANode returns the profile for the pods of one node, and a function that must
+// be called with each pod before the profile is asked about it. The profile runs the
+// pre-eviction filters only once for pods of the same template, because the filters may
+// check every node and log each answer.
 func (p *Plugin) profileOfANode() (profile *strategies.Profile, next func(record *cluster.Pod)) {
 	var like template
 	passing := map[template]bool{}
@@ -235,12 +236,12 @@ func (p *Plugin) list(node string) (map[string]*v1.Pod, error) {
 	return byUID, nil
 }
 
-// Placement tells which nodes kube-scheduler's filters would accept for pods that may be
-// moved, given the moves that it was told of. It is a what-if on the current cluster, of
-// which a round has one.
+// Placement determines which nodes kube-scheduler's filters would accept for pods that
+// may be moved, given the moves applied with Move. It is the round's single what-if
+// session on the current cluster.
 type Placement struct{ round *Round }
 
-// Placement returns the round's what-if, and opens it if needed.
+// Placement returns the round's what-if session, opening it if needed.
 func (r *Round) Placement(ctx context.Context) (Placement, error) {
 	if r.session == nil {
 		session, err := r.plugin.deps.Half.Session(ctx, r.Observed.Supposed)
@@ -252,14 +253,14 @@ func (r *Round) Placement(ctx context.Context) (Placement, error) {
 	return Placement{r}, nil
 }
 
-// close ends the what-if.
+// close ends the what-if session.
 func (r *Round) close() {
 	if r.session != nil {
 		r.session.Close()
 	}
 }
 
-// takeBack undoes the plan's moves in the what-if.
+// takeBack undoes the plan's moves in the what-if session.
 func (r *Round) takeBack() {
 	for _, undo := range slices.Backward(r.undo) {
 		undo()
@@ -295,11 +296,11 @@ func (s Placement) Scores(pod *cluster.Pod, nodes []string) []int64 {
 }
 
 // Filled returns the share of a node's CPU or memory that its pods request, whichever is
-// larger, with the moves that the what-if was told of.
+// larger, given the moves applied to the what-if session.
 func (s Placement) Filled(node string) float64 { return s.round.session.Filled(node) }
 
-// Move applies a move to the what-if, not to the plan, and returns a function that undoes
-// it.
+// Move applies a move to the what-if session, not to the plan, and returns a function
+// that undoes it.
 func (s Placement) Move(pod *cluster.Pod, to string) (func(), error) {
 	object := s.round.objects[pod]
 	if object == nil {

@@ -27,8 +27,8 @@ func (r *Round) MaxMoves() int {
 	return most
 }
 
-// Destinations returns the nodes that can take pods of a node as far as usage is
-// concerned, coolest first.
+// Destinations returns the nodes whose usage allows them to take pods of the given node,
+// coolest first.
 func (r *Round) Destinations(from *Node) []*Node {
 	if r.open == nil {
 		r.open = map[string][]*Node{}
@@ -48,8 +48,8 @@ func (r *Round) Destinations(from *Node) []*Node {
 	return open
 }
 
-// Move plans the move of a pod to the first of the given nodes that takes it, or declines
-// it. why explains in a sentence why the pod goes there.
+// Move plans the move of a pod to the first of the given nodes that takes it. If none
+// does, it declines the pod. why returns a sentence that explains the choice of a node.
 func (r *Round) Move(ctx context.Context, pod *strategies.Pod, reason reasons.Reason, to []*Node, why func(to *Node) string) error {
 	if held, detail := r.held(ctx, pod); held != "" {
 		r.Decline(pod, held, detail)
@@ -73,13 +73,13 @@ func (r *Round) Move(ctx context.Context, pod *strategies.Pod, reason reasons.Re
 	return nil
 }
 
-// Decline records why a pod that the strategy would move stays.
+// Decline records why a pod stays although the strategy would move it.
 func (r *Round) Decline(pod *strategies.Pod, why reasons.Reason, detail string) {
 	r.plan.Declined = append(r.plan.Declined, strategies.Declined{Pod: *pod, Node: pod.Node, Reason: why, Detail: detail})
 }
 
-// keep adopts a plan that the strategy has made itself: those of its moves that follow
-// the rules, in the same order. It declines the others.
+// keep adopts a plan that the strategy has made itself. It keeps the moves that follow
+// the rules, in their order, and declines the others.
 func (r *Round) keep(ctx context.Context, own *strategies.Plan) error {
 	var dropped []strategies.Move
 	for i := range own.Moves {
@@ -123,7 +123,8 @@ func (r *Round) keep(ctx context.Context, own *strategies.Plan) error {
 	return nil
 }
 
-// held returns why a pod must not be moved to any node, in addition to the plan's moves.
+// held returns why a pod must not be moved to any node, given the moves already in the
+// plan.
 func (r *Round) held(ctx context.Context, pod *strategies.Pod) (reasons.Reason, string) {
 	if r.moving[pod.UID] {
 		return reasons.OnTheMove, ""
@@ -144,8 +145,8 @@ func (r *Round) held(ctx context.Context, pod *strategies.Pod) (reasons.Reason, 
 	return r.Observed.Beside(pod.Pod, ofOwner, ofNamespace)
 }
 
-// refused returns why a pod must not be moved, whatever else is. It asks the gate about a
-// pod that the strategy has not asked about.
+// refused returns why a pod must not be moved, regardless of other moves. It asks the
+// gate if the strategy has not done so for this pod.
 func (r *Round) refused(ctx context.Context, pod *cluster.Pod) reasons.Reason {
 	if r.objects[pod] != nil {
 		return ""
@@ -164,7 +165,8 @@ func (r *Round) refused(ctx context.Context, pod *cluster.Pod) reasons.Reason {
 	return pods[0].Refused
 }
 
-// lands makes a move in the plan, or returns why its destination does not take the pod.
+// lands applies a move to the round, or returns why its destination does not take the
+// pod.
 func (r *Round) lands(ctx context.Context, m *strategies.Move) (refused string, err error) {
 	from, to := r.Node(m.Pod.Node), r.Node(m.To)
 	if to == nil {
@@ -199,8 +201,9 @@ func (r *Round) lands(ctx context.Context, m *strategies.Move) (refused string, 
 	return "", nil
 }
 
-// closed returns why a node takes no pod from another node, whatever the pod uses; from
-// any node, if from is nil. A node that is compared with a full one need not be cool.
+// closed returns why node to takes no pods from node from, regardless of their usage;
+// from any node if from is nil. If full is set, the source is a full node, and the
+// destination need not be cool.
 func (r *Round) closed(from, to *Node, full bool) (reasons.Reason, string) {
 	closed, cool := to.Info.Node.Closed(), to.known && (to.State == thresholds.Cool || full && to.State != thresholds.Unknown)
 	switch {
@@ -218,8 +221,8 @@ func (r *Round) closed(from, to *Node, full bool) (reasons.Reason, string) {
 	return "", ""
 }
 
-// peak returns what a pod will use at its destination: its current usage or, if its move
-// relieves no node and is therefore not urgent, its usage at its peak.
+// peak returns the usage with which a pod counts at its destination: its current usage
+// or, if its move relieves no node and is therefore not urgent, its peak usage.
 func (r *Round) peak(on *Node, podUID string) cluster.Amounts {
 	read := on.read(podUID)
 	used := read.Used
@@ -229,12 +232,12 @@ func (r *Round) peak(on *Node, podUID string) cluster.Amounts {
 	return used
 }
 
-// rise returns by how much the usage of a destination exceeds its current usage when it
-// is busiest, for a move that relieves no node and is therefore not urgent. Otherwise,
-// such moves would bring back in each quiet hour what relief takes off in the busy one.
-// The rise is what the forecast expects or, if higher, what the node's pods have used
-// together in the last hours. Their peaks need not coincide, and other pods may have
-// caused the node's own peak, so the lower of the two counts.
+// rise returns by how much the usage of a destination will rise at its busiest time. It
+// applies to moves that relieve no node and are therefore not urgent. Without it, such
+// moves would undo in each quiet hour what relief achieves in the busy one. The rise
+// follows from the forecast or, if that is higher, from the last hours. For those hours,
+// the lower of two values counts: the sum of its pods' peaks, because these need not
+// coincide, and the node's own peak, because pods that have left may have caused it.
 func (r *Round) rise(to *Node) (more cluster.Amounts) {
 	if r.plugin.is.Relieves {
 		return more

@@ -31,8 +31,8 @@ func (p *Plugin) Plan(ctx context.Context, observed *strategies.Observed, nodes 
 	return made, nil
 }
 
-// Study plans like a cycle with the given strategies, from what is known now, and
-// explains the effect of their plans on a pod. It may be called while a cycle runs.
+// Study plans like a cycle with the given strategies, based on the newest observation,
+// and explains the effect of their plans on a pod. It may be called while a cycle runs.
 func Study(ctx context.Context, planners []*Plugin, nodes []*v1.Node, asked strategies.Asked) (strategies.Study, error) {
 	studies, supposed := make([]strategies.Study, len(planners)), []strategies.Move(nil)
 	for i, p := range planners {
@@ -67,7 +67,7 @@ func (p *Plugin) study(ctx context.Context, observed *strategies.Observed, nodes
 	if err != nil {
 		return study, err
 	}
-	if p.is.Hosted { // its pods may have to leave their zones, and for nodes that are not cool
+	if p.is.Hosted { // its pods may have to move to another zone, or to a node that is not cool
 		for i := range result.Plan.Moves {
 			if m := &result.Plan.Moves[i]; round.Node(m.From) != nil && round.Node(m.To) != nil {
 				round.report(m)
@@ -92,8 +92,8 @@ func (p *Plugin) study(ctx context.Context, observed *strategies.Observed, nodes
 	return study, nil
 }
 
-// logDeclined counts the pods that are not moved, by reason, because hundreds of hot
-// nodes have thousands of them in each cycle.
+// logDeclined logs the number of pods that are not moved, by reason, instead of each pod,
+// because hundreds of hot nodes have thousands of them in each cycle.
 func logDeclined(logger klog.Logger, declined []strategies.Declined) {
 	pods, examples := map[reasons.Reason]int{}, map[reasons.Reason]*strategies.Declined{}
 	for i := range declined {
@@ -109,7 +109,7 @@ func logDeclined(logger klog.Logger, declined []strategies.Declined) {
 	}
 }
 
-// pace adds how long the moves off each node take to a plan.
+// pace adds to a plan how long the moves off each node take.
 func (p *Plugin) pace(made *strategies.Made, maxPerNode int) {
 	moves := slices.Concat(made.Plan.Moves, made.Plan.Waiting)
 	if made.Observed.Pace == nil || len(moves) == 0 {

@@ -35,8 +35,8 @@ func kinOf(pod *cluster.Pod) kin {
 // candidate is a pod that prefers other nodes to its own.
 type candidate struct {
 	pod strategies.Pod
-	// to are the nodes that it prefers, best first. gains is the weight that the best one
-	// gains.
+	// to holds the nodes that it prefers, best first. gains is the weight gained by
+	// moving to the best one.
 	to    []*plugin.Node
 	gains int64
 }
@@ -64,7 +64,7 @@ func (a *Args) Plan(ctx context.Context, round *plugin.Round) (plugin.Result, er
 }
 
 // candidates returns the pods of a node that prefer other nodes and may be moved. It
-// declines those that must not be.
+// declines those that must not be moved.
 func (p *planner) candidates(ctx context.Context, from *plugin.Node) (all []candidate, err error) {
 	open := p.round.Destinations(from)
 	if from.State == thresholds.Unknown || len(open) == 0 {
@@ -149,8 +149,8 @@ func (p *planner) unwanted(to *plugin.Node) reasons.Reason {
 // Node implements strategies.Basis.
 func (p *planner) Node(name string) *strategies.NodeBasis { return p.round.Basis(name) }
 
-// Stays implements strategies.Basis: a pod stays unless it prefers a node that takes pods
-// to its own.
+// Stays implements strategies.Basis. A pod stays unless it prefers another node that
+// takes pods over its own.
 func (p *planner) Stays(pod *cluster.Pod) (reasons.Reason, string) {
 	from := p.round.Node(pod.Node)
 	if from == nil {

@@ -58,11 +58,11 @@ func (g *gathering) nodes(ctx context.Context) ([]plan.Node, error) {
 	return nodes, nil
 }
 
-// nodesEach is the number of nodes that justifies another processor.
+// nodesEach is the number of nodes that justifies using another processor.
 const nodesEach = 500
 
-// residents finds the candidates and their siblings, including replacements that are on
-// their way.
+// residents finds the nodes of the candidates and their siblings, including replacements
+// that are on their way.
 func (g *gathering) residents(nodes []plan.Node) plan.Residents {
 	if len(g.Movable()) == 0 {
 		return nil // most of the time, nothing is hot
@@ -158,9 +158,9 @@ func (g *gathering) node(ctx context.Context, n *plugin.Node) (plan.Node, error)
 	return node, nil
 }
 
-// ahead finds out what recurs on a node that is not hot, and finds the candidates if the
-// node will be hot. It does not do so while replacements are on their way, because it
-// would miss their patterns.
+// ahead determines the recurring usage of a node that is not hot, and its candidates if
+// the node will be hot. It finds no candidates while replacements are on their way to any
+// node, because their patterns are still missing there.
 func (g *gathering) ahead(ctx context.Context, node *plan.Node, n *plugin.Node) (err error) {
 	info, read := n.Info, n.Read
 	recurs := func(p usage.PodUsage) bool { return p.Pattern.Recurs() }
@@ -194,7 +194,7 @@ func (g *gathering) ahead(ctx context.Context, node *plan.Node, n *plugin.Node) 
 	return nil
 }
 
-// without removes the pods that do not stay from what is certain for a node.
+// without subtracts the pods that do not stay from a node's certain usage.
 func without(certain *forecast.Course, read *usage.NodeUsage, stays func(j int) bool) {
 	for j := range read.Pods {
 		if !stays(j) {
@@ -203,8 +203,9 @@ func without(certain *forecast.Course, read *usage.NodeUsage, stays func(j int) 
 	}
 }
 
-// expect completes what a node is expected to use: rest in addition to its pods, for as
-// long as can be foreseen. It returns how much of that is believed to stay the same.
+// expect completes the expected usage of a node: rest is its usage in addition to its
+// pods. It returns, for each span of the forecast, the share of that usage that is
+// believed to last.
 func (g *gathering) expect(node *plan.Node, i int, rest int64) [forecast.Spans]float64 {
 	node.Load.Shift(rest)
 	node.Load.Correlate(g.Observed.View.Nodes[i].Expected)

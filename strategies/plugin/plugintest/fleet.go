@@ -1,6 +1,6 @@
 // Package plugintest provides a small fleet for tests of strategies: nodes and pods with
 // their usage, and everything that a strategy needs to plan on them. Create it with New
-// and Run, change what the test is about, then call Plan or Explain.
+// and Run, change what the test needs, then call Plan or Explain.
 package plugintest
 
 import (
@@ -46,7 +46,7 @@ type Node struct {
 	State thresholds.State
 	// Uses is the node's usage in addition to its pods.
 	Uses cluster.Amounts
-	// Change changes the observed node; may be nil.
+	// Change modifies the observed node; may be nil.
 	Change func(*cluster.Node)
 	// PeakMilliCores is the node's highest CPU usage in the last hours.
 	PeakMilliCores int64

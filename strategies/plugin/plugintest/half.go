@@ -26,13 +26,14 @@ type Half struct {
 	Open func(ctx context.Context) (*placement.Session, error)
 	// Find returns the pods of supposed moves; it may be nil if there are none.
 	Find func(uid string) *v1.Pod
-	// Refused holds, by pod name, why pods must not be moved. Gate answers for the other
-	// pods; if it is nil, only the profile's filters and namespaces do.
+	// Refused holds, by pod name, why pods must not be moved. Gate decides about all
+	// other pods; if it is nil, only the profile's filters and namespaces do.
 	Refused map[string]reasons.Reason
 	Gate    interface {
 		Refuse(ctx context.Context, pod *strategies.Candidate, profile *strategies.Profile) reasons.Reason
 	}
-	// Costs returns what moving a pod costs; if it is nil, every pod is a plain one.
+	// Costs returns the cost of moving a pod; if it is nil, every pod counts as a plain
+	// one.
 	Costs func(*v1.Pod) strategies.Disruption
 }
 

@@ -12,9 +12,9 @@ import (
 	"github.com/evenkeel/evenkeel/strategies"
 )
 
-// Limits on the work of moving ahead of time: the number of nodes that are considered in
-// a plan, the number of their pods and of destinations per pod, how many of these are
-// tried, and how many pods leave a node in a plan.
+// These constants limit the work of moving pods ahead of time: the number of nodes
+// considered in a plan, of pods considered per node, of destinations considered per pod,
+// of destinations tried, and of pods that leave a node in a plan.
 const (
 	mostAhead        = 32
 	aheadPods        = 16
@@ -31,14 +31,15 @@ const (
 	// destination, both in hot minutes and in usage above the line.
 	mostPassedOn = 0.3
 	// believedPeriods is the maximum number of periods for which a pattern is expected to
-	// last. A period shorter than Horizon counts as a part of that.
+	// last. A period shorter than Horizon counts as the corresponding fraction of a
+	// Horizon.
 	believedPeriods = 7
 	// leastSaved is the minimum number of hot minutes per period that a move must save.
 	leastSaved = 0.5
 )
 
 // WillBeHot reports whether a known node that is not hot is expected to become hot
-// because of recurring usage. Without an evict line for CPU, no node is.
+// because of recurring usage. Without an evict line for CPU, it returns false.
 func (n *Node) WillBeHot(clock forecast.Clock) bool {
 	known := n.State == thresholds.Cool || n.State == thresholds.Warm
 	return known && n.HotLine < math.MaxInt64 && n.Certain != nil && n.hotAhead(n.Certain, clock) >= leastAhead
@@ -50,7 +51,8 @@ func (n *Node) hotAhead(course *forecast.Course, clock forecast.Clock) float64 {
 	return course.HotMinutes(n.HotLine, n.Allocatable[cluster.CPU], clock)
 }
 
-// relieved is a node that will be hot, without the pods that were moved.
+// relieved is a node that will be hot, considered without the pods that were already
+// moved.
 type relieved struct {
 	*planner
 
@@ -104,8 +106,8 @@ type offered struct {
 	owned int     // number of pods of the same owner on the destination
 }
 
-// mostSaved makes the move of one of these pods that saves most for its cost, if any
-// saves enough.
+// mostSaved makes the move that saves the most hot time for its cost among the moves of
+// these pods, if any saves enough.
 func (r *relieved) mostSaved(pods []offered, ownZone bool) (landing, bool) {
 	var offers []offered
 	for _, o := range pods {
@@ -141,15 +143,15 @@ func (r *relieved) worthwhile() []offered {
 	return pods[:min(len(pods), aheadPods)]
 }
 
-// compareOffers puts pods of lower priority first, as for a hot node, and then those that
-// save most for their cost.
+// compareOffers orders pods by priority, lowest first, as for a hot node, and then by
+// what they save for their cost, highest first.
 func compareOffers(a, b offered) int {
 	return cmp.Or(cmp.Compare(a.pod.Priority, b.pod.Priority), cmp.Compare(b.perCost(), a.perCost()), compareDisruption(a.pod, b.pod),
 		cmp.Compare(a.owned, b.owned), compareKey(a.pod, b.pod))
 }
 
-// offers appends the destinations that will hardly be hot for longer, and hardly be
-// hotter, with a pod, so that most of the savings at the source remain.
+// offers appends the destinations that the pod would make hot for only a little longer,
+// and only a little hotter, so that most of the savings at the source remain.
 func (r *relieved) offers(offers []offered, at *offered, ownZone bool) []offered {
 	pod := at.pod
 	looked, siblings := 0, r.destinations.siblings(pod)
@@ -178,8 +180,8 @@ func (r *relieved) offers(offers []offered, at *offered, ownZone bool) []offered
 }
 
 // enough reports whether saving the given hot minutes per period justifies moving a pod.
-// Savings count for all periods for which the pod's pattern is expected to last, which is
-// as long as it has been observed.
+// Savings count for every period for which the pod's pattern is expected to last; it is
+// expected to last for as long as it has been observed.
 func (r *relieved) enough(pod *strategies.Pod, saves float64) bool {
 	within := max(r.in.Recurs.Period, forecast.Horizon).Hours()
 	lasts := min(float64(pod.Pattern.Periods)*r.in.Recurs.Period.Hours()/within, believedPeriods)
@@ -189,8 +191,8 @@ func (r *relieved) enough(pod *strategies.Pod, saves float64) bool {
 // perCost is what a move saves, in whole minutes, per plain pod of cost.
 func (o *offered) perCost() float64 { return math.Round(o.saves / o.pod.Disruption.InPlainPods()) }
 
-// quiet reports whether a recurring pod uses no more than its mean, both as measured and
-// by its pattern, now and in the next part of the period.
+// quiet reports whether a pod with recurring usage uses no more than its mean, both as
+// measured and, now and in the next part of the period, according to its pattern.
 func (r *relieved) quiet(pod *strategies.Pod) bool {
 	if !pod.Pattern.Recurs() {
 		return false

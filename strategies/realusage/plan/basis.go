@@ -22,8 +22,7 @@ func (in *Input) Node(name string) *strategies.NodeBasis {
 	return &strategies.NodeBasis{Name: n.Name, State: n.State, Closed: n.Closed, Need: n.Need, Expected: in.expected(n)}
 }
 
-// Stays implements strategies.Basis: pods are moved only off nodes that usage has to
-// leave.
+// Stays implements strategies.Basis. Pods are moved only off nodes that need relief.
 func (in *Input) Stays(pod *cluster.Pod) (reasons.Reason, string) {
 	switch n := in.node(pod.Node); {
 	case n == nil:

@@ -8,9 +8,10 @@ import (
 	"github.com/evenkeel/evenkeel/strategies"
 )
 
-// cheapest returns the pods of lowest total cost whose usage covers the need: the fewest,
-// if all cost the same. At equal cost it prefers the least disruptive ones, then those
-// with the least weight. All pods together must cover the need.
+// cheapest returns the pods with the lowest total cost whose usage covers the need, which
+// are the fewest pods if all cost the same. At equal cost it prefers the least disruptive
+// pods, then those with the least weight. The caller must ensure that all pods together
+// cover the need.
 //
 // If one resource is needed and all pods cost the same, the largest pods are the
 // cheapest. Otherwise it searches with increasing cost, and after searchSteps falls back
@@ -31,8 +32,8 @@ func cheapest(pods []*strategies.Pod, by *scale) []*strategies.Pod {
 	return refine(chosen, pods, by)
 }
 
-// greedy takes the pod with the greatest relief for its cost, ties in order, until the
-// need is covered. It then drops pods that became superfluous.
+// greedy repeatedly takes the pod with the greatest relief for its cost, the first one in
+// case of a tie, until the need is covered. It then drops pods that became superfluous.
 func greedy(ordered []*strategies.Pod, need cluster.Amounts) []*strategies.Pod {
 	var chosen []*strategies.Pod
 	left := need
@@ -78,8 +79,8 @@ func commonCost(pods []*strategies.Pod) (unit int) {
 	return unit
 }
 
-// searchSteps bounds the search for cheaper pods to about a millisecond, and
-// searchTable what it looks up.
+// searchSteps bounds the search for cheaper pods to about a millisecond, searchTable the
+// size of its lookup table.
 const (
 	searchSteps = 20_000
 	searchTable = 200_000
@@ -138,8 +139,9 @@ func (s *search) run() []*strategies.Pod {
 	return nil
 }
 
-// reachable reports whether pods from the i-th on can cover what is left at a cost of c.
-// A resource that was not needed at first is left only if a pod has negative usage.
+// reachable reports whether pods from the i-th on can cover the rest of the need, left,
+// at a cost of at most c. A resource that was not needed at first can become needed only
+// if a pod has negative usage.
 func (s *search) reachable(i, c int, left cluster.Amounts) bool {
 	for r := range left {
 		if left[r] > 0 && (s.most[r] == nil || left[r] > s.most[r][i*s.best+c]) {

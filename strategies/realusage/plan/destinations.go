@@ -29,7 +29,7 @@ type destination struct {
 	at       cluster.NodeIndex // index among the input's nodes
 }
 
-// nearby is a destination with the criteria that favour it.
+// nearby is a destination with the criteria by which it is compared.
 type nearby struct {
 	to            *destination
 	score         int64
@@ -48,8 +48,8 @@ func (d *destination) takes(pod cluster.Amounts) bool {
 // headroom returns the remaining amounts below the destination's ceiling.
 func (d *destination) headroom() cluster.Amounts { return d.ceiling.Minus(d.predicted) }
 
-// roomFor reports whether all destinations together may have space for what has to leave
-// a node, together with any one of some of its pods.
+// roomFor reports whether the destinations in the pods' domain together may have space
+// for the need of the pods' node. Unserved demand needs no space there.
 func (p *destinations) roomFor(pods []*strategies.Pod, need cluster.Amounts) bool {
 	if len(pods) == 0 {
 		return false
@@ -163,8 +163,8 @@ func (p *destinations) compareFill(a, b coolIndex) int {
 	return cmp.Compare(a, b)
 }
 
-// size makes pods comparable across resources: it is the share of the first destination's
-// ceiling that they would take.
+// size makes pods comparable across resources. It returns the share of the first
+// destination's ceiling that the pod would take.
 func (p *destinations) size(pod *strategies.Pod) float64 {
 	if len(p.cool) == 0 {
 		return 0
@@ -176,7 +176,7 @@ func (p *destinations) size(pod *strategies.Pod) float64 {
 // place after all.
 func (d *destination) add(pod *strategies.Pod) {
 	if pod.Pattern.Recurs() {
-		d.course = d.expected() // also for a node on which nothing has recurred yet
+		d.course = d.expected() // also if nothing recurs on the node yet
 	}
 	d.predicted = d.predicted.Plus(pod.Usage)
 	d.load.Add(pod.Expected)
@@ -224,7 +224,7 @@ func (d *destination) peakWith(pod *forecast.Course) int64 {
 	return d.load.Lasting() + peak
 }
 
-// shift changes a destination and re-sorts it.
+// shift changes a destination and restores the order of byFill.
 func (p *destinations) shift(d *destination, change func()) {
 	from, _ := slices.BinarySearchFunc(p.byFill, d.index, p.compareFill)
 	change()
@@ -248,8 +248,8 @@ const blockSize = 64
 
 // room holds, for each block of byFill, an upper bound of each resource's headroom on its
 // destinations. A block whose bound is too small for a pod is skipped. Bounds grow when
-// destinations move between blocks. A block that has no destination for a pod despite its
-// bound gets an exact bound again.
+// destinations move between blocks. If a block turns out to have no destination for a pod
+// despite its bound, the bound is recomputed exactly.
 type room []cluster.Amounts
 
 func newRoom(p *destinations) room {
@@ -300,8 +300,8 @@ func (p *destinations) block(b int) (from, to int) {
 }
 
 // withRoom yields, in the given order, the destinations in a pod's domain that would stay
-// at or below their ceilings with it, either in all zones or in the pod's own. Shift a
-// destination only after taking the last one.
+// at or below their ceilings with it, either in all zones or only in the pod's own. The
+// caller must not shift a destination before the iteration has ended.
 func (p *destinations) withRoom(of *strategies.Pod, by order, ownZone bool) iter.Seq[*destination] {
 	pod, home := of.Usage, p.sites[of.Node]
 	return func(yield func(*destination) bool) {

@@ -17,12 +17,13 @@ type landing struct {
 	pod  *strategies.Pod
 	to   *destination
 	undo func()
-	// The pod's node and the hot minutes that the move saves, once the landing is in the
-	// plan.
+	// from is the pod's node. These fields, including the hot minutes that the move
+	// saves, are set once the landing is in the plan.
 	from  cluster.NodeIndex
 	saves float64
 	ahead *strategies.Ahead // for a move off a node that is not hot yet
-	// compared: the destination is not cool, but has less demand than the source.
+	// compared is true if the destination need not be cool, because it is compared with a
+	// full source that has more demand.
 	compared bool
 }
 
@@ -72,9 +73,10 @@ func (p *destinations) takes(pod *strategies.Pod) bool {
 	return false
 }
 
-// Limits on the work of spreading: how much more of its ceiling a destination may use and
-// still count as about as cool as the coolest, and how many destinations are considered.
-// Scoring takes microseconds for each, so only the coolest of them are scored.
+// These constants limit the work of spreading: by how much a destination's fill may
+// exceed the coolest one's if the two still count as about equally cool, and how many
+// destinations are considered. Scoring takes microseconds for each, so only the coolest
+// of them are scored.
 const (
 	spreadMargin = 0.1
 	spreadWidth  = 64
@@ -83,8 +85,8 @@ const (
 	peakWidth = 512
 )
 
-// landOne places a pod on a destination that is not expected to be hot with it at the
-// hour at which both are busy or, if there is none, on another one.
+// landOne places a pod on a destination. It prefers one that the pod is not expected to
+// make hot when their busy hours coincide.
 func (p *destinations) landOne(pod *strategies.Pod, by order) (landing, bool) {
 	if p.recurs || pod.Pattern.Recurs() {
 		p.pod, p.looks = new(forecast.Course), peakWidth
@@ -187,8 +189,8 @@ func (p *destinations) near(pod *strategies.Pod, ownZone bool, most int) iter.Se
 	}
 }
 
-// siblings are the nodes of an owner's pods: of its existing pods, and of those that the
-// plan has placed.
+// siblings holds the nodes of an owner's pods: those of the existing pods, and those of
+// the pods that the plan has placed.
 type siblings [2][]cluster.NodeIndex
 
 func (p *destinations) siblings(of *strategies.Pod) siblings {
@@ -264,7 +266,7 @@ func (p *destinations) takeBack(landed []landing) {
 	}
 }
 
-// refusals summarizes for people why no destination takes a pod.
+// refusals returns a human-readable summary of why no destination takes a pod.
 func (p *destinations) refusals(pod *strategies.Pod) string {
 	if len(p.cool) == 0 {
 		return "no node is cool"

@@ -9,15 +9,16 @@ import (
 	"github.com/evenkeel/evenkeel/strategies"
 )
 
-// New makes the plan. It cools each hot node with the pods of the lowest sufficient
-// priorities that have a destination and together cost least: the fewest, if all disrupt
-// equally. A node that cannot be cooled is left alone with the reason, because partial
-// relief costs evictions and takes space that a node that can be cooled needs. Space that
-// remains goes to such nodes if that gives them much of the relief that they need.
+// New makes the plan. To cool a hot node, it moves pods that have a destination, only of
+// the lowest priorities that suffice, and with the lowest total cost: the fewest pods if
+// all disrupt equally. A node that cannot be cooled is left alone with the reason,
+// because partial relief costs evictions and takes space that a node that can be cooled
+// needs. Remaining space is used for such nodes if it gives them much of the relief that
+// they need.
 //
-// Nodes that come first take the space. If starting with the hottest node leaves another
-// without destinations, or costs more than cooling each node on its own would, other
-// orders are tried as well.
+// Nodes that are cooled first get the space. If starting with the hottest node leaves
+// another without destinations, or costs more than cooling each node on its own would,
+// other orders are tried as well.
 func New(in Input) strategies.Plan {
 	best := attempt(&in, orders[0])
 	examined := best.destinations.examined
@@ -38,7 +39,7 @@ func New(in Input) strategies.Plan {
 	return best.plan()
 }
 
-// sequence is an order in which to cool hot nodes, and an order in which to try
+// sequence is an order in which to cool hot nodes, and the order in which to try
 // destinations first.
 type sequence struct {
 	leastHotFirst bool
@@ -74,9 +75,9 @@ func attempt(in *Input, o sequence) *planner {
 	return p
 }
 
-// relieveAhead moves pods off nodes that are not hot but will be, because they were at
-// that time in earlier periods. It moves a pod in its quiet hours, to a node with which
-// the total hot time is shorter. Nodes that are hot now come first.
+// relieveAhead moves pods off nodes that are not hot yet but will be, judging by earlier
+// periods. It moves a pod during its quiet hours, to a node where it causes less hot time
+// in total. Nodes that are hot now are relieved before.
 func (p *planner) relieveAhead() {
 	var nodes []*relieved
 	for i := range p.in.Nodes {
@@ -98,8 +99,9 @@ func (p *planner) relieveAhead() {
 	})
 }
 
-// add plans more landings while the Placement contains those of the plan, which attempt
-// has undone. It leaves the Placement unchanged.
+// add calls more, which plans further landings, with the landings of the plan applied to
+// the Placement again, because attempt has undone them. It leaves the Placement
+// unchanged.
 func (p *planner) add(more func()) {
 	var done []func()
 	defer func() {

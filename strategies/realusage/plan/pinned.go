@@ -10,15 +10,16 @@ import (
 )
 
 // leastRelief is the share of the usage above a node's evict line that must be able to
-// leave before a node that stays hot is relieved. It applies to memory, too: each byte
-// that leaves is available to the other pods before one of them is OOM-killed. It does
-// not apply to usage that only waits for a limit on moves: such a node is cooled over
-// several cycles, and a limit that always allows less than this share would prevent that.
+// leave before a node that stays hot is relieved. It applies to memory, too, because
+// memory that is freed may save one of the other pods from being OOM-killed. It does not
+// apply if only a limit on moves stands in the way: such a node is cooled over several
+// cycles, which a limit that always allows less than this share would prevent.
 const leastRelief = 0.5
 
 // relievePinned moves pods off nodes that stay hot because of pods that must not be
-// moved, because otherwise their neighbours would suffer for as long as those run. It
-// comes after all nodes that can be cooled, which have the first choice of destinations.
+// moved. Otherwise, the other pods would suffer for as long as the immovable ones run. It
+// runs after all nodes that can be cooled, because those have the first choice of
+// destinations.
 func (p *planner) relievePinned() {
 	p.relieveAll(func(at cluster.NodeIndex) bool {
 		return p.notes[at] == reasons.HotThroughImmovable || p.notes[at] == reasons.GainTooSmall
@@ -26,9 +27,9 @@ func (p *planner) relievePinned() {
 }
 
 // relieveCrowded does the same for nodes that stay hot because the cool nodes do not take
-// enough of their pods. Those nodes come last. If the demand for CPU exceeds what keeps
-// all nodes at their lines, it skips nodes that are hot by CPU alone: space that becomes
-// free is then better kept for a whole node.
+// enough of their pods. Those nodes come last. If the total CPU demand is too high to
+// keep all nodes at or below their lines, it skips nodes that are hot by CPU alone,
+// because free space is then better kept for cooling a whole node.
 func (p *planner) relieveCrowded() {
 	p.relieveAll(func(at cluster.NodeIndex) bool {
 		n := &p.in.Nodes[at]
@@ -53,11 +54,11 @@ func (p *planner) relieveAll(stays func(cluster.NodeIndex) bool) {
 	})
 }
 
-// relieve moves the pods that bring a node as far down as the other nodes allow, if
-// enough usage leaves and if this shortens the time above that level by as much as
-// cooling a node must shorten hot time. That time is known only for nodes that are hot by
-// CPU alone. For other nodes only what is due leaves, because the rest of their CPU usage
-// may be a peak.
+// relieve moves as much usage off a node as the other nodes can take, provided that it is
+// enough. For nodes that are hot by CPU alone, the moves must also shorten the time above
+// the resulting level by as much as moves that cool a node must shorten hot time. No such
+// forecast exists for other nodes. Only what is due leaves them, because the rest of
+// their CPU usage may be a peak.
 func (p *planner) relieve(at cluster.NodeIndex) []landing {
 	n := &p.in.Nodes[at]
 	need := n.Need.AtLeastZero()
@@ -86,7 +87,8 @@ func (p *planner) relieve(at cluster.NodeIndex) []landing {
 }
 
 // relieving returns the pods that may leave a node and have a destination. waits reports
-// whether the node may be cooled later, with pods that must not be moved only for now.
+// whether the node could be cooled later, together with pods that are only temporarily
+// not allowed to move.
 func (p *planner) relieving(n *Node, need cluster.Amounts) (movable []*strategies.Pod, waits bool) {
 	least := n.leastGain(need, p.in.MinGainPercent)
 	var later cluster.Amounts
@@ -105,7 +107,7 @@ func (p *planner) relieving(n *Node, need cluster.Amounts) (movable []*strategie
 	return movable, !covers(now, need) && covers(now.Plus(later), need)
 }
 
-// above returns the node with its evict line raised by the given amounts.
+// above returns the node with its evict line for CPU raised by the given amounts.
 func (n *Node) above(by cluster.Amounts) *Node {
 	raised := *n
 	raised.HotLine += by[cluster.CPU]
@@ -129,7 +131,7 @@ func atMostOf(a, b cluster.Amounts) cluster.Amounts {
 	return a
 }
 
-// leaving returns what the plan moves off a node.
+// leaving returns the usage that the plan moves off a node.
 func (p *planner) leaving(at cluster.NodeIndex) cluster.Amounts {
 	return wantedBy(slices.DeleteFunc(slices.Clone(p.landed), func(l landing) bool { return l.from != at }))
 }
@@ -141,8 +143,8 @@ func wantedBy(landed []landing) (total cluster.Amounts) {
 	return total
 }
 
-// landMost places pods until what has to leave does, or no other pod has a place. Pods of
-// low priority come first, and among them those that relieve most for their cost.
+// landMost places pods until the need is covered or none of the other pods has a place.
+// Pods of low priority come first, and among them those that relieve most for their cost.
 func (p *planner) landMost(pods []*strategies.Pod, need cluster.Amounts) (landed []landing) {
 	left := need
 	for _, pod := range byWorth(pods, need) {
@@ -156,8 +158,9 @@ func (p *planner) landMost(pods []*strategies.Pod, need cluster.Amounts) (landed
 	return landed
 }
 
-// pinnedBy describes the usage of the pods that must not leave a node, in the resource of
-// which most has to leave, and which namespace has most of it; empty if they use nothing.
+// pinnedBy describes the usage of the pods that must not leave a node, and which
+// namespace has most of it, in the resource with the greatest need; empty if these pods
+// use nothing.
 func (n *Node) pinnedBy(need cluster.Amounts) string {
 	resource := cluster.CPU
 	for _, r := range cluster.Resources() {

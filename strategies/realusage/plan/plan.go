@@ -1,9 +1,9 @@
-// Package plan decides which pods to move where: the pure part of
+// Package plan decides which pods to move, and to which nodes. It is the pure part of
 // RealUsageLowNodeUtilization.
 //
-// New makes a Plan of the cheapest moves, each with a named destination. The same
-// input gives the same plan. A Placement answers what would take a pod, and
-// Refused says which pods may not be moved. Nothing is evicted here.
+// New makes a Plan of the cheapest moves, each with a named destination. The same input
+// gives the same plan. A Placement answers which nodes would take a pod, and Refused
+// states why a pod must not be moved. Nothing is evicted here.
 package plan
 
 import (
@@ -43,8 +43,9 @@ func newPlanner(in *Input, by order) *planner {
 	return p
 }
 
-// ideal reports whether no other order can, or should, do better: if the number of moves
-// is limited, the hottest nodes come first.
+// ideal reports whether trying another order is pointless: no node lacked space or cost
+// more than it would on its own, or the plan has reached its limit on moves, and the
+// hottest nodes must come first.
 func (p *planner) ideal() bool { return p.limited || p.crowded == 0 && p.excess == 0 }
 
 // better reports whether p cools more nodes than other, or as many with pods of lower
@@ -63,9 +64,9 @@ func (p *planner) priority() int32 {
 	return highest
 }
 
-// cool plans the moves for one hot node. Off a full node, it moves the estimated excess
-// demand or, if that is not possible or not worthwhile, the measured excess. If that is
-// not worthwhile either, it moves what is due.
+// cool plans the moves for one hot node. For a full node, it first tries to move the
+// estimated excess demand and, if that is not possible or not worthwhile, the measured
+// excess. If that is not worthwhile either, it moves what is due.
 func (p *planner) cool(at cluster.NodeIndex) {
 	n := &p.in.Nodes[at]
 	need := n.Need.AtLeastZero()
@@ -126,9 +127,9 @@ func (p *planner) coolBy(at cluster.NodeIndex, need cluster.Amounts) {
 	}
 }
 
-// coolWith plans the moves that take what has to leave off a node, using some of the
-// pods. It is done if the pods have destinations, or are not worth moving. If they have
-// to be made at once, it makes none if an hourly limit holds some of them up.
+// coolWith plans moves of some of the given pods that cover a node's need. done reports
+// that the pods have destinations or are not worth moving. If atOnce is set and an hourly
+// limit holds up some of the moves, it plans none of them, and reports held.
 func (p *planner) coolWith(at cluster.NodeIndex, movable []*strategies.Pod, by *scale, atOnce bool) (done, held bool) {
 	first := true
 	for _, priority := range priorities(movable) {
@@ -156,10 +157,10 @@ func (p *planner) coolWith(at cluster.NodeIndex, movable []*strategies.Pod, by *
 	return false, false
 }
 
-// worthwhile reports whether the moves off a node save as much hot time as their
-// disruption is worth, and records what each saves. If not, it declines them: the node
-// will cool on its own, or another node would be hot instead. Moves that are due need not
-// save anything, and their savings do not count for other moves.
+// worthwhile reports whether the moves off a node save enough hot time to justify their
+// disruption, and records what each saves. If they do not, it declines them, because the
+// node will cool on its own or another node would become hot instead. Moves that are due
+// need not save anything, and their savings do not count for other moves.
 func (p *planner) worthwhile(at cluster.NodeIndex, landed []landing, need cluster.Amounts) bool {
 	if !p.judged(&p.in.Nodes[at], need) {
 		return true
@@ -181,7 +182,7 @@ func (p *planner) worthwhile(at cluster.NodeIndex, landed []landing, need cluste
 	return false
 }
 
-// judged reports whether moves that take the given need off a node have to save hot time.
+// judged reports whether moves that cover the given need of a node have to save hot time.
 func (p *planner) judged(n *Node, need cluster.Amounts) bool {
 	return p.in.MinHotMinutesSaved > 0 && need[cluster.CPU] > n.due(need)[cluster.CPU]
 }
@@ -222,8 +223,8 @@ func (p *planner) giveUp(at cluster.NodeIndex, movable []*strategies.Pod, need c
 	}
 }
 
-// movable returns the pods that may be moved and those that are too small for it, and
-// declines all but the former with their reasons.
+// movable returns the pods that may be moved, and those that may be but are too small. It
+// declines all pods other than the movable ones, with their reasons.
 func (p *planner) movable(n *Node, need cluster.Amounts) (movable, small []*strategies.Pod) {
 	least := n.leastGain(need, p.in.MinGainPercent)
 	for i := range n.Pods {
@@ -241,9 +242,10 @@ func (p *planner) movable(n *Node, need cluster.Amounts) (movable, small []*stra
 	return movable, small
 }
 
-// allowed returns the pods for which the hourly limits of their owners and, if asked for,
-// of their namespaces have moves left. If there are more pods than moves, the moves go to
-// pods of low priority first, and then to those that relieve most for their cost.
+// allowed returns the pods that the hourly limits of their owners still allow to be moved
+// and, if namespaces is set, those of their namespaces, too. If there are more pods than
+// moves, the moves go to pods of low priority first, and then to those that relieve most
+// for their cost.
 func (p *planner) allowed(pods []*strategies.Pod, need cluster.Amounts, namespaces bool) (allowed []*strategies.Pod) {
 	if p.in.Beside == nil {
 		return pods
@@ -275,10 +277,11 @@ func byWorth(pods []*strategies.Pod, need cluster.Amounts) []*strategies.Pod {
 	return pods
 }
 
-// exceeds returns why a pod must not be moved in addition to the plan's moves.
+// exceeds returns which limit a move of the pod would exceed in addition to the plan's
+// moves; empty if none.
 func (p *planner) exceeds(pod *strategies.Pod) (reasons.Reason, string) { return p.beside(pod, nil) }
 
-// beside returns why a pod must not be moved in addition to the plan's moves and more.
+// beside is exceeds in addition to the plan's moves and those counted in more.
 func (p *planner) beside(pod *strategies.Pod, more strategies.Tally) (reasons.Reason, string) {
 	if p.in.Beside == nil {
 		return "", ""
@@ -288,8 +291,9 @@ func (p *planner) beside(pod *strategies.Pod, more strategies.Tally) (reasons.Re
 	return p.in.Beside(pod.Pod, owner+ofOwner, namespace+ofNamespace)
 }
 
-// within takes those of a node's landings that the plan's limits allow. It undoes the
-// others, because they have to wait, and returns what they wait for.
+// within returns those of a node's landings that the plan's limits allow. It undoes the
+// others, because they have to wait for a later cycle, and returns the limit that they
+// wait for.
 func (p *planner) within(at cluster.NodeIndex, landed []landing) (taken []landing, limit reasons.Reason) {
 	budget := p.budget()
 	if len(landed) > budget || p.heldUp(landed) {
@@ -315,8 +319,7 @@ func (p *planner) within(at cluster.NodeIndex, landed []landing) (taken []landin
 	return taken, limit
 }
 
-// wait records the fewest pods that would cool a node for which the plan has no moves
-// left.
+// wait records the fewest pods that would cool a node if the plan had moves left for it.
 func (p *planner) wait(at cluster.NodeIndex, movable []*strategies.Pod, need cluster.Amounts) {
 	for _, priority := range priorities(movable) {
 		band := upTo(movable, priority)
@@ -331,7 +334,7 @@ func (p *planner) wait(at cluster.NodeIndex, movable []*strategies.Pod, need clu
 	}
 }
 
-// heldUp reports whether hourly limits have moves for only some of a node's landings.
+// heldUp reports whether hourly limits allow only some of a node's landings.
 func (p *planner) heldUp(landed []landing) bool {
 	more := strategies.Tally{}
 	for _, l := range landed {
@@ -369,12 +372,12 @@ func (p *planner) landable(pods []*strategies.Pod) (landable, stuck []*strategie
 	return landable, stuck
 }
 
-// least places the cheapest set of pods that covers the need and for all of which there
-// is a place. If a set does not fit, the next best is tried without those of its pods
-// that have no place even alone, or otherwise without the first pod that found none. best
-// reports that the first set fitted. Pods that are not chosen are not checked, because
-// some filters take a millisecond per check. Nothing is checked if the cool nodes have
-// too little space for what has to leave, however it is distributed.
+// least places the cheapest set of pods that covers the need and of which every pod finds
+// a place. If a set does not fit, it tries the next best set without the pods that have
+// no place even on their own or, if there are none, without the first pod that found no
+// place. best reports whether the first set fitted. Pods that are not chosen are not
+// checked, because some filters take a millisecond per check. It checks nothing if the
+// cool nodes have too little space for the need, however it is distributed.
 func (p *planner) least(band []*strategies.Pod, by *scale) (landed []landing, best bool) {
 	if !p.destinations.roomFor(band, by.need) {
 		return nil, false
@@ -394,8 +397,8 @@ func (p *planner) least(band []*strategies.Pod, by *scale) (landed []landing, be
 	return nil, false
 }
 
-// beyondLeast returns how much more moves cost than with unlimited space. Resorting to a
-// higher priority counts as a cost, too.
+// beyondLeast returns how much more the moves cost than they would with unlimited space.
+// Resorting to a higher priority counts as a cost, too.
 func (p *planner) beyondLeast(movable []*strategies.Pod, by *scale, used int32, paid int) int {
 	for _, priority := range priorities(movable) {
 		band := upTo(movable, priority)
@@ -418,7 +421,7 @@ func (p *planner) left() int {
 	return math.MaxInt
 }
 
-// budget returns how many of them may leave one node.
+// budget returns how many of the remaining moves may leave one node.
 func (p *planner) budget() int {
 	if p.in.MaxPerNode > 0 {
 		return min(p.left(), p.in.MaxPerNode)

@@ -13,28 +13,29 @@ import (
 )
 
 const (
-	// comparedMargin is the minimum difference, as a share of allocatable CPU, by which
-	// the destination's predicted usage must be below the source's demand after the move.
+	// comparedMargin is how far, as a share of allocatable CPU, the destination's
+	// predicted usage must be below the source's demand after the move.
 	comparedMargin = 0.1
 	// leastUnserved is the share of a full node's CPU that its pods are assumed to want
-	// but not get: after some hours, their peaks show no more than what they get.
+	// in addition to what they get. It has to be assumed, because after some hours their
+	// peaks show only what they got.
 	leastUnserved = 0.3
-	// fullForHours is the share of its CPU that such a node has used for hours. On a node
-	// whose load comes and goes, peaks show what pods want, and other nodes have as much
-	// demand at other times.
+	// fullForHours is the share of its CPU that a node must have used for hours for this
+	// assumption. On a node whose load comes and goes, peaks show what pods want, and
+	// other nodes have as much demand at other times.
 	fullForHours = 0.95
-	// alwaysFull is the corresponding share for a node that, in addition, has not been
-	// below full for as long as peaks are remembered. Rising to it from 70% takes half a
-	// day of that, so a node that is full only at certain times of day rarely does.
+	// alwaysFull is the corresponding share for a node that, in addition, has been full
+	// at each reading for as long as peaks are remembered. A node at 70% that becomes
+	// full takes half a day to reach this share, so one that is full only at certain
+	// times of day rarely does.
 	alwaysFull = 0.98
-	// comparedWorth is the factor by which such a move must save more hot time than
-	// another: it makes its destination hotter, and the plan cannot cool the source with
-	// it.
+	// comparedWorth is how many times as much hot time such a move must save as another
+	// one, because it makes its destination hotter and does not cool its source.
 	comparedWorth = 20
 	// servedWorth replaces comparedWorth for a node that is always full, where a move
-	// must serve more demand. A pod there serves at most twelve times what is required
-	// for a plain one, so a pod that costs twice as much is worth moving, and one that
-	// costs three times as much is not.
+	// must serve more demand. Moving a pod serves at most twelve times the demand that is
+	// required for a plain pod, so a pod that costs twice as much is worth moving, and
+	// one that costs three times as much is not.
 	servedWorth = 5
 	// mostCompared is the maximum number of moves off a full node in a plan, because the
 	// demand of its pods is an estimate. comparedPods is how many pods are tried for each
@@ -47,8 +48,8 @@ type saturated struct {
 	*planner
 
 	at cluster.NodeIndex
-	// node is a copy whose load, like the expected usage of each of its pods, includes
-	// what they want but do not get.
+	// node is a copy whose load includes the demand of its pods that is not served. The
+	// same applies to the expected usage of each pod.
 	node  Node
 	pods  []*strategies.Pod
 	asked int64 // CPU demand, without the pods that were moved
@@ -58,9 +59,9 @@ type saturated struct {
 // relieveSaturated moves pods off full nodes for whose relief the cool nodes have no
 // space, to nodes with less demand. It does so while the total demand on all nodes
 // exceeds their evict lines: cooling every node is then impossible, and what counts is
-// how much demand is served. Otherwise, the next space that becomes free cools a whole
-// node. If the others use about the same, none becomes free, so pods leave nodes that
-// stay full in any case.
+// how much demand is served. Otherwise, free space is better kept for cooling a whole
+// node. If the usage of the other nodes is steady, no space becomes free, so pods leave
+// nodes that stay full in any case.
 //
 // A pod that was moved alone does not come back while usage is steady. Without it, its
 // node, which was full, uses all of its CPU except what the pod used there. The pod uses
@@ -124,8 +125,8 @@ func (p *planner) saturated() (nodes []*saturated) {
 	return nodes
 }
 
-// busy reports whether the plan moves pods off full nodes of a domain that is beyond its
-// lines: nothing is quiet there.
+// busy reports whether the plan moves pods off full nodes of a domain whose demand
+// exceeds its lines, so that no node in it has quiet hours.
 func (p *planner) busy(domain string) bool {
 	return slices.ContainsFunc(p.landed, func(l landing) bool { return l.compared && p.in.Nodes[l.from].Domain == domain }) && p.beyondLines(domain)
 }
@@ -165,10 +166,10 @@ func (p *planner) asSaturated(at cluster.NodeIndex) *saturated {
 	return s
 }
 
-// hasStayed reports whether a pod has run for as long as moves are judged ahead, and was
-// not moved within a day. Where every node is full by turns, the node that is asked for
-// least is another one some hours later, so pods would go on, or back, with each turn.
-// A pod without a creation time is an old one.
+// hasStayed reports whether a pod has run for the length of a forecast and was not moved
+// within a day. If all nodes are full in turn, the node with the least demand changes
+// every few hours, so without this check pods would be moved on, or back, each time. A
+// pod without a creation time counts as old.
 func (p *planner) hasStayed(pod *strategies.Pod) bool {
 	return !pod.Disruption.Again && (pod.Created.IsZero() || p.in.At.Sub(pod.Created) >= forecast.Horizon)
 }
@@ -181,10 +182,10 @@ func perCost(pod *strategies.Pod) float64 {
 // share is the node's demand as a share of its CPU.
 func (s *saturated) share() float64 { return share(s.asked, s.node.Allocatable[cluster.CPU]) }
 
-// compared returns the input with the destinations for full nodes: known nodes of which
-// only CPU is above its line, that are not full themselves, and that the plan moves
-// nothing off. They take pods up to strategies.FullCeiling instead of their reject line
-// of CPU.
+// compared returns the input with the destinations for full nodes. These are known nodes
+// that are above no line other than that of CPU, are not full themselves, and from which
+// the plan moves nothing. They take pods up to strategies.FullCeiling instead of their
+// reject line for CPU.
 func (p *planner) compared() *Input {
 	in := *p.in
 	in.Nodes = slices.Clone(in.Nodes)
@@ -200,8 +201,8 @@ func (p *planner) compared() *Input {
 	return &in
 }
 
-// relieve makes the move off the node that saves most per disruption, if it is worth it
-// and its destination has less demand than the node will have.
+// relieve makes the move off the node that saves most per unit of disruption, if it is
+// worthwhile and its destination has less demand than the node will have.
 func (s *saturated) relieve(to *destinations) (landing, bool) {
 	var best landing
 	most, tried := 0.0, 0
@@ -242,11 +243,11 @@ func (s *saturated) relieve(to *destinations) (landing, bool) {
 	return l, true
 }
 
-// compare judges a move. Off a node that is always full, it must serve more demand: the
-// node stays hot in any case, and its pods have no peaks that would show what else they
-// want. More moves follow for as long as the node stays full, so a small one only has to
-// earn its share of the cost. Off other nodes, it must save hot minutes, so destinations
-// that are not hot usually stay so.
+// compare judges a move. Off a node that is always full, a move must serve more demand,
+// because the node stays hot in any case and its pods have no peaks that would show their
+// demand. More moves follow for as long as the node stays full, so a small move only has
+// to justify its share of the cost. Off other nodes, a move must save hot minutes, so
+// destinations that are not hot usually stay so.
 func (s *saturated) compare(one []landing) worth {
 	w := s.worth(&s.node, one)
 	if !s.stays {
@@ -262,14 +263,14 @@ func (s *saturated) compare(one []landing) worth {
 	return w
 }
 
-// unserved returns the expected demand under a load beyond a node's CPU, in hot minutes
-// of equal weight.
+// unserved returns by how much a load is expected to exceed a node's CPU, converted to
+// hot minutes of equal weight.
 func (n *Node) unserved(load *forecast.Load) float64 {
 	return load.HotMinutes(math.MaxInt64, n.Allocatable[cluster.CPU])
 }
 
-// isAbove reports whether the node will have more demand than the destination of a
-// landing, by comparedMargin.
+// isAbove reports whether the node's remaining demand exceeds the predicted usage of a
+// landing's destination by at least comparedMargin.
 func (s *saturated) isAbove(l *landing) bool {
 	there := share(l.to.predicted[cluster.CPU], s.in.Nodes[l.to.at].Allocatable[cluster.CPU])
 	left := share(s.asked-l.pod.Wanted()[cluster.CPU], s.node.Allocatable[cluster.CPU])
@@ -277,13 +278,14 @@ func (s *saturated) isAbove(l *landing) bool {
 }
 
 // hasRoomForHours reports whether a load leaves a node below strategies.FullCeiling for
-// as long as can be foreseen. A node that stays full can wait for that: a node that has
-// space only at the moment would be full itself at the next wave.
+// as long as the forecast reaches. A source that stays full can wait for such a
+// destination. A node that has space only at the moment would itself be full at the next
+// wave.
 func (n *Node) hasRoomForHours(load *forecast.Load) bool {
 	return float64(load.Lasting()) <= strategies.FullCeiling*float64(n.Allocatable[cluster.CPU])
 }
 
-// forget removes a pod that is moved after all from those that are declined.
+// forget removes a pod from the declined ones, because it is moved after all.
 func (p *planner) forget(pod *strategies.Pod) {
 	p.declined = slices.DeleteFunc(p.declined, func(d strategies.Declined) bool { return d.Pod.Pod == pod.Pod })
 }

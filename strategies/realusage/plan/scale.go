@@ -11,10 +11,10 @@ import (
 // scale weighs the pods of one hot node against each other.
 type scale struct {
 	need, allocatable cluster.Amounts
-	// steep is how far the node is above the coolest destinations, as shares of
-	// allocatable.
+	// steep is the difference between the node's usage and that of the coolest
+	// destinations, as shares of allocatable.
 	steep cluster.Percents
-	// from is the node if it is known how long it will be hot, otherwise nil. to is the
+	// from is the node, or nil if it is unknown how long it will be hot. to is the
 	// coolest destination.
 	from, to *Node
 	// residents holds the nodes of each owner's pods. Their number is needed because a
@@ -27,16 +27,16 @@ type scale struct {
 // the usage of those that are. It was tuned by measurement: docs/tuning.md.
 const othersWeigh = 2
 
-// nearest is the number of the coolest destinations that represent the one where a pod
+// nearest is the number of coolest destinations whose mean represents the one where a pod
 // will land.
 const nearest = 4
 
-// weight is the cost of choosing a pod when others cover the need as well. If it is known
-// how long the node will be hot, the weight is lower the more hot time the move saves.
-// Otherwise, it includes the pod's usage of the needed resources, because more would
-// leave than necessary. In both cases it includes, for the other resources, the increase
-// in the sum of squares over all nodes: moving m from a node at a to one at b changes a²
-// + b² by 2m(b − a + m), all as shares of allocatable.
+// weight is the cost of choosing a pod instead of others that cover the need as well. If
+// it is known how long the node will be hot, the weight is lower the more hot time the
+// move saves. Otherwise, it includes the pod's usage of the needed resources, because a
+// larger pod moves more usage than necessary. In both cases it includes, for the other
+// resources, the increase in the sum of squares over all nodes: moving m from a node at a
+// to one at b changes a² + b² by 2m(b − a + m), all as shares of allocatable.
 func (s *scale) weight(pod *strategies.Pod) float64 {
 	weight, known := s.weights[pod]
 	if !known {
@@ -62,8 +62,8 @@ func (s *scale) weigh(pod *strategies.Pod) (total float64) {
 	return total
 }
 
-// worth is the share of Horizon that moving a pod to the coolest destination saves, in
-// weighted hot minutes. To save any on its own, a pod has to cool its node.
+// worth is what moving a pod to the coolest destination saves, in weighted hot minutes as
+// a share of Horizon. A pod that does not cool its node on its own saves nothing.
 func (s *scale) worth(pod *strategies.Pod) float64 {
 	without, with := s.from.Load, s.to.Load
 	without.Remove(pod.Expected)

@@ -18,10 +18,11 @@ type Node struct {
 	Name        string
 	Allocatable cluster.Amounts
 	State       thresholds.State
-	// Current is the evidence for hot: the measured usage that stays on the node.
+	// Current is the usage by which the node is judged hot: the measured usage that stays
+	// on it.
 	Current cluster.Amounts
-	// Need is what has to leave a hot node to bring it under its evict lines;
-	// zero or less if nothing has to.
+	// Need is the usage that has to leave a hot node to bring it below its evict lines;
+	// zero or less if none has to.
 	Need cluster.Amounts
 	// NeedForSignals is the CPU that has to leave because of metrics other than CPU
 	// usage, in milli-cores; zero or less if none has to.
@@ -29,22 +30,22 @@ type Node struct {
 	// Unserved is the estimated CPU demand of its pods beyond what it has, in
 	// milli-cores.
 	Unserved int64
-	// Full: its CPU demand exceeds its capacity.
+	// Full reports whether its CPU demand exceeds its capacity.
 	Full bool
-	// FullForHours: it was Full at each reading for as long as peaks of pods are
-	// remembered, so these peaks do not show what its pods want.
+	// FullForHours reports whether it was Full at each reading for as long as the peaks
+	// of pods are remembered, so that these peaks do not show what its pods want.
 	FullForHours bool
-	// Predicted is the usage that a landing has to assume: all pods, with estimates, and
-	// moves in flight. Ceiling is the maximum of it that keeps the node under its reject
-	// lines.
+	// Predicted is the usage on which a landing must be based. It includes estimates for
+	// pods that are not measured, and moves in flight. Ceiling is the highest Predicted
+	// at which the node stays within its reject lines.
 	Predicted, Ceiling cluster.Amounts
 	// Load is the CPU that the node is expected to use, HotLine its evict line, in
-	// milli-cores. ByCPU: it is hot by nothing else, so it is possible to predict whether
-	// that lasts.
+	// milli-cores. ByCPU reports whether it is hot by CPU alone, so that it is possible
+	// to predict how long it stays hot.
 	Load    forecast.Load
 	HotLine int64
 	ByCPU   bool
-	// OverOther: it is above an evict line of a metric other than CPU.
+	// OverOther reports whether it is above an evict line of a metric other than CPU.
 	OverOther bool
 	// Course is the expected CPU usage of the node in each part of a period; nil if
 	// nothing recurs.
@@ -52,14 +53,14 @@ type Node struct {
 	// Certain is the part of Course that comes from pods that will still exist then: pods
 	// that belong to no Job and are not leaving.
 	Certain *forecast.Course
-	// Domain is what pods never leave: they go only to nodes in the same domain. Zone is
-	// what they leave only if no node in it has space.
+	// Domain is the group of nodes that its pods must not leave. Zone is the group that
+	// they leave only if no node in it has space.
 	Domain, Zone string
-	// Closed is why the node takes no pods although it is cool (cordoned, about
-	// to be removed); empty if it does.
+	// Closed explains why the node takes no pods although it is cool, for example because
+	// it is cordoned or about to be removed; empty if it takes pods.
 	Closed string
-	// Begun: pods were recently moved off it. If it is still hot, it comes first, because
-	// a half-cooled node has cost evictions for nothing.
+	// Begun reports whether pods were recently moved off it. If it is still hot, it comes
+	// first, because otherwise the evictions so far would have been in vain.
 	Begun bool
 	// Pods are the candidates on a node that is or will be hot; nil on other nodes.
 	Pods []strategies.Pod
@@ -70,8 +71,8 @@ func (n *Node) hotMinutes(load *forecast.Load) float64 {
 	return load.HotMinutes(n.HotLine, n.Allocatable[cluster.CPU])
 }
 
-// weightedHotMinutes returns the same, weighted by how far above its line the node
-// is expected to be.
+// weightedHotMinutes returns hotMinutes weighted by how far above its line the node is
+// expected to be.
 func (n *Node) weightedHotMinutes(load *forecast.Load) float64 {
 	return load.WeightedHotMinutes(n.HotLine, n.Allocatable[cluster.CPU])
 }
@@ -99,8 +100,8 @@ func heat(n *Node) float64 {
 	return highest
 }
 
-// gain returns what moving a pod takes off its node in the resources that have to leave,
-// in percent of allocatable.
+// gain returns by how much moving a pod reduces the usage of its node, in percent of
+// allocatable: the maximum over the resources that have to leave.
 func gain(pod *strategies.Pod, n *Node, need cluster.Amounts) float64 {
 	most := 0.0
 	for r, percent := range pod.Wanted().PercentOf(n.Allocatable) {
@@ -111,8 +112,8 @@ func gain(pod *strategies.Pod, n *Node, need cluster.Amounts) float64 {
 	return most
 }
 
-// leastGain returns the minimum that moving a pod has to take off a node: the policy's
-// minimum or, on a node with small pods, half of the mean over its movable pods.
+// leastGain returns the minimum gain that justifies moving a pod off a node: the policy's
+// minimum or, if that is less, half of the mean gain of the movable pods.
 func (n *Node) leastGain(need cluster.Amounts, least float64) float64 {
 	sum, pods := 0.0, 0
 	for i := range n.Pods {
@@ -124,8 +125,8 @@ func (n *Node) leastGain(need cluster.Amounts, least float64) float64 {
 	return min(least, sum/float64(max(pods, 1))/2)
 }
 
-// used returns the usage from which a node's change is reported: for a hot node the usage
-// that makes it hot, otherwise its prediction.
+// used returns the usage with which a node is reported before any move: the usage that
+// makes it hot, or its prediction if it is not hot.
 func (n *Node) used() cluster.Amounts {
 	if n.State == thresholds.Hot {
 		return n.Current
@@ -164,21 +165,22 @@ func (r Residents) count(owner strategies.Owner, node cluster.NodeIndex, by int)
 type Input struct {
 	// Nodes in the order of their names.
 	Nodes []Node
-	// Residents are the pods of the candidates' owners. A destination without any is
-	// preferred.
+	// Residents holds the nodes of the candidates' siblings. A destination without
+	// siblings is preferred.
 	Residents Residents
 	// MaxMoves limits the plan, MaxPerNode the moves off one node; 0 means unlimited.
 	MaxMoves, MaxPerNode int
-	// Beside is the Beside of strategies.Observed.
+	// Beside is Observed.Beside of package strategies.
 	Beside func(pod *cluster.Pod, ofOwner, ofNamespace int) (reasons.Reason, string)
-	// MinGainPercent is what a move must take off its node, in percent of allocatable, in
-	// a resource that makes the node hot, unless all of its pods are small.
+	// MinGainPercent is the minimum by which a move must reduce the usage of a resource
+	// that makes its node hot, in percent of allocatable. A lower minimum applies on
+	// nodes with small pods.
 	MinGainPercent float64
 	// MinHotMinutesSaved is the minimum that the moves off a node must save for each
 	// plain pod of cost; 0 allows moves that save nothing.
 	MinHotMinutesSaved float64
-	// Unforeseen: destinations are judged by their current state, not by what is
-	// expected.
+	// Unforeseen reports whether destinations are judged only by their current state,
+	// without a forecast.
 	Unforeseen bool
 	// Recurs is the period of Courses.
 	Recurs forecast.Clock
@@ -191,7 +193,7 @@ func compareKey(a, b *strategies.Pod) int {
 	return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
 }
 
-// orderOf sorts true first.
+// orderOf returns a sort key that puts true before false.
 func orderOf(first bool) int {
 	if first {
 		return -1

@@ -13,10 +13,11 @@ import (
 // worth compares what the moves off a node save with what they must save.
 type worth struct {
 	// minutes is the expected reduction in hot time of the node and the destinations of
-	// its pods. saved is the same with every minute weighted by how far a node is above
-	// its line, asked the minimum for saved.
+	// its pods. saved is the same reduction with every minute weighted by how far a node
+	// is above its line. asked is the minimum for saved.
 	minutes, saved, asked float64
-	// again is how many of the pods were moved within the last day, which raises asked.
+	// again is the number of pods that were already moved within the last day, which
+	// raises asked.
 	again int
 }
 
@@ -47,15 +48,15 @@ func (p *planner) worth(n *Node, landed []landing) worth {
 	return w
 }
 
-// wholePod is the share of its node above which a pod counts as a whole one. Smaller pods
-// count as one for every so much usage; otherwise the relief of a node would cost more
-// the more pods it has.
+// wholePod is the share of its node above which a pod counts as a whole pod. Smaller pods
+// count as one pod per wholePod of usage; otherwise relieving a node would cost more, the
+// smaller its pods are.
 const wholePod = 0.05
 
-// asked returns the number of plain pods for which the moves off a node must save hot
-// time: at least the cost of the most expensive pod, however small it is. What a small
-// relief saves is within the error of a forecast, so at a lower price it would be made
-// for peaks that only coincide.
+// asked returns the cost of the moves off a node, as the number of plain pods for which
+// they must save hot time. It is at least the cost of the most expensive pod, however
+// small the pod is: the savings of a small relief are within the error of the forecast,
+// so a lower cost would lead to moves because of coinciding peaks.
 func asked(n *Node, landed []landing) (plain float64) {
 	dearest := 0.0
 	for _, l := range landed {
