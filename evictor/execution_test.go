@@ -338,6 +338,22 @@ func TestExecutor(t *testing.T) {
 			want:    []string{"a: NamesUnsuited", "b"},
 			evicted: []string{"b@0.0"},
 		},
+		"a replacement that is restricted, for a descheduler plugin whose policy observes nothing": {
+			play: func(p *play) {
+				p.steered(ledger.Unproven)
+				p.config.proven, p.config.restricts, p.config.blind = func() (bool, error) { return true, nil }, true, true
+				p.config.change = func(m *Move) { m.Plugin, m.Reason = "LowNodeUtilization", reasons.AskedByPlugin }
+				p.config.ready = func(move *ledger.Leaving) (reasons.Reason, bool) {
+					if len(move.Nodes) > 0 {
+						p.t.Errorf("nodes %v, want none", move.Nodes)
+					}
+					return reasons.NamesUnsuited, false
+				}
+			},
+			moves:   []string{"a", "b"},
+			want:    []string{"a", "b"},
+			evicted: []string{"a@0.0", "b@0.2"},
+		},
 		"steering that fails during a cycle ends it": {
 			play: func(p *play) {
 				p.steered(ledger.Unproven)

@@ -43,6 +43,7 @@ type script struct {
 	// is hot.
 	change  func(*Move)
 	cooled  func() bool
+	blind   bool // nothing is observed
 	steered func(*ledger.Move) ledger.Proof
 	proven  func() (bool, error)
 	ready   func(*ledger.Leaving) (reasons.Reason, bool)
@@ -188,6 +189,9 @@ func (p *play) Ledger() *ledger.Ledger { return p.ledger }
 
 // Latest shows a hot node, one that is not, and one that is cool.
 func (p *play) Latest() *observer.Observation {
+	if p.config.blind {
+		return nil
+	}
 	if p.config.cooled != nil && p.config.cooled() {
 		return seen(p.t, 5000)
 	}

@@ -60,10 +60,15 @@ func (x *Execution) ready(ctx context.Context, move *Move, pod *v1.Pod) (reason 
 	return reason, wait
 }
 
+// landings returns the nodes that a replacement may be restricted to. Without an
+// observation, as with a policy of descheduler plugins only, nothing is known about them.
 func (x *Execution) landings(ctx context.Context, move *Move, pod *v1.Pod) []string {
 	latest := x.e.config.Observer.Latest()
+	if latest == nil {
+		return nil
+	}
 	session, err := x.e.Session(ctx, nil)
-	if err != nil || latest == nil {
+	if err != nil {
 		klog.FromContext(ctx).Error(err, "Looking for alternates failed", "pod", klog.KObj(pod))
 		return nil
 	}
