@@ -110,9 +110,11 @@ func (c *Client) Read(ctx context.Context, namespace, name string) (*v1.Pod, err
 	return pod, nil
 }
 
-// Evict implements Evictions. It is the only place where Evenkeel evicts. It records the
-// move of an upstream plugin. A planned move was recorded with its plan; if it is no
-// longer in flight, it was cancelled or has expired, and is not made.
+// Evict implements Evictions. All evictions of cycles are made here. The only others are
+// those of replacements that fit on none of the nodes to which package admission has
+// restricted them. Evict records the move of a plugin that evicts by itself. A planned
+// move was recorded with its plan; if it is no longer in flight, it was cancelled or has
+// expired, and is not made.
 func (c *Client) Evict(ctx context.Context, pod *v1.Pod, move *Move, eviction *policyv1.Eviction) error {
 	ctx, cancel := context.WithTimeout(ctx, c.config.Timeout)
 	defer cancel()

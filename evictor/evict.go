@@ -29,7 +29,7 @@ func (e *Evictor) evictHosted(ctx context.Context, eviction *policyv1.Eviction) 
 }
 
 // evict asks the gate one last time and has the client make the call. It is the only way
-// to an eviction.
+// to an eviction in a cycle.
 func (e *Evictor) evict(ctx context.Context, q *question) error {
 	err := q.ask(ctx, checks).error()
 	if err == nil {

@@ -129,7 +129,8 @@ type Decision struct {
 	// Message is the reason in one sentence of at most MaxMessage bytes.
 	Message string `json:"message,omitempty"`
 	// Exceeded are the evict lines that the source exceeded, at most maxExceeded
-	// of them; none for an eviction by a descheduler plugin.
+	// of them; none for an eviction by a descheduler plugin that plans no
+	// destination.
 	Exceeded []Exceeded `json:"exceeded,omitempty"`
 	// HotMinutesSaved is the number of minutes by which the move is expected to
 	// shorten hot time within the next WithinMinutes; 0 if that was not

@@ -28,7 +28,7 @@ type Entry struct {
 	Owner string `json:"owner,omitempty"`
 	Node  string `json:"node"`
 	// Destination is the planned destination; empty for evictions by descheduler
-	// plugins.
+	// plugins that plan none.
 	Destination string `json:"destination,omitempty"`
 	CPUMilli    int64  `json:"cpuMilli"`
 	MemoryBytes int64  `json:"memoryBytes"`

@@ -21,8 +21,9 @@ import (
 )
 
 // Round is one cycle of a strategy: its input and its plan. It enforces the policy's
-// rules. A move enters the plan only through Move, or through the same rules after the
-// strategy has returned a plan of its own.
+// rules. A move of a strategy enters the plan only through Move, or through the same rules
+// after the strategy has returned a plan of its own. A descheduler plugin's plan is taken
+// as it is.
 type Round struct {
 	// Observed is the observation of usage that the round plans on.
 	Observed strategies.Observed
