@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 
@@ -12,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/placement"
 	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/strategies"
 	"github.com/evenkeel/evenkeel/strategies/plugin"
@@ -23,6 +25,7 @@ type planner struct {
 	round   *plugin.Round
 	session plugin.Placement
 	nodes   []string
+	ranked  []ranked // in the order in which their fill makes them destinations
 	// arriving is the usage that planned moves bring to nodes.
 	arriving map[string]cluster.Amounts
 	// coming holds the owners of expected replacements.
@@ -86,6 +89,7 @@ func (p *planner) place(ctx context.Context, asked []ask) (err error) {
 	if err := p.count(asked); err != nil {
 		return err
 	}
+	p.rank()
 	moves := 0
 	for _, a := range asked {
 		w := &wish{ask: a, pod: p.round.Take(ctx, a.pod), of: ownerOf(a.pod)}
@@ -103,6 +107,8 @@ func (p *planner) place(ctx context.Context, asked []ask) (err error) {
 		moves++
 		p.siblings[w.of][w.pod.Node]--
 		p.siblings[w.of][w.to]++
+		p.rerank(w.pod.Node)
+		p.rerank(w.to)
 		p.arriving[w.to] = p.arriving[w.to].Plus(w.pod.Usage)
 	}
 	return nil
@@ -144,57 +150,45 @@ func (p *planner) refuse(w *wish, moves int) reasons.Reason {
 }
 
 // find finds the node on which kube-scheduler's filters and scores would place the
-// replacement of a pod. If several nodes have the highest score, steering decides: it
-// prefers a node other than the pod's own, then the node with the fewest pods of its
-// owner, because kube-scheduler spreads them by default, then the emptiest node, or the
-// fullest one for a plugin that fills nodes.
+// replacement of a pod. If several nodes have the highest score, steering decides, so the
+// first one in order is taken.
 func (p *planner) find(w *wish) {
-	own := w.pod.Node
-	order := slices.Clone(p.nodes)
-	filled := make(map[string]float64, len(order))
-	for _, name := range order {
-		filled[name] = p.session.Filled(name)
+	own, why := w.pod.Node, ""
+	refuse := func(name, by string) {
+		if name != own {
+			why = cmp.Or(why, name+": "+by)
+		}
 	}
-	slices.SortStableFunc(order, func(a, b string) int {
-		if is := (a == own); is != (b == own) {
-			if is {
-				return 1
-			}
-			return -1
-		}
-		if p.plugin.rule.fills {
-			return cmp.Compare(filled[b], filled[a])
-		}
-		return cmp.Or(cmp.Compare(p.siblings[w.of][a], p.siblings[w.of][b]), cmp.Compare(filled[a], filled[b]))
-	})
-	scores, best, to, why := p.session.Scores(w.pod.Pod, order), int64(-1), "", ""
-	for i, name := range order {
-		score := int64(0)
-		if scores != nil {
-			score = scores[i]
-		}
-		if score < 0 || score <= best {
-			if score < 0 && why == "" && name != own {
-				_, refused := p.session.Fits(w.pod.Pod, name)
-				why = name + ": " + refused
-			}
-			continue
-		}
-		if scores == nil {
-			if ok, refused := p.session.Fits(w.pod.Pod, name); !ok {
-				if name != own {
-					why = cmp.Or(why, name+": "+refused)
-				}
+	to := ""
+	names, scores := p.score(w)
+	if scores == nil {
+		for name := range p.order(w) {
+			if ok, by := p.session.Fits(w.pod.Pod, name); !ok {
+				refuse(name, by)
 				continue
 			}
-		}
-		if name != own && !p.takes(name, w.pod.Usage) {
-			why = cmp.Or(why, name+": it would come above its reject line")
-			continue
-		}
-		best, to = score, name
-		if scores == nil {
+			if name != own && !p.takes(name, w.pod.Usage) {
+				refuse(name, aboveRejectLine)
+				continue
+			}
+			to = name
 			break
+		}
+	}
+	best := int64(placement.Refused)
+	for i, score := range scores {
+		name := names[i]
+		switch {
+		case score < 0:
+			if why == "" && name != own {
+				_, by := p.session.Fits(w.pod.Pod, name)
+				refuse(name, by)
+			}
+		case score <= best:
+		case name != own && !p.takes(name, w.pod.Usage):
+			refuse(name, aboveRejectLine)
+		default:
+			best, to = score, name
 		}
 	}
 	switch to {
@@ -205,6 +199,119 @@ func (p *planner) find(w *wish) {
 	default:
 		w.to = to
 	}
+}
+
+const aboveRejectLine = "it would come above its reject line"
+
+// score scores nodes for the replacement of a pod; scores are nil if kube-scheduler has
+// no preference among them. Of many nodes it scores as many as kube-scheduler does, the
+// first in order, and the pod's own, unless too few of them accept the pod.
+func (p *planner) score(w *wish) (names []string, scores []int64) {
+	most := sampled(len(p.nodes))
+	for name := range p.order(w) {
+		if len(names) == most {
+			break
+		}
+		names = append(names, name)
+	}
+	if own := w.pod.Node; !slices.Contains(names, own) && p.rankOf(own) >= 0 {
+		names = append(names, own)
+	}
+	scores = p.session.Scores(w.pod.Pod, names)
+	if scores == nil || len(names) == len(p.nodes) {
+		return names, scores
+	}
+	accept := 0
+	for _, score := range scores {
+		if score >= 0 {
+			accept++
+		}
+	}
+	if accept >= fewestSampled {
+		return names, scores
+	}
+	names = slices.Collect(p.order(w))
+	return names, p.session.Scores(w.pod.Pod, names)
+}
+
+// fewestSampled is the number of nodes of which kube-scheduler scores all.
+const fewestSampled = 100
+
+// sampled returns how many of some nodes kube-scheduler scores by default: half of a
+// small cluster's and a twentieth of a large one's (percentageOfNodesToScore).
+func sampled(nodes int) int {
+	percent := max(50-nodes/125, 5)
+	return min(nodes, max(nodes*percent/100, fewestSampled))
+}
+
+// order yields the nodes in the order in which a pod's replacement had best go to them:
+// to another node than its own, to those with the fewest pods of its owner, as
+// kube-scheduler spreads them by default, and to those that are filled least. A plugin that
+// fills nodes prefers those that are filled most, whatever else runs there.
+func (p *planner) order(w *wish) iter.Seq[string] {
+	own, siblings := w.pod.Node, p.siblings[w.of]
+	if p.plugin.rule.fills {
+		siblings = nil
+	}
+	return func(yield func(string) bool) {
+		var crowded []string
+		for i := range p.ranked {
+			switch name := p.ranked[i].name; {
+			case name == own:
+			case siblings[name] > 0:
+				crowded = append(crowded, name)
+			case !yield(name):
+				return
+			}
+		}
+		slices.SortStableFunc(crowded, func(a, b string) int { return cmp.Compare(siblings[a], siblings[b]) })
+		for _, name := range crowded {
+			if !yield(name) {
+				return
+			}
+		}
+		if p.rankOf(own) >= 0 {
+			yield(own)
+		}
+	}
+}
+
+// ranked is a node and the share of it that pods request.
+type ranked struct {
+	name   string
+	filled float64
+}
+
+// rank ranks all nodes.
+func (p *planner) rank() {
+	for _, name := range p.nodes {
+		p.ranked = append(p.ranked, ranked{name, p.session.Filled(name)})
+	}
+	slices.SortFunc(p.ranked, p.compare)
+}
+
+// rerank ranks a node anew after a move.
+func (p *planner) rerank(name string) {
+	i := p.rankOf(name)
+	if i < 0 {
+		return
+	}
+	p.ranked = slices.Delete(p.ranked, i, i+1)
+	now := ranked{name, p.session.Filled(name)}
+	i, _ = slices.BinarySearchFunc(p.ranked, now, p.compare)
+	p.ranked = slices.Insert(p.ranked, i, now)
+}
+
+func (p *planner) rankOf(name string) int {
+	return slices.IndexFunc(p.ranked, func(r ranked) bool { return r.name == name })
+}
+
+func (p *planner) compare(a, b ranked) int {
+	by := cmp.Compare(a.filled, b.filled)
+	if p.plugin.rule.fills {
+		by = -by
+	}
+	return cmp.Or(by, cmp.Compare(a.name, b.name))
 }
 
 // takes reports whether a node stays at or below its reject line with the planned moves

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	frameworkfake "sigs.k8s.io/descheduler/pkg/framework/fake"
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/cluster/informed"
@@ -157,17 +158,17 @@ func (f *Fleet) Nodes() (nodes []*v1.Node) {
 
 // Plugins completes the observation. It returns the evicting half and the strategies'
 // plugins.
-func (f *Fleet) Plugins(t *testing.T, all ...plugin.Strategy) (half *Half, plugins []*plugin.Plugin) {
+func (f *Fleet) Plugins(t testing.TB, all ...plugin.Strategy) (half *Half, plugins []*plugin.Plugin) {
 	t.Helper()
 	view := &usage.View{Snapshot: &cluster.Snapshot{}, Windows: []usage.Window{usage.Last, usage.Avg5m}}
 	f.Observed.View, f.Observed.States = view, map[string]thresholds.NodeState{}
-	byNode, running := map[string][]*v1.Pod{}, []*v1.Pod(nil)
+	var running []*v1.Pod
 	for _, n := range f.nodes {
 		info, read := n.observe()
 		view.Snapshot.Nodes, view.Nodes = append(view.Snapshot.Nodes, info), append(view.Nodes, read)
 		f.Observed.States[n.Name] = thresholds.NodeState{State: n.State}
 		for _, pod := range n.Pods {
-			byNode[n.Name], running = append(byNode[n.Name], pod.Pod), append(running, pod.Pod)
+			running = append(running, pod.Pod)
 		}
 	}
 	set, err := thresholds.New([]thresholds.Pool{{Rules: []thresholds.Rule{
@@ -192,7 +193,7 @@ func (f *Fleet) Plugins(t *testing.T, all ...plugin.Strategy) (half *Half, plugi
 			return running[slices.IndexFunc(running, func(pod *v1.Pod) bool { return string(pod.UID) == uid })]
 		},
 	}
-	handle := Handle(t, nil, func(node string) []*v1.Pod { return byNode[node] })
+	handle := f.Handle(t)
 	for _, strategy := range all {
 		strategy.SetDefaults()
 		p, err := plugin.New(strategy, handle, plugin.Deps{Half: half, Options: f.Options})
@@ -202,6 +203,18 @@ func (f *Fleet) Plugins(t *testing.T, all ...plugin.Strategy) (half *Half, plugi
 		plugins = append(plugins, p)
 	}
 	return half, plugins
+}
+
+// Handle returns a handle of the framework with the fleet's pods.
+func (f *Fleet) Handle(tb testing.TB) *frameworkfake.HandleImpl {
+	tb.Helper()
+	byNode := map[string][]*v1.Pod{}
+	for _, n := range f.nodes {
+		for _, pod := range n.Pods {
+			byNode[n.Name] = append(byNode[n.Name], pod.Pod)
+		}
+	}
+	return Handle(tb, nil, func(node string) []*v1.Pod { return byNode[node] })
 }
 
 // observe returns the observation of a node.
