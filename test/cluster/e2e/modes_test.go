@@ -160,7 +160,7 @@ func TestProbesAndMetrics(t *testing.T) {
 	wantSeries := map[string][]string{
 		"extender": {"evenkeel_extender_responses_total", "evenkeel_nodes", "evenkeel_build_info", "go_goroutines", "rest_client_requests_total"},
 		"serve": {
-			"evenkeel_extender_responses_total", "evenkeel_nodes", "evenkeel_cycles_total", "evenkeel_pod_evictions_total", "evenkeel_leader", "evenkeel_node_state",
+			"evenkeel_extender_responses_total", "evenkeel_nodes", "evenkeel_cycles_total", "evenkeel_leader", "evenkeel_node_state",
 			"go_goroutines", "rest_client_requests_total",
 		},
 	}
