@@ -27,9 +27,9 @@ func (e *Evictor) allowance() *safeguards.Verdict {
 }
 
 // Standing returns how many further evictions the hourly budget allows, -1 if unlimited,
-// and why nothing may be evicted: according to the calendar and that budget as they are
-// now, otherwise to the breaker as of the last check. It records nothing, so it may be
-// called at any time.
+// and why nothing may be evicted. It evaluates the calendar and the budget now, and takes
+// every other reason from the last check. It records nothing, so it may be called at any
+// time.
 func (e *Evictor) Standing() (left int, holds reasons.Reason) {
 	now, facts := e.config.Clock.Now(), safeguards.Facts{Pods: e.census()}
 	facts.InFlight, facts.Ended = e.ledger().Moves()
@@ -71,7 +71,7 @@ func (e *Evictor) facts(now time.Time) safeguards.Facts {
 				continue
 			}
 			facts.Nodes++
-			if !info.Node.Ready && info.Node.Leaving == "" { // a node that is being removed eventually stops
+			if !info.Node.Ready && info.Node.Leaving == "" { // a node that is being removed stops in any case
 				facts.NotReady++
 			}
 		}
@@ -107,8 +107,8 @@ func (e *Evictor) lookAround(snapshot *cluster.Snapshot, now time.Time) {
 	e.ledger().SetUnrest(e.unrest.Memory())
 }
 
-// Until returns when the reason for which Refuse refuses a pod ends; the zero time if
-// that is not known in advance. Another reason may follow it.
+// Until returns when the given reason for refusing a pod ends; the zero time if that is
+// not known in advance. Another reason may follow.
 func (e *Evictor) Until(pod *v1.Pod, reason reasons.Reason) time.Time {
 	owner := e.config.Cluster.Owner(pod)
 	if why, until := owner.Refuses(e.config.Clock.Now(), e.config.Settings.OwnerSettle); why == reason {

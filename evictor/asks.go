@@ -30,21 +30,21 @@ type Clock interface {
 	Local() time.Time
 }
 
-// Authority must agree before anything is evicted.
+// Authority must give its consent before anything is evicted.
 type Authority interface {
 	Leader
 	// Paused returns why evicting is paused.
 	Paused(ctx context.Context) error
-	// Commit stores the ledger, so that others see it before an eviction.
-	// Stored reports whether that succeeded recently.
+	// Commit stores the ledger, so that others see it before an eviction. Stored reports
+	// whether the last Commit succeeded.
 	Commit(ctx context.Context) error
 	Stored() bool
-	// Announced waits until the processes that answer kube-scheduler have read
-	// what was stored.
+	// Announced waits until the processes that answer kube-scheduler have read the stored
+	// ledger.
 	Announced(ctx context.Context)
 }
 
-// Leader knows whether this process leads.
+// Leader reports whether this process leads.
 type Leader interface {
 	// Leads returns why this process must not change anything any longer.
 	Leads() error
@@ -66,7 +66,7 @@ type Evictions interface {
 	Read(ctx context.Context, namespace, name string) (*v1.Pod, error)
 	// Evict makes the eviction of a move whose pod was just read.
 	Evict(ctx context.Context, pod *v1.Pod, move *Move, eviction *policyv1.Eviction) error
-	// Made counts the evictions of this cycle.
+	// Made returns the number of evictions in this cycle.
 	Made(node, namespace string) Made
 	// NotifyFailure records an Event on a pod whose eviction failed.
 	NotifyFailure(pod *v1.Pod, failure error)

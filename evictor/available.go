@@ -14,9 +14,9 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// passing are the reasons that may end within a cycle, so that moves wait for them: when
-// other pods become available or no longer exist, or when a controller has seen that its
-// owner was scaled up.
+// passing holds the reasons that may end within a cycle, so that moves wait instead of
+// being given up. They end when other pods become available or no longer exist, or when a
+// controller has noticed that its owner was scaled up.
 var passing = []reasons.Reason{
 	reasons.PodDisruptionBudgetExhausted, reasons.OwnerPodsUnavailable, reasons.LastReadyReplica, reasons.BelowMinAvailable,
 	reasons.OwnerRollingOut, reasons.OwnerCreatesInOrder, reasons.ResourceQuotaExhausted,
@@ -53,8 +53,9 @@ func (e *Evictor) rememberedTally(pod *v1.Pod) owners.Tally {
 }
 
 // refuseByAvailability returns why a pod has to stay until more of its owner's other pods
-// are available. A budget replaces the owner's limit, less the pods that the budget
-// counts as healthy before their owner does.
+// are available. A PodDisruptionBudget replaces the owner's limit. Its headroom is
+// reduced by the pods that it already counts as healthy but that are not yet available
+// according to their owner.
 func (e *Evictor) refuseByAvailability(pod *v1.Pod, owner *owners.Owner, n owners.Tally, budgets []*policyv1.PodDisruptionBudget) reasons.Reason {
 	switch leaves := safeguards.Disrupted(pod) || e.ledger().Leaving(string(pod.UID)); {
 	case !leaves && owner.Available(pod, e.config.Clock.Now()):
@@ -100,8 +101,8 @@ func (e *Evictor) inFlight(namespace, ownerUID string) (n int) {
 	return n
 }
 
-// underWay reports whether the pod of a move is evicted while its replacement has not
-// landed or is not ready.
+// underWay reports whether the pod of a move has been evicted, but its replacement has
+// not landed or is not ready.
 func (e *Evictor) underWay(move *ledger.Move) bool {
 	if move.InFlight() {
 		return move.State != ledger.Intended
@@ -109,9 +110,10 @@ func (e *Evictor) underWay(move *ledger.Move) bool {
 	return move.State == ledger.Landed && e.config.Clock.Now().Sub(move.Ended) < move.TTL && !e.ready(move)
 }
 
-// comesSoon reports whether a replacement of an owner may soon be ready. That is not the
-// case while a pod has much of its grace period left, because many owners wait for its
-// end.
+// comesSoon reports whether one of an owner's replacements may soon be ready. A
+// replacement that does not exist yet does not count while the evicted pod still has much
+// of its grace period left, because many owners create a replacement only after that pod
+// has ended.
 func (e *Evictor) comesSoon(namespace, ownerUID string) bool {
 	return slices.ContainsFunc(e.ledger().MovesOf(namespace, ownerUID), func(m ledger.Move) bool {
 		pod := e.config.Cluster.Pod(m.Namespace, m.Pod)

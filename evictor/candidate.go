@@ -29,8 +29,8 @@ func (q *question) static(context.Context) ruling {
 	return ruling{}
 }
 
-// isStatic is upstream's IsStaticPod without its error for every pod that does not state
-// its source.
+// isStatic is like upstream's IsStaticPod, but does not allocate an error for each pod
+// without the source annotation.
 func isStatic(pod *v1.Pod) bool {
 	source, ok := pod.Annotations[configSource]
 	return ok && source != "api"
@@ -87,7 +87,7 @@ func (q *question) spared(context.Context) ruling {
 	return ruling{}
 }
 
-// unread refuses pods whose usage is unknown, or not typical yet.
+// unread refuses pods whose usage is unknown or not yet typical.
 func (q *question) unread(context.Context) ruling {
 	switch read := q.candidate.Read; {
 	case q.profile.Hosted:

@@ -8,13 +8,13 @@ import (
 	policyv1client "k8s.io/client-go/kubernetes/typed/policy/v1"
 )
 
-// Clientset returns a clientset for the framework's PodEvictor. It is the given
-// one, except that evictions pass the gate of a policy.
+// Clientset returns a clientset for the framework's PodEvictor. It is the client's own
+// clientset, except that evictions pass the gate of a policy.
 func (c *Client) Clientset(e *Evictor) kubernetes.Interface {
 	return checkedClientset{c.config.Kube, checked{e}}
 }
 
-// checked asks the gate of a policy.
+// checked asks the gate of a policy before each eviction.
 type checked struct{ evictor *Evictor }
 
 type checkedClientset struct {

@@ -13,8 +13,9 @@ import (
 	"github.com/evenkeel/evenkeel/placement"
 )
 
-// Cluster is what the evictor reads of the cluster: Watched in production, the simulated
-// world in a replay. Several pods may be asked about concurrently.
+// Cluster is the evictor's view of the cluster. It is implemented by Watched in
+// production, and by the simulated world in a replay. Its methods may be called
+// concurrently.
 type Cluster interface {
 	// Pod returns the pod as the watch shows it; nil if it no longer exists.
 	Pod(namespace, name string) *v1.Pod
@@ -22,8 +23,8 @@ type Cluster interface {
 	Siblings(pod *v1.Pod) []*v1.Pod
 	// Owner returns what is known about a pod's controller.
 	Owner(pod *v1.Pod) owners.Owner
-	// Namespace returns a Namespace, an empty one while the watch has none of the
-	// name. It must not be changed.
+	// Namespace returns a Namespace, or an empty one if the watch does not contain it.
+	// Callers must not change it.
 	Namespace(name string) *v1.Namespace
 	// Budgets returns the PodDisruptionBudgets that select the pod.
 	Budgets(pod *v1.Pod) []*policyv1.PodDisruptionBudget
@@ -38,8 +39,8 @@ type Cluster interface {
 	Session(ctx context.Context) (*placement.Session, error)
 }
 
-// ownerKey identifies an owner for a pod: pods of another namespace that name this owner
-// do not belong to it.
+// ownerKey identifies an owner by namespace and UID, because pods in another namespace
+// that name the same UID do not belong to this owner.
 type ownerKey struct {
 	namespace string
 	uid       types.UID

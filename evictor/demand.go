@@ -12,9 +12,9 @@ import (
 	"github.com/evenkeel/evenkeel/placement"
 )
 
-// Demand requests what moving pods by real usage needs to watch besides pods, starting
-// with the first policy that needs it. Upstream's plugins need none of it, and their
-// processes may lack the permissions.
+// Demand requests the watches, besides that of pods, that are needed for moving pods by
+// real usage, starting with the first policy that needs them. Upstream's plugins need
+// none of them, and their processes may lack the permissions.
 type Demand struct {
 	watched *Watched
 	client  kubernetes.Interface
@@ -31,9 +31,10 @@ func NewDemand(watched *Watched, client kubernetes.Interface, dynamicClient dyna
 	return &Demand{watched: watched, client: client, customs: customs, claims: dynamicResources}
 }
 
-// Request requests owners, budgets, quotas and what kube-scheduler's filters
-// read, Jobs if their pods may be moved, and the controllers of these kinds, for
-// their annotations and their scale. It may be called for each policy.
+// Request requests watches of owners, budgets, quotas and the objects that
+// kube-scheduler's filters read, of Jobs if jobs is set, and of the custom resources
+// whose kinds are listed in controllers, for their annotations and their scale. It may be
+// called for each policy.
 func (d *Demand) Request(ctx context.Context, jobs bool, controllers []string) error {
 	if d.filters == nil {
 		claims, err := d.claims()
@@ -56,8 +57,8 @@ func (d *Demand) Request(ctx context.Context, jobs bool, controllers []string) e
 	return d.Renew(controllers)
 }
 
-// Renew again requests the kinds that the API server did not serve before. It does
-// nothing before the first request.
+// Renew again requests those controllers whose kinds the API server did not serve before.
+// It does nothing before the first request.
 func (d *Demand) Renew(controllers []string) error {
 	if d.filters == nil {
 		return nil

@@ -1,15 +1,15 @@
 // Package evictor is the evicting half: it decides whether, when and in what order
 // planned moves are made, and makes them through the eviction API.
 //
-// An Evictor applies one policy. It answers which pods may be moved, and makes a plan's
-// moves one at a time. It checks each move again just before its call, at the pace that
-// PodDisruptionBudgets and owners allow, and stops when it finds that kube-scheduler is
-// not steered. An Execution is its step function: given the time, it takes the next step
-// or returns how long to wait, so it is driven by a clock in production and by virtual
-// time in a replay. A Client makes the eviction calls. Its Clientset sits between the
-// descheduler framework and the API server, so that upstream plugins' evictions pass
-// through the same pause switch, limits, safeguards, ledger record and dry run. Other
-// packages plan which moves to make.
+// An Evictor applies one policy. It decides which pods may be moved, and makes a plan's
+// moves one at a time, at the pace that PodDisruptionBudgets and owners allow. It checks
+// each move again just before its call, and stops when it finds that kube-scheduler is
+// not steered. An Execution is its step function: it takes the next step or returns how
+// long to wait. It is driven by a clock in production and by virtual time in a replay. A
+// Client makes the eviction calls. Its Clientset sits between the descheduler framework
+// and the API server, so that the pause switch, limits, safeguards, ledger and dry run
+// apply to the evictions of upstream plugins, too. Other packages plan which moves to
+// make.
 package evictor
 
 import (
@@ -44,10 +44,10 @@ type Config struct {
 	Metrics  *metrics.Metrics
 	// Outcomes counts the outcomes of moves; may be nil.
 	Outcomes *metrics.Outcomes
-	// Saved tracks what moves save, for as long as the process runs; if it is nil, only
-	// for as long as the Evictor exists.
+	// Saved tracks what moves save, across all Evictors of the process. If it is nil, the
+	// Evictor uses its own.
 	Saved *saved.Watch
-	// Progress is called while a cycle makes progress, so that a long, paced one is not
+	// Progress is called while a cycle makes progress, so that a long, paced cycle is not
 	// mistaken for a hang; may be nil.
 	Progress func()
 }
@@ -78,12 +78,12 @@ type Settings struct {
 	EvictJobs      bool
 	SchedulerNames []string
 	Limits         Limits
-	// NotifyFailures: an Event reports each eviction that failed.
+	// NotifyFailures creates an Event for each eviction that failed.
 	NotifyFailures bool
 	// Calendar determines when evicting is allowed; nil means always.
 	Calendar *calendar.Calendar
-	// NextCycle returns when the next cycle begins after one that has ended; if it is
-	// nil, after five minutes, as in serve.
+	// NextCycle returns when the next cycle begins, given the end of the last one. If it
+	// is nil, the next cycle begins five minutes later, as in serve.
 	NextCycle func(ended time.Time) time.Time
 }
 
@@ -94,11 +94,11 @@ type Evictor struct {
 
 	mu         sync.Mutex
 	cycleStart time.Time
-	// verdict is the safeguards' verdict at a time, for a ledger revision.
+	// verdict is the safeguards' latest verdict, with its time and ledger revision.
 	verdict  *safeguards.Verdict
 	at       time.Time
 	revision int64
-	// tallies are the tallies of owners at a time, for a ledger revision.
+	// tallies are the latest tallies of owners, with their time and ledger revision.
 	tallies    map[ownerKey]owners.Tally
 	talliedAt  time.Time
 	talliedFor int64

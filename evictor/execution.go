@@ -18,7 +18,7 @@ import (
 const tick = 200 * time.Millisecond
 
 // waitLimit is how long an execution continues while none of its moves may be made. After
-// that, the rest is planned again, from a newer observation.
+// that, the remaining moves are planned again, from a newer observation.
 const waitLimit = 30 * time.Second
 
 // landingLimit replaces waitLimit if the next move of an owner waits for the landing of
@@ -26,10 +26,10 @@ const waitLimit = 30 * time.Second
 // cycle.
 const landingLimit = 2 * time.Minute
 
-// storeTimeout bounds storing the results of an execution, which is a read and a write
-// of five seconds at most, and settleTimeout what takes back the steering of its
-// moves, even when it was told to stop. Without time for both calls a slow API
-// server would look like one that stores nothing.
+// storeTimeout bounds storing the results of an execution: a read and a write of up to
+// five seconds each. It must allow for both calls, because otherwise a slow API server
+// would look like one that stores nothing. settleTimeout bounds taking back the steering
+// of its moves. Both apply even if the process was told to stop.
 const (
 	storeTimeout  = 10 * time.Second
 	settleTimeout = 5 * time.Second
@@ -43,25 +43,25 @@ type Execution struct {
 	profile  *strategies.Profile
 	left     []Move
 	outcomes []Outcome
-	// deadline and all times below are from Clock.Local.
+	// deadline and the times below are from Clock.Local, except began.
 	deadline time.Time
 	// probing holds back further evictions until the last one's replacement has
 	// proved that kube-scheduler is steered.
 	probing bool
-	// probe is the UID of the pod whose replacement is awaited until probeBy. Before
-	// probeFails, the pod may still be terminating.
+	// probe is the UID of the evicted pod whose replacement is awaited until probeBy.
+	// Until probeFails, the pod may still be terminating.
 	probe               string
 	probeBy, probeFails time.Time
-	// hosted: a descheduler plugin asked for the moves. They are made even if
-	// replacements cannot be steered; unaided is then set.
+	// hosted reports whether a descheduler plugin asked for the moves. They are made even
+	// if replacements cannot be steered; unaided is then set.
 	hosted, unaided bool
 	// unsteered holds, by namespace, why a replacement of this plan counts as not
 	// steered.
 	unsteered map[string]reasons.Reason
 	// backingOff holds, by pod UID, the moves that the API server refused for now.
 	backingOff map[string]backoff
-	// began is when the execution began, by Clock.Now. waits is since when all moves have
-	// been waiting; zero while they are not.
+	// began is when the execution began, by Clock.Now. waits is the time since which all
+	// moves have been waiting; zero while they are not.
 	began, waits time.Time
 	// session answers whether destinations still take their pods; nil until a step asks
 	// about one.
@@ -70,10 +70,10 @@ type Execution struct {
 	stop reasons.Reason
 }
 
-// BeginCycle starts a cycle. Its moves do not settle each other's nodes. It first judges
-// the outcomes that are due, cleans up what the steering of earlier moves left behind,
-// and ends a hold whose time is over, because the plan leaves out the pods of namespaces
-// on hold.
+// BeginCycle starts a cycle, whose moves do not settle each other's nodes. It judges the
+// outcomes that are due, and cleans up what the steering of earlier moves left behind. It
+// also ends a hold whose time is over, so that the plan includes the pods of namespaces
+// that were on hold.
 func (e *Evictor) BeginCycle(ctx context.Context) {
 	e.endHold(ctx)
 	e.mu.Lock()
@@ -113,7 +113,8 @@ func (e *Evictor) Make(ctx context.Context, p *strategies.Plan, profile *strateg
 	return nil
 }
 
-// Begin records moves, for Step to make them, unless they must not be made now.
+// Begin records moves, which Step then makes. If nothing may be evicted now, it gives
+// them up instead.
 func (e *Evictor) Begin(ctx context.Context, moves []Move, profile *strategies.Profile) *Execution {
 	x := &Execution{
 		e: e, profile: profile, left: moves, hosted: len(moves) > 0 && moves[0].Plugin != "", began: e.config.Clock.Now(),
@@ -158,12 +159,12 @@ func (x *Execution) record(ctx context.Context) reasons.Reason {
 type Next struct {
 	// Wait is how long to wait from now.
 	Wait time.Duration
-	// Blocked: no move may be made until the cluster changes. Wait is then the time until
-	// the next check. Until is when the execution ends if nothing changes, by
-	// Clock.Local.
+	// Blocked reports whether no move may be made until the cluster changes. Wait is then
+	// the time until the next check. Until is when the execution ends if nothing changes,
+	// by Clock.Local.
 	Blocked bool
 	Until   time.Time
-	// Over: only End remains to be called.
+	// Over reports whether only End remains to be called.
 	Over bool
 }
 
@@ -205,8 +206,8 @@ func (x *Execution) Step(ctx context.Context) Next {
 	return x.wait()
 }
 
-// wait waits until a move may be made, but not for long: all other moves wait for the end
-// of this execution, and the next cycle plans the rest again.
+// wait waits until a move may be made, but not for long, because everything else waits
+// for this execution to end, and the next cycle plans the remaining moves again.
 func (x *Execution) wait() Next {
 	now := x.e.config.Clock.Local()
 	if x.waits.IsZero() {
@@ -258,8 +259,8 @@ func bounded(ctx context.Context, limit time.Duration, call func(context.Context
 	call(ctx)
 }
 
-// make makes one move. It returns wait if the move has to wait, or if the API server's
-// response asks for a retry.
+// make makes one move. wait reports whether to retry later, because a check asks for that
+// or the API server refused the eviction for now.
 func (x *Execution) make(ctx context.Context, move Move) (outcome Outcome, wait bool) {
 	pod := x.e.config.Cluster.Pod(move.Namespace, move.Pod)
 	q := question{e: x.e, at: recheckPhase, execution: x, profile: x.profile, move: &move, pod: pod}
@@ -286,13 +287,13 @@ func (x *Execution) make(ctx context.Context, move Move) (outcome Outcome, wait 
 	return Outcome{Move: move, Reason: x.classify(err), Err: err}, false
 }
 
-// unsteered refuses pods of a namespace whose replacements were not steered during
+// unsteered refuses pods of a namespace in which a replacement was not steered during
 // this execution.
 func (q *question) unsteered(context.Context) ruling {
 	return refusing(q.execution.unsteered[q.move.Namespace])
 }
 
-// backingOff waits after the API server refused the eviction for now.
+// backingOff makes a move wait after the API server refused its eviction for now.
 func (q *question) backingOff(context.Context) ruling {
 	r, refused := q.execution.backingOff[q.move.PodUID]
 	return ruling{wait: refused && !r.over(q.budgetsOf(), q.e.config.Clock.Local())}
@@ -312,7 +313,7 @@ func (x *Execution) classify(err error) reasons.Reason {
 
 func (x *Execution) drop(ctx context.Context, i int, outcome Outcome) {
 	x.left = append(x.left[:i:i], x.left[i+1:]...)
-	if outcome.Reason != "" && !x.e.config.Evictions.DryRun() { // which recorded none, so one there would be another's
+	if outcome.Reason != "" && !x.e.config.Evictions.DryRun() { // a dry run records no moves, so a recorded one belongs to another process
 		x.e.ledger().Cancel(outcome.Move.PodUID, x.e.config.Clock.Now())
 		x.undo(ctx, &outcome.Move)
 	}

@@ -13,9 +13,9 @@ import (
 )
 
 // The gate answers one question: may this pod be evicted now? It is an ordered list of
-// checks, asked at several points on the way to an eviction.
+// checks that run in several phases on the way to an eviction.
 
-// phase is one of these points. A check may belong to several.
+// phase is a point at which the gate is asked. A check may belong to several phases.
 type phase uint8
 
 const (
@@ -39,9 +39,9 @@ type check struct {
 	refuse func(*question, context.Context) ruling
 }
 
-// checks are the rules in the order in which they are asked. The first one that refuses
-// gives the reason. Cheap and specific checks come first. To add a rule, add an element
-// and its function.
+// checks holds the rules in the order in which they run. The first one that refuses
+// determines the reason. Cheap and specific checks come first. To add a rule, add an
+// element and its function.
 var checks = []check{
 	{"the framework's limits are not reached", recheckPhase | callPhase | hostedPhase, (*question).limited},
 	{"this process may evict", callPhase | hostedPhase, (*question).forbidden},
@@ -77,13 +77,14 @@ var checks = []check{
 	{"its pre-eviction filters let the pod go", planPhase | callPhase, (*question).filteredLate},
 }
 
-// ruling is the result of a check. The zero value lets the pod go.
+// ruling is the result of a check. The zero value does not object.
 type ruling struct {
 	reason reasons.Reason
 	detail string
-	// err is the error behind the reason, if it is not one of our own rules that refuses.
+	// err is the error behind the reason, if the refusal comes from elsewhere than one of
+	// our own rules.
 	err error
-	// wait: the answer may change soon. There may be no reason in that case.
+	// wait reports whether the answer may change soon. The reason may then be empty.
 	wait bool
 }
 
@@ -98,8 +99,8 @@ func (r ruling) error() error {
 	return &reasons.Refusal{Reason: r.reason, Detail: r.detail}
 }
 
-// question is asked about one pod in one phase. Its methods look up what checks need,
-// each thing once.
+// question is the question about one pod in one phase. Its methods look up what checks
+// need, and cache the results.
 type question struct {
 	e  *Evictor
 	at phase
@@ -109,13 +110,13 @@ type question struct {
 	// candidate is the pod that a strategy asks about; nil in later phases.
 	candidate *strategies.Candidate
 	// profile is the profile for which the pod is moved; nil for an upstream plugin,
-	// whose own profile has let it go.
+	// whose own profile has already allowed the move.
 	profile *strategies.Profile
 	// move and execution are nil while planning; execution is also nil for an upstream
 	// plugin.
 	move      *Move
 	execution *Execution
-	// eviction is the request that the API server would get; nil before the call.
+	// eviction is the request for the API server; nil before the call.
 	eviction *policyv1.Eviction
 
 	known    bool // whether owner is set
@@ -165,7 +166,7 @@ func (q *question) tally() owners.Tally {
 	return q.e.rememberedTally(q.pod)
 }
 
-// Refuse returns why no plan of a profile may move a pod; empty if one may.
+// Refuse returns why plans for a profile must not move a pod; empty if they may.
 func (e *Evictor) Refuse(ctx context.Context, pod *strategies.Candidate, profile *strategies.Profile) reasons.Reason {
 	q := question{e: e, at: planPhase, pod: pod.Object, candidate: pod, profile: profile}
 	return q.ask(ctx, checks).reason

@@ -8,12 +8,13 @@ import (
 // Move is a planned move.
 type Move struct {
 	ledger.Intent
-	// Reason is why the pod is moved. NodeHotAhead: its source is not hot yet. NodeFull:
-	// the CPU demand on its source exceeds the source's capacity.
+	// Reason is why the pod is moved. It is NodeHotAhead if its source is not hot yet,
+	// and NodeFull if the CPU demand on its source exceeds the source's capacity.
 	Reason reasons.Reason
-	// QuietMilliCores is the CPU usage up to which the pod is moved ahead of time.
+	// QuietMilliCores is the maximum CPU usage at which the pod is still moved ahead of
+	// time.
 	QuietMilliCores float64
-	// Wanted: it is moved because of what its source's pods want but do not get.
+	// Wanted reports whether it is moved because of unserved demand on its source.
 	Wanted bool
 }
 

@@ -44,14 +44,15 @@ func (e *Evictor) Observe() strategies.Observed {
 	return observed
 }
 
-// alongside asks a verdict about a pod in addition to others of a plan.
+// alongside returns a function that asks the verdict about a pod, given the numbers of
+// moves that a plan already has.
 func alongside(v *safeguards.Verdict) func(*cluster.Pod, int, int) (reasons.Reason, string) {
 	return func(pod *cluster.Pod, ofOwner, ofNamespace int) (reasons.Reason, string) {
 		return v.Beside(safeguards.Whose{Namespace: pod.Namespace, OwnerUID: pod.Owner.UID}, ofOwner, ofNamespace)
 	}
 }
 
-// Moves returns the moves of a plan with the information that is needed to make them.
+// Moves adds to the moves of a plan the information that is needed to make them.
 func (e *Evictor) Moves(p *strategies.Plan) []Move {
 	set, moves := &e.config.Settings, make([]Move, 0, len(p.Moves))
 	for i := range p.Moves {
@@ -92,27 +93,28 @@ func (e *Evictor) decision(m *strategies.Move) *ledger.Decision {
 	return d.Bound()
 }
 
-// A container that was restarted crashes times, the last time within crashedLately, is
-// expected to be restarted again. The kubelet waits for at most five minutes.
+// A container is expected to crash again if it was restarted at least crashes times, the
+// last time within crashedLately. The kubelet waits at most five minutes before a
+// restart.
 const (
 	crashes       = 3
 	crashedLately = time.Hour
 )
 
-// unreadyOrCrashes reports whether a pod is in a state that its replacement may also be
-// in, whatever the move does. Some of descheduler's plugins evict pods because of that
-// state.
+// unreadyOrCrashes reports whether a pod is unready or crashing. Its replacement may be
+// so, too, which then proves nothing about the move. Some descheduler plugins evict pods
+// because of this state.
 func unreadyOrCrashes(pod *v1.Pod, now time.Time) bool {
 	return !podutil.IsPodReady(pod) || slices.ContainsFunc(pod.Status.ContainerStatuses, func(c v1.ContainerStatus) bool {
 		return c.RestartCount >= crashes && (c.State.Running == nil || now.Sub(c.State.Running.StartedAt.Time) < crashedLately)
 	})
 }
 
-// maxGrace limits how much of a grace period counts. Anyone who creates a pod can choose
-// it freely, and the ledger holds no move for more than a week.
+// maxGrace limits how much of a grace period counts, because anyone who creates a pod can
+// choose the period freely, and the ledger keeps no move for more than a week.
 const maxGrace = 24 * time.Hour
 
-// grace returns the time a pod has to terminate.
+// grace returns how much time a pod has to terminate.
 func grace(pod *v1.Pod, options *metav1.DeleteOptions) time.Duration {
 	seconds := int64(v1.DefaultTerminationGracePeriodSeconds)
 	if pod.Spec.TerminationGracePeriodSeconds != nil {
@@ -124,7 +126,8 @@ func grace(pod *v1.Pod, options *metav1.DeleteOptions) time.Duration {
 	return time.Duration(min(max(seconds, 0), int64(maxGrace/time.Second))) * time.Second
 }
 
-// unplanned is an upstream plugin's move. It has no destination; the extender finds one.
+// unplanned returns the move for an eviction by an upstream plugin. It has no
+// destination; the extender finds one.
 func (e *Evictor) unplanned(pod *v1.Pod, eviction *policyv1.Eviction) Move {
 	record, margin := informed.Pod(pod), e.config.Settings.MoveTTL+e.config.Cluster.Owner(pod).Backoff
 	return Move{Intent: ledger.Intent{

@@ -55,9 +55,9 @@ func assessable(move *ledger.Move, now time.Time, after time.Duration) bool {
 	return now.Sub(since) >= after
 }
 
-// outcomeFacts gathers the facts to judge a move by; ok is false while its
-// source or its destination exists but is not measured. A move that was planned without
-// usage is judged without it.
+// outcomeFacts gathers the facts by which a move is judged. ok is false while its source
+// or its destination exists but is not measured. A move that was planned without usage is
+// judged without usage.
 func (e *Evictor) outcomeFacts(latest *observer.Observation, move *ledger.Move) (facts ledger.OutcomeFacts, ok bool) {
 	facts = ledger.OutcomeFacts{Now: e.config.Clock.Now(), Replacement: e.config.Cluster.Replacement(move)}
 	if latest == nil {

@@ -17,10 +17,10 @@ import (
 )
 
 const (
-	// betweenCycles is the time between cycles if nothing sets it.
+	// betweenCycles is the time between cycles if Settings.NextCycle is nil.
 	betweenCycles = 5 * time.Minute
 	// startsWithin is how long a replacement is expected to take to become ready if its
-	// predecessor does not show that, because it took less than a minute.
+	// predecessor took less than a minute, which is not recorded.
 	startsWithin = 20 * time.Second
 )
 
@@ -41,7 +41,7 @@ func (e *Evictor) pace(moves []strategies.Move, perCycle, perNode int) map[strin
 		if pod := e.config.Cluster.Pod(m.Namespace, m.Name); pod != nil {
 			owner, of := e.config.Cluster.Owner(pod), ownerKey{pod.Namespace, types.UID(controllerUID(pod))}
 			group, asked := groups[of]
-			if !asked { // the budgets of one pod are also those of its siblings
+			if !asked { // siblings have the same budgets
 				budgets := e.config.Cluster.Budgets(pod)
 				group = sharing(pod, budgets)
 				groups[of] = group
@@ -83,11 +83,12 @@ func sharing(pod *v1.Pod, budgets []*policyv1.PodDisruptionBudget) string {
 	return "owner " + pod.Namespace + "/" + controllerUID(pod)
 }
 
-// mostAtOnce is more than one cycle moves.
+// mostAtOnce is more than the number of moves in any cycle.
 const mostAtOnce = 500
 
-// atOnce determines how many of the pods that share a limit with a pod may be away at
-// once, and why no more: it asks about the pod as if that many of its siblings were away.
+// atOnce determines how many of the pods that share a limit with the given pod may be
+// away at once, and why not more. To find out, it asks about the pod as if that many of
+// its siblings were away.
 func (e *Evictor) atOnce(pod *v1.Pod, owner *owners.Owner, budgets []*policyv1.PodDisruptionBudget) (q safeguards.Queued) {
 	none, now := e.rememberedTally(pod), e.config.Clock.Now()
 	others := none.Available
@@ -95,7 +96,7 @@ func (e *Evictor) atOnce(pod *v1.Pod, owner *owners.Owner, budgets []*policyv1.P
 		others--
 	}
 	var siblings []*v1.Pod
-	if owner.Ordered { // it then matters which pods are away
+	if owner.Ordered { // for an ordered owner, it matters which pods are away
 		siblings = e.config.Cluster.Siblings(pod)
 	}
 	refused := func(away int) reasons.Reason {
@@ -110,8 +111,8 @@ func (e *Evictor) atOnce(pod *v1.Pod, owner *owners.Owner, budgets []*policyv1.P
 	return q
 }
 
-// firstAway reports which pods leave if the given number of a pod's available siblings
-// do, too.
+// firstAway returns a function that reports which pods are leaving if the given number of
+// the pod's available siblings are assumed to leave.
 func (e *Evictor) firstAway(siblings []*v1.Pod, pod *v1.Pod, owner *owners.Owner, away int) func(uid string) bool {
 	leaving := map[string]bool{}
 	for _, sibling := range siblings {

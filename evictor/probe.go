@@ -19,9 +19,10 @@ import (
 // unless kube-scheduler asks an extender in the meantime.
 const probeAgainAfter = safeguards.UnsteeredFor
 
-// steered finds out how replacements are steered, and returns why they are not. What is
-// proven needs no probe. The moves of a descheduler plugin are made without steering as
-// well, because kube-scheduler's own scores lead to their destinations.
+// steered finds out how replacements are steered, and returns why they are not. Steering
+// that is proven needs no probe. The moves of a descheduler plugin are made even without
+// steering, because their destinations are the ones that kube-scheduler's own scores
+// prefer.
 func (x *Execution) steered(ctx context.Context) reasons.Reason {
 	if x.e.config.Steering == nil || x.e.config.Evictions.DryRun() || len(x.left) == 0 {
 		return ""
@@ -82,13 +83,12 @@ func (x *Execution) undo(ctx context.Context, move *Move) {
 	}
 }
 
-// held returns why this cycle must not evict; empty if it may. The ledger
-// remembers a failed probe from one cycle to the next, even for one-shot runs.
-// A probe in every cycle would keep evicting one pod per interval without
-// cooling anything.
+// held returns why this cycle must not evict; empty if it may. A failed probe is kept in
+// the ledger, so that later cycles and one-shot runs do not probe again too soon: a probe
+// in every cycle would keep evicting one pod per interval without cooling anything.
 func (x *Execution) held(ctx context.Context) reasons.Reason {
 	hold := x.e.ledger().Hold()
-	if hold.Reason == "" || hold.Partial || len(x.left) == 0 || x.hosted { // the safeguards hold the namespaces of a partial hold
+	if hold.Reason == "" || hold.Partial || len(x.left) == 0 || x.hosted { // the safeguards enforce a partial hold
 		return ""
 	}
 	reason := Holds(hold, x.e.config.Clock.Now(), x.e.asked(ctx))
@@ -107,9 +107,9 @@ func (e *Evictor) endHold(ctx context.Context) {
 	}
 }
 
-// Holds returns why evictions are on hold at the given time and number of answered
-// requests; empty if they may be tried again. A hold that begins more than an hour from
-// now was set by a wrong clock.
+// Holds returns why evictions are on hold, given the time and the number of requests that
+// kube-scheduler has made; empty if evictions may be tried again. A hold that begins more
+// than an hour from now was set by a wrong clock.
 func Holds(hold ledger.Hold, now time.Time, asked int64) reasons.Reason {
 	if asked > hold.Asked || !now.Before(hold.Until) || hold.Since.Sub(now) > time.Hour {
 		return ""
@@ -117,9 +117,9 @@ func Holds(hold ledger.Hold, now time.Time, asked int64) reasons.Reason {
 	return reasons.Reason(hold.Reason)
 }
 
-// failed puts evictions on hold because a replacement was not steered or did not land:
-// those of its namespace, and all evictions once that has happened to several owners in
-// several namespaces. That way, a single template cannot stop everyone.
+// failed puts evictions on hold because a replacement was not steered or did not land. It
+// stops the evictions of one namespace, and all evictions only once this has happened to
+// several owners in several namespaces, so that a single template cannot stop everyone.
 func (x *Execution) failed(ctx context.Context, move *ledger.Move, reason reasons.Reason) {
 	x.e.ledger().Unsteered(move.PodUID, string(reason))
 	x.unsteered[move.Namespace] = reason
@@ -154,9 +154,9 @@ func (e *Evictor) asked(ctx context.Context) int64 {
 	return e.config.Steering.Asked(ctx)
 }
 
-// startProbe makes a pod's replacement the probe. Anyone who creates a pod can choose its
-// grace period freely, so a period longer than ProbeTimeout is not waited for, nor is a
-// Job's backoff.
+// startProbe makes a pod's replacement the probe. It does not wait for a grace period or
+// a Job's backoff longer than ProbeTimeout, because anyone who creates a pod can choose
+// these freely.
 func (x *Execution) startProbe(pod *v1.Pod) {
 	if !x.probing {
 		return
@@ -169,14 +169,15 @@ func (x *Execution) startProbe(pod *v1.Pod) {
 	}
 }
 
-// comesWithin returns how long after a pod's eviction its replacement may take to be
-// created: the pod has its grace period, and its owner may wait beyond that.
+// comesWithin returns the maximum time from a pod's eviction to the creation of its
+// replacement: the pod's grace period plus the time that its owner may wait beyond that.
 func (x *Execution) comesWithin(pod *v1.Pod) time.Duration {
 	return grace(pod, &metav1.DeleteOptions{GracePeriodSeconds: x.e.config.Settings.GracePeriodSeconds}) + x.e.config.Cluster.Owner(pod).Backoff
 }
 
-// quickFirst moves a pod to the front whose replacement, which is the probe, comes soon:
-// at once by its owner's rules, or after a short wait.
+// quickFirst sorts pods to the front whose replacements come soon, because the first
+// replacement is the probe. A replacement comes soon if the owner creates it at once or
+// after a short wait.
 func (x *Execution) quickFirst() {
 	if !x.probing {
 		return
@@ -191,9 +192,9 @@ func (x *Execution) quickFirst() {
 	slices.SortStableFunc(x.left, func(a, b Move) int { return slow(&a) - slow(&b) })
 }
 
-// overdue judges a probe that has not landed in time. While its pod may still be
-// terminating, that proves nothing yet: only its namespace has to wait for the next
-// cycle, and a move in another namespace is the next probe.
+// overdue judges a probe that has not landed in time. As long as its pod may still be
+// terminating, this proves nothing, so only its namespace has to wait for the next cycle,
+// and a move in another namespace becomes the next probe.
 func (x *Execution) overdue(ctx context.Context, move *ledger.Move) (over bool) {
 	now := x.e.config.Clock.Local()
 	switch {
@@ -234,7 +235,7 @@ func (x *Execution) probed(ctx context.Context) bool {
 }
 
 // learn evaluates whether a landing proves steering. A replacement that was created with
-// a node proves nothing, whatever the node.
+// a node proves nothing, regardless of the node.
 func (x *Execution) learn(ctx context.Context, move *ledger.Move) {
 	if move.CameBound {
 		x.e.ledger().Unsteered(move.PodUID, string(reasons.Unsteerable))

@@ -9,7 +9,7 @@ import (
 )
 
 // reasonOf returns the Reason in an error, or EvictionFailed if the error has none; empty
-// without an error.
+// if the error is nil.
 func reasonOf(err error) reasons.Reason {
 	if err == nil {
 		return ""

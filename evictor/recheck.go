@@ -79,7 +79,7 @@ func (q *question) relieved(context.Context) ruling {
 	return ruling{}
 }
 
-// busy refuses to move a pod ahead of time once it is as busy as was predicted.
+// busy refuses to move a pod ahead of time while it uses more than in its quiet hours.
 func (q *question) busy(context.Context) ruling {
 	if q.move.Reason == reasons.NodeHotAhead && float64(q.usesNow()[cluster.CPU]) > q.move.QuietMilliCores {
 		return refusing(reasons.PodBusy)
@@ -130,10 +130,10 @@ func (e *Evictor) unreplacedIn(namespace string) (pods []*v1.Pod) {
 	return pods
 }
 
-// rejected asks kube-scheduler's filters whether the destination accepts the replacement,
-// as the cluster is now. A refusal counts only once no replacement of the owner is
-// waiting for a node: spread constraints count such a replacement, and the plan was made
-// with it.
+// rejected asks kube-scheduler's filters whether the destination accepts the replacement
+// in the current cluster. A refusal is final only if none of the owner's replacements is
+// waiting for a node, because spread constraints count these, and the plan was made with
+// them in place.
 func (q *question) rejected(ctx context.Context) ruling {
 	x := q.execution
 	if x.session == nil {
@@ -156,7 +156,7 @@ func (q *question) rejected(ctx context.Context) ruling {
 	return refusing(reasons.LandingGone)
 }
 
-// closeSession makes kube-scheduler's filters available to others.
+// closeSession ends the what-if session, so that others can use kube-scheduler's filters.
 func (x *Execution) closeSession() {
 	if x.session != nil {
 		x.session.Close()
@@ -164,15 +164,16 @@ func (x *Execution) closeSession() {
 	}
 }
 
-// unplaced reports whether an evicted pod of a move's owner has no replacement on a node
-// yet.
+// unplaced reports whether the replacement of one of the owner's evicted pods has not
+// landed yet.
 func (e *Evictor) unplaced(move *Move) bool {
 	return slices.ContainsFunc(e.ledger().MovesOf(move.Namespace, move.Owner.UID), func(m ledger.Move) bool {
 		return m.InFlight() && !m.Evicted.IsZero()
 	})
 }
 
-// usesNow returns a pod's usage: as planned, or more if it has risen.
+// usesNow returns a pod's usage: the planned usage or, if usage has risen since, the
+// current one.
 func usesNow(view *usage.View, from int, move *Move) cluster.Amounts {
 	for j, pod := range view.Snapshot.Nodes[from].Pods {
 		if pod.UID == move.PodUID {
@@ -195,9 +196,9 @@ func (e *Evictor) lands(latest *observer.Observation, to int, move *Move, arrivi
 	return latest.Board.LandsUpTo(cluster.NodeIndex(to), arriving, move.CeilingMilliCores)
 }
 
-// stillHot reports whether a node is above its evict line without the pods that were
-// evicted or left since the observation. For pods that are moved because of unserved
-// demand on a full node, it uses the demand of the pods that stay.
+// stillHot reports whether a node is still above its evict line without the pods that
+// were evicted or have left since the observation. If wanted is set and the node is full,
+// it adds the unserved demand of the pods that stay.
 func (e *Evictor) stillHot(latest *observer.Observation, node int, wanted bool) bool {
 	info, read := latest.View.Snapshot.Nodes[node], &latest.View.Nodes[node]
 	var left cluster.Amounts
@@ -215,7 +216,7 @@ func (e *Evictor) stillHot(latest *observer.Observation, node int, wanted bool) 
 			left = left.Plus(read.Pods[j].Counted())
 		}
 	}
-	left[cluster.CPU] -= strategies.EstimateUnserved(stay) // they take what the others leave
+	left[cluster.CPU] -= strategies.EstimateUnserved(stay) // the pods that stay will use what the others leave
 	return latest.Lines.Need(node, left).Exceeds(cluster.Amounts{})
 }
 
@@ -233,7 +234,8 @@ func (e *Evictor) used(node string) cluster.Amounts {
 	return current(latest.View, i)
 }
 
-// current returns a node's measured usage without pods that have left since.
+// current returns a node's measured usage without the pods that have left since the
+// measurement.
 func current(view *usage.View, node int) cluster.Amounts {
 	return view.Nodes[node].Current[usage.AtAvg5m]
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/evenkeel/evenkeel/strategies"
 )
 
-// protected refuses a pod that must stay whatever else is moved.
+// protected refuses a pod that must stay regardless of what else is moved.
 func (q *question) protected(context.Context) ruling {
 	reason, detail := q.e.protected(q.pod, q.ownedBy())
 	return ruling{reason: reason, detail: detail}
@@ -26,8 +26,8 @@ func (e *Evictor) protected(pod *v1.Pod, owner *owners.Owner) (reasons.Reason, s
 	return safeguards.Protected(pod, words, e.config.Settings.Recreating, e.config.Clock.Now())
 }
 
-// Protection returns why a pod must not be moved whatever else is moved, and what
-// protects it, such as the key of an annotation; empty if nothing does.
+// Protection returns why a pod must not be moved regardless of what else is moved, and
+// what protects it, such as the key of an annotation; empty if it is not protected.
 func (e *Evictor) Protection(pod *v1.Pod) (reasons.Reason, string) {
 	owner := e.config.Cluster.Owner(pod)
 	return e.protected(pod, &owner)
@@ -51,7 +51,7 @@ func (q *question) overBudget(context.Context) ruling {
 func (q *question) restless(context.Context) ruling {
 	settle := q.e.config.Settings.OwnerSettle
 	if q.profile != nil && q.profile.Hosted {
-		settle = 0 // until the usage of new pods is known, by which plugins of descheduler do not decide
+		settle = 0 // settling lasts until the usage of new pods is known, which descheduler plugins do not use
 	}
 	reason, _ := q.ownedBy().Refuses(q.e.config.Clock.Now(), settle)
 	return refusing(reason)
@@ -69,8 +69,8 @@ func (q *question) unavailable(context.Context) ruling {
 	return ruling{reason: reason, detail: reason.Sentence()}
 }
 
-// overQuota refuses a pod whose replacement no quota would admit. A cycle also counts the
-// replacements that are still to come.
+// overQuota refuses a pod whose replacement would exceed a quota. During a cycle, it also
+// counts the replacements that are still to come.
 func (q *question) overQuota(context.Context) ruling {
 	if q.at == planPhase {
 		return refusing(q.e.refuseByQuota(q.pod))
@@ -78,7 +78,7 @@ func (q *question) overQuota(context.Context) ruling {
 	return refusing(q.e.refuseByQuota(q.pod, q.e.unreplacedIn(q.pod.Namespace)...))
 }
 
-// unsettled refuses pods of an owner, node, namespace or node pool that has to rest after
+// unsettled refuses a pod whose owner, node, namespace or node pool has to rest after
 // earlier moves.
 func (q *question) unsettled(context.Context) ruling {
 	plugin := ""
@@ -89,8 +89,8 @@ func (q *question) unsettled(context.Context) ruling {
 	return refusing(reason)
 }
 
-// Session opens a what-if session on the current cluster. Moves in flight count
-// where they will land.
+// Session opens a what-if session on the current cluster. Replacements of moves in flight
+// count on the nodes where they will land.
 func (e *Evictor) Session(ctx context.Context, supposed []strategies.Move) (*placement.Session, error) {
 	session, err := e.config.Cluster.Session(ctx)
 	if err != nil {
@@ -111,7 +111,7 @@ func (e *Evictor) Session(ctx context.Context, supposed []strategies.Move) (*pla
 	return session, nil
 }
 
-// refuseByQuota returns why a pod's replacement could not be created once the
+// refuseByQuota returns why quotas would reject a pod's replacement after the
 // replacements of the pods in before have been created.
 func (e *Evictor) refuseByQuota(pod *v1.Pod, before ...*v1.Pod) reasons.Reason {
 	quotas := e.config.Cluster.Quotas(pod.Namespace)
@@ -133,7 +133,7 @@ func (e *Evictor) refuseByQuota(pod *v1.Pod, before ...*v1.Pod) reasons.Reason {
 // Moving reports whether a pod is already being moved.
 func (e *Evictor) Moving(podUID string) bool { return e.ledger().Moving(podUID) }
 
-// Disruption returns what moving a pod costs.
+// Disruption returns the cost of moving a pod.
 func (e *Evictor) Disruption(pod *v1.Pod) strategies.Disruption {
 	return strategies.DisruptionOf(pod, e.config.Cluster.Owner(pod).Replicas, e.config.Clock.Now())
 }

@@ -21,8 +21,8 @@ import (
 	"github.com/evenkeel/evenkeel/cluster/slim"
 )
 
-// Controllers are the watched custom resources. If one cannot be read, nothing
-// else is prevented from starting.
+// Controllers are the watched custom resources. One that cannot be read does not keep the
+// process from starting.
 type Controllers struct {
 	discovery discovery.DiscoveryInterface
 	factory   dynamicinformer.DynamicSharedInformerFactory
@@ -35,7 +35,7 @@ type Controllers struct {
 
 type kind struct {
 	informer cache.SharedIndexInformer
-	// failed: it could not be listed or watched at least once.
+	// failed reports whether listing or watching the kind has failed at least once.
 	failed atomic.Bool
 }
 
@@ -44,8 +44,7 @@ func New(client dynamic.Interface, api discovery.DiscoveryInterface) *Controller
 	return &Controllers{discovery: api, factory: dynamicinformer.NewDynamicSharedInformerFactory(client, 0), kinds: map[schema.GroupKind]*kind{}}
 }
 
-// Follow calls a handler for each controller that changes or is deleted from
-// now on.
+// Follow registers a handler for controllers that change or are deleted from now on.
 func (c *Controllers) Follow(handler cache.ResourceEventHandlerFuncs) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -133,7 +132,8 @@ func Resource(api discovery.DiscoveryInterface, of schema.GroupKind) (resource s
 	return resource, false, nil
 }
 
-// Start begins watching what was or will be requested, until the context ends.
+// Start watches the kinds that have been requested, or are requested later, until the
+// context ends.
 func (c *Controllers) Start(ctx context.Context) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -141,7 +141,7 @@ func (c *Controllers) Start(ctx context.Context) {
 	c.factory.Start(c.stop)
 }
 
-// Settled reports whether each kind has been listed or cannot be.
+// Settled reports whether each kind has been listed or cannot be listed.
 func (c *Controllers) Settled() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -1,6 +1,6 @@
-// Package history reports on evictions long after they were made: it writes the
-// structured log lines of evictions and their results, and reads those lines
-// and the ledger again, for `evenkeel history`.
+// Package history makes evictions traceable long after they were made. It writes
+// structured log lines about evictions and their results, and reads those lines and the
+// ledger for `evenkeel history`.
 package history
 
 import (
@@ -16,8 +16,9 @@ import (
 // Entry is one eviction, or one that a dry run would have made. Its JSON keys
 // are those of the log lines.
 type Entry struct {
-	// At is when it was made. A dry run repeats itself while nothing is evicted:
-	// At is then the first time, and Times is how often.
+	// At is when it was made. A dry run would make the same eviction again and again,
+	// because nothing is evicted. At is then the first time, and Times the number of
+	// times.
 	At        time.Time `json:"at"`
 	DryRun    bool      `json:"dryRun,omitempty"`
 	Times     int       `json:"times,omitempty"`
@@ -61,7 +62,7 @@ const (
 	podStayed        = "podStayed"
 )
 
-// against describes, for each question but planned, what "no" means.
+// against describes, for each question except planned, what the answer "no" means.
 var against = map[string]string{
 	sourceCooler:     "the node is as hot as before",
 	destinationUnder: "the destination is too hot",
@@ -104,7 +105,7 @@ func ofIntent(m *ledger.Intent, at time.Time) Entry {
 	return e
 }
 
-// Against returns, in words, what speaks against an eviction in hindsight.
+// Against lists the arguments against an eviction in hindsight.
 func (o Outcome) Against() (words []string) {
 	for _, question := range slices.Sorted(maps.Keys(o)) {
 		if why := against[question]; why != "" && !o[question] {
@@ -114,7 +115,7 @@ func (o Outcome) Against() (words []string) {
 	return words
 }
 
-// Result describes what came of the eviction.
+// Result describes how the eviction turned out.
 func (e *Entry) Result() string {
 	result := e.landing()
 	if e.Outcome == nil {

@@ -42,7 +42,7 @@ func LogJudged(ctx context.Context, move *ledger.Move, o *ledger.Outcome) {
 // Trial is what happened without a move that a dry run would have made.
 type Trial struct{ SourceStillHot, DestinationTakes, PodStayed bool }
 
-// LogTrial logs it.
+// LogTrial logs what happened without a move that a dry run would have made.
 func LogTrial(ctx context.Context, move *ledger.Intent, at time.Time, t Trial) {
 	klog.FromContext(ctx).Info(trialJudged, "pod", klog.KRef(move.Namespace, move.Pod), "node", move.From,
 		"destination", move.To, "at", stamp(at), "podUID", move.PodUID,

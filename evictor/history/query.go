@@ -76,11 +76,13 @@ func (q *Query) OfLedger(d *ledger.Document) []Entry {
 type Logs struct {
 	query Query
 	made  map[key]*Entry
-	// times are the times, in Unix seconds, at which a dry run would have made an
-	// eviction, so that files may overlap; counted is their number.
+	// times holds the times, in Unix seconds, at which a dry run would have made an
+	// eviction. They are kept so that overlapping files count each time once. counted is
+	// their number.
 	times   map[key]map[int64]struct{}
 	counted int
-	// judged are the first judgements, including those of unknown evictions.
+	// judged holds the first judgement of each eviction, including evictions that are not
+	// known yet.
 	judged map[key]Entry
 	// kept is the number of bytes of kept lines, mostKept its maximum.
 	kept, mostKept int

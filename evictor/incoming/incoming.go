@@ -1,6 +1,6 @@
-// Package incoming follows moves in flight: where their replacements count
-// although no observation, filter or quota shows them there yet, and which
-// nodes the moves have begun to cool.
+// Package incoming follows moves in flight. It determines where their replacements count,
+// although no observation, filter or quota shows them there yet, and which nodes the
+// moves have begun to cool.
 package incoming
 
 import (
@@ -41,8 +41,8 @@ func Expect(session *placement.Session, pods Pods, move *ledger.Move) error {
 	return nil
 }
 
-// Replaced returns the evicted pod that its owner still has to replace; nil if
-// there is none or it is gone.
+// Replaced returns the evicted pod of a move if its owner still has to replace it; nil if
+// it need not, or if the pod is gone.
 func Replaced(pods Pods, move *ledger.Move) *v1.Pod {
 	if move.Evicted.IsZero() || move.Replacement != "" {
 		return nil
@@ -69,15 +69,14 @@ func Arrivals(inFlight, ended []ledger.Move, observed time.Time) (arrivals []str
 	return arrivals
 }
 
-// begunFor is how long after its first move a node that is still hot counts as
-// half cooled: long enough for its windows to reflect the moves, and for a
-// cycle that waits for others.
+// begunFor is how long after its first move a node that is still hot counts as half
+// cooled. It must be long enough for the node's windows to reflect the moves, and for a
+// cycle that waits for other moves.
 const begunFor = 30 * time.Minute
 
-// Begun returns the nodes that planned moves have recently begun to leave. A
-// node that is not cooled after begunFor, whatever came of its moves, has no
-// precedence until moves have paused for as long, so that hotter nodes are not
-// kept waiting.
+// Begun returns the nodes that planned moves have recently begun to leave. A node that is
+// still hot after begunFor, regardless of how its moves turned out, loses its precedence
+// until no pod has left it for the same time, so that hotter nodes are not kept waiting.
 func Begun(inFlight, ended []ledger.Move, now time.Time) map[string]bool {
 	first := map[string]time.Time{}
 	for _, moves := range [...][]ledger.Move{inFlight, ended} {
@@ -100,8 +99,8 @@ func Begun(inFlight, ended []ledger.Move, now time.Time) map[string]bool {
 	return begun
 }
 
-// Relieved returns the nodes that pods have recently left because these were hot: at that
-// hour of the next day they may be again.
+// Relieved returns the nodes that pods have left within the last day because the nodes
+// were hot. At the same hour of the next day, they may be hot again.
 func Relieved(inFlight, ended []ledger.Move, now time.Time) map[string]bool {
 	relieved := map[string]bool{}
 	for _, moves := range [...][]ledger.Move{inFlight, ended} {
@@ -125,7 +124,7 @@ func Moved(ended []ledger.Move, now time.Time) map[string]bool {
 	return MovedWithin(movedFor, ended, now)
 }
 
-// MovedWithin is Moved for a time.
+// MovedWithin is Moved for the given duration.
 func MovedWithin(within time.Duration, ended []ledger.Move, now time.Time) map[string]bool {
 	moved := map[string]bool{}
 	for i := range ended {

@@ -12,8 +12,8 @@ import (
 	"github.com/evenkeel/evenkeel/observe/observer"
 )
 
-// Most is the maximum number of nodes that Of returns. Each costs the API server time for
-// each required term of a pod.
+// Most is the maximum number of nodes that Of returns. It is low because the API server
+// spends time on each node for each required term of a pod.
 const Most = 5
 
 // maxTries is the maximum number of nodes that are checked for alternates.
@@ -48,7 +48,7 @@ func Of(seen *observer.Observation, move *ledger.Intent, pod *v1.Pod, takes func
 	return found
 }
 
-// preempts reports whether a pod like this one may preempt any of these.
+// preempts reports whether a pod like the given one could preempt any of the others.
 func preempts(pod *v1.Pod, others []*cluster.Pod) bool {
 	if policy := pod.Spec.PreemptionPolicy; policy != nil && *policy == v1.PreemptNever {
 		return false

@@ -29,8 +29,8 @@ type Lease struct {
 	config   LeaseConfig
 	identity string
 	trouble  kube.Trouble
-	// elected reports whether there is an election: without one, this process is
-	// the only one.
+	// elected reports whether there is an election. Without one, this process assumes
+	// that it is the only one.
 	elected atomic.Bool
 	// leading is the term whose work is in progress; nil if there is none.
 	leading atomic.Pointer[term]
@@ -82,7 +82,7 @@ func (l *Lease) Lead(ctx context.Context, work func(context.Context) error) erro
 	}
 }
 
-// serve waits for the Lease and serves one term. ended reports whether the term
+// serve waits for the Lease and then leads for one term. ended reports whether the term
 // ended for a reason other than the loss of the Lease.
 func (l *Lease) serve(ctx context.Context, work func(context.Context) error) (ended bool, err error) {
 	t := &term{config: &l.config, identity: l.identity, trouble: &l.trouble, holder: &l.holder}
@@ -104,9 +104,9 @@ func (l *Lease) serve(ctx context.Context, work func(context.Context) error) (en
 	return true, t.err
 }
 
-// release lets others take the Lease at once. The work has ended by then. The
-// write is conditional on the version that was read, so it never takes the
-// Lease from another process that holds it by then.
+// release lets others take the Lease at once. It must be called after the work has ended.
+// The write is conditional on the version that was read, so it never takes the Lease from
+// another process that already holds it.
 func (l *Lease) release(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.config.callTimeout())
 	defer cancel()
@@ -145,13 +145,13 @@ func (l *Lease) Forbidden(ctx context.Context) bool {
 	return true
 }
 
-// Margin returns how long before others may take the Lease a leader that cannot
-// renew it gives up. A call that changes something may take that long.
+// Margin returns the time between the moment at which a leader that cannot renew the
+// Lease gives up and the moment at which others may take it. A call that changes
+// something must not take longer.
 func (l *Lease) Margin() time.Duration { return l.config.margin() }
 
-// Leads returns an error if this process must not change anything any longer.
-// After a suspension of the process contexts end late, but the time since the
-// last renewal is reliable.
+// Leads returns an error if this process must no longer change anything. It measures the
+// time since the last renewal, because contexts end late if the process was suspended.
 func (l *Lease) Leads() error {
 	if !l.elected.Load() {
 		return nil // without an election this process is the only one

@@ -30,7 +30,7 @@ type Config struct {
 	Moves    Moves
 	Clock    evictor.Clock
 	Registry prometheus.Registerer
-	// Follower is a separate extender, or nil.
+	// Follower is the separate extender; nil if there is none.
 	Follower Follower
 	DryRun   bool
 	// Report receives the reason why the stored ledger cannot be read.
@@ -60,8 +60,8 @@ type Authority struct {
 	unwritable atomic.Bool
 	// taken reports whether this process has read the ledger in its current term.
 	taken atomic.Bool
-	// alone reports whether this process does not use the stored ledger, because
-	// it may not read it and runs only upstream's plugins or changes nothing.
+	// alone reports whether this process works without the stored ledger, because it is
+	// not allowed to read it and runs only upstream's plugins or changes nothing.
 	alone atomic.Bool
 }
 
@@ -97,7 +97,7 @@ func New(config Config) (*Authority, error) {
 		Writer:    config.Lease.Identity(),
 		Leader:    config.Lease,
 		Timeout:   ledgerTimeout,
-		// A write must end before another process could hold the Lease.
+		// A write must end before another process can hold the Lease.
 		WriteTimeout: min(ledgerTimeout, config.Lease.Margin()),
 		Now:          config.Clock.Now,
 		Report: func(err error) {
@@ -157,19 +157,19 @@ func (a *Authority) Follow(ctx context.Context) error {
 	return nil
 }
 
-// Begin is called when a term begins, before Take: another leader may have
-// written the ledger meanwhile.
+// Begin must be called when a term begins, before Take, because another leader may have
+// written the ledger in the meantime.
 func (a *Authority) Begin() {
 	a.taken.Store(false)
 	a.store.Release()
 }
 
-// errNotTaken means that a leading process has not read the ledger yet, or does
-// not use it.
+// errNotTaken is returned for a leading process that has not read the ledger yet, or
+// works without it.
 var errNotTaken = errors.New("the ledger was not taken over")
 
-// Knows returns why the ledger of this process may lack moves in flight: it
-// does not lead, or does not use the stored ledger.
+// Knows returns an error if the ledger of this process may lack moves in flight, because
+// the process does not lead or works without the stored ledger.
 func (a *Authority) Knows() error {
 	if err := a.Leads(); err != nil {
 		return err
@@ -180,12 +180,11 @@ func (a *Authority) Knows() error {
 	return nil
 }
 
-// Take reads the stored ledger for the one process that writes it from now on.
-// It cancels moves that a predecessor intended but did not make. A process that
-// needs no ledger continues without it if it is not allowed to read it. If the
-// stored document is not a ledger, Take fails until a user accepts the loss,
-// because holds, cooldowns and moves in flight would be lost; a dry run evicts
-// nothing and continues.
+// Take reads the stored ledger at the start of a term; from then on, only this process
+// writes it. It cancels moves that a predecessor intended but did not make. A process
+// that does not need the ledger continues without it if it is not allowed to read it. If
+// the stored document is not a ledger, Take fails until a user accepts the loss of holds,
+// cooldowns and moves in flight. A dry run evicts nothing, so it continues in any case.
 func (a *Authority) Take(ctx context.Context, needed bool) error {
 	if a.alone.Load() {
 		return nil
@@ -213,7 +212,7 @@ func (a *Authority) Take(ctx context.Context, needed bool) error {
 	return nil
 }
 
-// Alone reports whether this process does not use the stored ledger.
+// Alone reports whether this process works without the stored ledger.
 func (a *Authority) Alone() bool { return a.alone.Load() }
 
 // Reconsider makes the next Take read the ledger again, because another policy
@@ -268,8 +267,9 @@ func (a *Authority) Keep(ctx context.Context, assess func(context.Context)) erro
 	}
 }
 
-// Announced implements evictor.Authority: it waits until a separate extender
-// reports the stored ledger or, without one, for as long as a watch takes.
+// Announced implements evictor.Authority. It waits until the separate extender reports
+// that it has read the stored ledger or, if there is no extender, for as long as a watch
+// usually takes.
 func (a *Authority) Announced(ctx context.Context) {
 	if a.config.Follower == nil {
 		evictor.Sleep(ctx, announceWait)

@@ -18,9 +18,9 @@ import (
 	"github.com/evenkeel/evenkeel/internal/kube"
 )
 
-// term is one election and, if it is won, the work of a leader until that has
-// returned. It has its own elector, because an elector that has lost keeps
-// state.
+// term is one election and, if it is won, the work of the leader until that work has
+// returned. Each term has its own elector, because an elector keeps state after it has
+// lost.
 type term struct {
 	config   *LeaseConfig
 	identity string
@@ -42,11 +42,11 @@ type term struct {
 	unreachable error
 }
 
-// run stands for election and returns once no work is in progress. won reports
-// whether there was any.
+// run stands for election and returns once no work is in progress. won reports whether
+// the election was won.
 func (t *term) run(ctx context.Context, work func(context.Context) error) (won bool, err error) {
-	// The Lease is renewed until the work has ended, because a process that is
-	// stopped first finishes what it is doing.
+	// The Lease is renewed until the work has ended, because a process that is told to
+	// stop first finishes what it is doing.
 	standing, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	t.stop, t.logger, t.finished = stop, klog.FromContext(ctx), make(chan struct{})
@@ -60,7 +60,7 @@ func (t *term) run(ctx context.Context, work func(context.Context) error) (won b
 	if t.elector, err = leaderelection.NewLeaderElector(config); err != nil {
 		return false, exit.Usagef("leader election: %w", err)
 	}
-	// If the election was won, the work ends first, and then the term.
+	// If the election was won, the term must not end before the work does.
 	defer context.AfterFunc(ctx, func() {
 		if !t.lock.won() {
 			stop()
@@ -82,8 +82,8 @@ func (t *term) election() leaderelection.LeaderElectionConfig {
 		RenewDeadline: t.config.RenewDeadline,
 		RetryPeriod:   t.config.RetryPeriod,
 		Name:          t.config.Name,
-		// The elector would release the Lease while the work is still in progress,
-		// and even if another process holds it by then; Lease.release avoids both.
+		// The elector would release the Lease while the work is still in progress, and
+		// even if another process already holds it. Lease.release avoids both.
 		ReleaseOnCancel: false,
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStoppedLeading: func() {},
@@ -113,8 +113,8 @@ func (t *term) leads() bool {
 	return renewed != nil && time.Since(*renewed) < t.config.Duration-t.config.margin() && t.elector.IsLeader()
 }
 
-// lock is the Lease as the elector sees it. It bounds each call and records
-// when the last successful write began, because others count from then on.
+// lock is the Lease as the elector sees it. It bounds each call and records when the last
+// successful write began, because from then on others count the duration of the Lease.
 type lock struct {
 	resourcelock.Interface
 	term    *term
@@ -158,8 +158,8 @@ func (k *lock) write(ctx context.Context, record resourcelock.LeaderElectionReco
 	return err
 }
 
-// call makes one call with a timeout and limits how often errors are logged. A
-// process that works once eventually gives up the election.
+// call makes one call with a timeout and limits how often errors are logged. A process
+// whose work ends on its own gives up the election after some time.
 func (k *lock) call(ctx context.Context, do func(context.Context) error) error {
 	t := k.term
 	calling, cancel := context.WithTimeout(ctx, t.config.callTimeout())

@@ -2,8 +2,8 @@ package metrics
 
 import "sigs.k8s.io/descheduler/metrics"
 
-// Hosted counts an eviction that a descheduler plugin asked for in the framework's own
-// metrics, as the framework does.
+// Hosted counts an eviction that a descheduler plugin asked for. It uses the framework's
+// own metrics, in the same way as the framework.
 func Hosted(namespace, node, profile, plugin string, err error) {
 	result := success
 	if err != nil {

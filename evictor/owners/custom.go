@@ -13,9 +13,9 @@ import (
 	"github.com/evenkeel/evenkeel/cluster/names"
 )
 
-// resource reads a custom resource by the fields that Kubernetes' own
-// controllers use. Kruise's CloneSet and StatefulSet have them, too; fields
-// that a kind lacks are unknown.
+// resource reads a custom resource, assuming the fields of Kubernetes' own controllers.
+// Kruise's CloneSet and StatefulSet have them, too. A field that a kind lacks counts as
+// unknown.
 type resource struct{ *unstructured.Unstructured }
 
 func (r resource) number(path ...string) (n int, stated bool) {
@@ -54,8 +54,8 @@ func OfCustom(object *unstructured.Unstructured, pod *v1.Pod) Owner {
 		n = min(n, math.MaxInt32) // the maximum that Kubernetes' own controllers accept
 		o.MinReady = max(o.MinReady, time.Duration(n)*time.Second)
 	}
-	// A template in the form that Kubernetes' own controllers use describes the
-	// pods in the same way.
+	// A template at the place where Kubernetes' own controllers have theirs is assumed to
+	// have the same meaning.
 	_, marked, _ := unstructured.NestedFieldNoCopy(object.Object, "spec", "template", "metadata", "annotations", names.Annotation)
 	o.Unsteerable = marked || r.text("spec", "template", "spec", "nodeName") != "" || len(r.list("spec", "template", "spec", "schedulingGates")) > 0
 	return o
@@ -68,8 +68,8 @@ func (r resource) surplus() bool {
 	return stated && has > wants
 }
 
-// update returns the update of the controller's pods. Kinds differ in where
-// they state that the update is paused.
+// update returns the state of the controller's update. Kinds differ in the field that
+// pauses it.
 func (r resource) update() update {
 	u := update{from: r.text("status", "currentRevision"), to: r.text("status", "updateRevision")}
 	if u.from == "" || u.to == "" {
@@ -89,9 +89,9 @@ func (r resource) update() update {
 	return u
 }
 
-// maxReserved bounds the number of reserved ordinals that are read, because
-// they are read for each pod at each check: as many as an object can hold would
-// stop all moves for minutes.
+// maxReserved bounds the number of reserved ordinals that are read. They are read for
+// each pod at each check, so an object with as many of them as it can hold would stop all
+// moves for minutes.
 const maxReserved = 1000
 
 // ordinals returns the ordinals for which the controller wants pods; none if it
@@ -135,8 +135,8 @@ type ordinals struct {
 // span is a range of ordinals, both ends included.
 type span struct{ from, to int }
 
-// has reports whether an ordinal is among them. It calculates instead of
-// listing, because someone may request two billion replicas.
+// has reports whether an ordinal is among them. It calculates this instead of listing
+// them, because someone may request two billion replicas.
 func (o ordinals) has(i int) bool {
 	if i < o.first {
 		return false

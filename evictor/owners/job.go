@@ -82,8 +82,8 @@ func retries(job *batchv1.Job, pod *v1.Pod) (limited bool, left int) {
 	return true, max(int(ptr.Deref(s.BackoffLimit, defaultBackoffLimit))-failures(status), 0)
 }
 
-// replacesEnded reports whether a Job creates another pod only after the last
-// one has ended. By default it does so as soon as that pod terminates.
+// replacesEnded reports whether a Job creates another pod only after the previous one has
+// ended. By default it creates one as soon as the previous one is terminating.
 func replacesEnded(job *batchv1.Job) bool {
 	return job.Spec.PodFailurePolicy != nil || ptr.Deref(job.Spec.PodReplacementPolicy, "") == batchv1.Failed
 }
@@ -95,8 +95,8 @@ const (
 	maxBackoff   = 10 * time.Minute
 )
 
-// backoff returns how long a Job waits at most before it replaces this pod. The
-// controller counts consecutive failures, which no object states, so all
+// backoff returns the maximum time that a Job waits before it replaces this pod. The
+// controller counts consecutive failures, which are not stored in any object, so all
 // failures count here.
 func backoff(job *batchv1.Job, pod *v1.Pod, wants int) time.Duration {
 	n := 0
@@ -137,9 +137,9 @@ func failures(status *batchv1.JobStatus) int {
 
 const defaultBackoffLimit = 6 // the API's default
 
-// evicted returns the action of a policy for an evicted pod, or the worst one
-// if that depends on the exit code of its containers. A rule that counts some
-// exit codes is worse than a later one that ignores disruptions.
+// evicted returns the action of a policy for an evicted pod, or the worst possible action
+// if that depends on the exit codes of its containers. A rule that counts some exit codes
+// is worse than a later rule that ignores disruptions.
 func evicted(policy *batchv1.PodFailurePolicy) batchv1.PodFailurePolicyAction {
 	if policy == nil {
 		return batchv1.PodFailurePolicyActionCount
@@ -162,8 +162,8 @@ func evicted(policy *batchv1.PodFailurePolicy) batchv1.PodFailurePolicyAction {
 	return batchv1.PodFailurePolicyActionCount
 }
 
-// late reports whether a Job's deadline leaves another pod less time than this
-// one has already worked.
+// late reports whether the Job's deadline leaves a replacement less time than this pod
+// has already run.
 func late(job *batchv1.Job, pod *v1.Pod, now time.Time) bool {
 	if job.Spec.ActiveDeadlineSeconds == nil || job.Status.StartTime == nil {
 		return false

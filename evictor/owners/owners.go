@@ -18,54 +18,54 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// Owner is what is known of a pod's controller; zero for an unwatched kind.
+// Owner holds what is known about a pod's controller; zero for an unwatched kind.
 type Owner struct {
 	// UID is empty if the controller is unknown.
 	UID string
-	// Missing: its kind is watched, but the watch does not contain it.
+	// Missing reports whether its kind is watched, but the watch does not contain it.
 	Missing bool
-	// Unreadable: its kind is served but cannot be listed, so its annotations are
-	// unknown.
+	// Unreadable reports whether its kind is served but cannot be listed, so that its
+	// annotations are unknown.
 	Unreadable bool
-	// Replicas is how many pods it wants; 0 if unknown.
+	// Replicas is the number of pods that it wants; 0 if unknown.
 	Replicas int
 	// Annotations are the owner's own; those of a ReplicaSet include its
 	// Deployment's or Rollout's. Parents are the annotations of known owners above
 	// it.
 	Annotations map[string]string
 	Parents     []map[string]string
-	// Deleting: it is being deleted. ScaledDown: it wants fewer pods than there
-	// are.
+	// Deleting reports whether it is being deleted, ScaledDown whether it wants fewer
+	// pods than it has.
 	Deleting, ScaledDown bool
-	// RollingOut: it is replacing its pods, or being replaced.
+	// RollingOut reports whether it is replacing its pods or is being replaced itself.
 	RollingOut bool
 	// MinReady is how long a pod must have been ready to be available.
 	MinReady time.Duration
-	// Ordered: it creates a pod only when the pods of all lower ordinals, from
-	// First on, are available. Sparse: some of those ordinals have no pod, and
-	// only its controller knows which.
+	// Ordered reports whether it creates a pod only when the pods of all lower ordinals,
+	// from First on, are available. Sparse reports whether some of those ordinals have no
+	// pod, and only its controller knows which.
 	Ordered, Sparse bool
 	First           int
-	// Waits: it creates the next pod only after the last one has ended. Backoff is
-	// how long it waits at most beyond that.
+	// Waits reports whether it creates the next pod only after the previous one has
+	// ended. Backoff is the maximum time that it waits beyond that.
 	Waits   bool
 	Backoff time.Duration
-	// Limited: each eviction counts as a failure, of which it survives Retries
-	// more than the Failed stated in its status.
+	// Limited reports whether each eviction counts as a failure. It then survives Retries
+	// more failures than Failed, the number in its status.
 	Limited         bool
 	Retries, Failed int
-	// Created is when it was created. RolledOut is when one of its rollouts was
-	// last seen to end, Scaled when its scale was last seen to change or, as it
-	// states, its spec last changed, and Shrunk when it was last seen being scaled
-	// down; each is zero for never.
+	// Created is when it was created. RolledOut is when one of its rollouts was last seen
+	// to end. Scaled is when its scale was last seen to change or, if the object states
+	// that, when its spec last changed. Shrunk is when it was last seen being scaled
+	// down. Each is zero for never.
 	Created, RolledOut, Scaled, Shrunk time.Time
-	// Unsteerable: no pod of its template can be steered.
+	// Unsteerable reports whether no pod of its template can be steered.
 	Unsteerable bool
 }
 
-// unsteerable reports whether no pod of a template can be steered: it names a
-// node, so kube-scheduler never sees its pods; its pods wait for someone to
-// remove their gates; or they look as if they had already been steered.
+// unsteerable reports whether no pod of a template can be steered. There are three
+// causes: the template names a node, so kube-scheduler never sees its pods; its pods wait
+// for someone to remove their gates; or they look as if they had already been steered.
 func unsteerable(template *v1.PodTemplateSpec) bool {
 	if template == nil {
 		return false
@@ -74,10 +74,10 @@ func unsteerable(template *v1.PodTemplateSpec) bool {
 	return steered || template.Spec.NodeName != "" || len(template.Spec.SchedulingGates) > 0
 }
 
-// Refuses returns why none of its pods may be moved at a time, and when that
-// ends; zero if that is unknown. An owner is left alone for a while after a
-// rollout or scaling. Pods of unwatched controllers may be moved: all that is
-// known about those is that the policy says they recreate pods.
+// Refuses returns why none of its pods may be moved at the given time, and when that
+// ends; zero if unknown. An owner is left alone for the duration settle after a rollout
+// or scaling. Pods of unwatched controllers may be moved, because the policy states that
+// these controllers recreate pods, and nothing else is known about them.
 func (o *Owner) Refuses(now time.Time, settle time.Duration) (reason reasons.Reason, until time.Time) {
 	settling := func(since time.Time) bool { // times from a wrong clock do not count
 		age := now.Sub(since)
@@ -115,28 +115,27 @@ const (
 	desiredByRollout    = "rollout.argoproj.io/desired-replicas"
 )
 
-// OfReplicaSet returns the state of a ReplicaSet; one that belongs to a
-// Deployment or an Argo Rollout is treated as a part of it.
+// OfReplicaSet returns the state of a ReplicaSet. One that belongs to a Deployment or an
+// Argo Rollout is treated as a part of it.
 func OfReplicaSet(set *appsv1.ReplicaSet) Owner {
 	o := Owner{ScaledDown: int(set.Status.Replicas) > Wanted(set), MinReady: seconds(set.Spec.MinReadySeconds), Unsteerable: unsteerable(&set.Spec.Template)}
 	desired := set.Annotations[desiredByDeployment]
 	if ref := metav1.GetControllerOfNoCopy(set); ref != nil && ref.Kind == "Rollout" {
 		desired = set.Annotations[desiredByRollout] // a Rollout may have adopted it from a Deployment
 	}
-	// Missing pods count as unavailable, not as a rollout, because after each
-	// eviction one is missing for a moment.
+	// Missing pods count as unavailable, not as a sign of a rollout, because after each
+	// eviction a pod is missing for a moment.
 	total, err := strconv.Atoi(desired)
 	o.RollingOut = set.Status.ObservedGeneration < set.Generation || err == nil && total != Wanted(set)
 	return o
 }
 
-// deploymentPhase is the annotation in which OpenShift states how far the
-// rollout of a DeploymentConfig's ReplicationController has come.
+// deploymentPhase is the annotation in which OpenShift states the progress of the rollout
+// of a DeploymentConfig's ReplicationController.
 const deploymentPhase = "openshift.io/deployment.phase"
 
-// OfReplicationController returns the state of a ReplicationController. One
-// that is being rolled out is scaled down, by old clients and OpenShift's
-// DeploymentConfigs.
+// OfReplicationController returns the state of a ReplicationController. Old clients and
+// OpenShift's DeploymentConfigs scale down one that is being replaced by a rollout.
 func OfReplicationController(set *v1.ReplicationController) Owner {
 	s, phase := &set.Status, set.Annotations[deploymentPhase]
 	return Owner{
@@ -162,8 +161,8 @@ func OfStatefulSet(set *appsv1.StatefulSet, pod *v1.Pod) Owner {
 	}
 }
 
-// NamesPods reports whether a controller recreates its pods under their names,
-// each of which ends with an ordinal.
+// NamesPods reports whether a controller recreates its pods under the same names, each of
+// which ends with an ordinal.
 func NamesPods(object any) bool {
 	switch owner := object.(type) {
 	case *appsv1.StatefulSet:
@@ -174,8 +173,8 @@ func NamesPods(object any) bool {
 	return false
 }
 
-// Wants reports whether a controller wants a pod with this name. A controller
-// that does not name its pods wants any.
+// Wants reports whether a controller wants a pod with this name. It returns true for a
+// controller that does not name its pods.
 func Wants(object any, pod string) bool {
 	i, known := ordinal(pod)
 	return !known || !NamesPods(object) || ordinalsOf(object).has(i)
@@ -197,23 +196,24 @@ func ordinalsOf(object any) ordinals {
 	return ordinals{}
 }
 
-// RolledOut reports whether, between two states of a controller that updates
-// its pods, a rollout has ended or has stopped at its partition or in a pause.
-// Other kinds are replaced by a new object in each rollout.
+// RolledOut reports whether a rollout ended, or stopped at its partition or in a pause,
+// between two states of a controller that updates its pods. Objects of other kinds are
+// replaced by a new one in each rollout.
 func RolledOut(before, after any) bool {
 	return updateOf(before).proceeds() && !updateOf(after).proceeds()
 }
 
-// update is how far a controller has come with an update of its pods.
+// update is the progress of a controller in updating its pods.
 type update struct {
 	from, to string // revisions
-	// byEviction: it updates only pods that someone else deletes, because its
-	// strategy is OnDelete or it is paused. It may stay like that indefinitely.
+	// byEviction reports whether the controller updates only pods that someone else
+	// deletes, because its strategy is OnDelete or it is paused. This may last
+	// indefinitely.
 	byEviction bool
-	// partition is how many of the wanted pods stay at the old revision; updated
-	// is how many have the new one.
+	// partition is the number of wanted pods that stay at the old revision, updated the
+	// number that have the new one.
 	wants, updated, partition int
-	// bothWays: pods beyond the partition go back to the old revision.
+	// bothWays reports whether pods beyond the partition are reset to the old revision.
 	bothWays bool
 }
 
@@ -247,8 +247,7 @@ func (u update) proceeds() bool {
 	return u.open() && !u.byEviction && !rests
 }
 
-// changes reports whether pods are being updated, or an eviction would update this
-// one.
+// changes reports whether pods are being updated, or an eviction would update this pod.
 func (u update) changes(pod *v1.Pod) bool {
 	return u.proceeds() || u.open() && u.byEviction && !has(pod, u.to)
 }
@@ -260,7 +259,7 @@ func has(pod *v1.Pod, revision string) bool {
 	return hash == revision || hash != "" && strings.HasSuffix(revision, "-"+hash)
 }
 
-// Wanted returns how many pods a controller of a watched kind wants; 0 if a
+// Wanted returns the number of pods that a controller of a watched kind wants; 0 if a
 // custom resource does not state it.
 func Wanted(object any) int {
 	var replicas *int32

@@ -15,17 +15,17 @@ import (
 
 // Tally is the combined state of an owner's pods.
 type Tally struct {
-	// Available and Missing count the available pods and those that are not, for
-	// any reason. Finished pods are neither.
+	// Available counts the available pods, Missing those that are not available for any
+	// reason. Finished pods are counted as neither.
 	Available, Missing int
 	// Young counts the missing pods that are ready, but for less time than their
 	// owner requires. A PodDisruptionBudget counts them among the healthy.
 	Young int
-	// leaving counts the missing pods that are terminating or about to; failed
+	// leaving counts the missing pods that are terminating or about to terminate, failed
 	// those that have failed and still exist.
 	leaving, failed int
-	// down is the lowest ordinal of an ordered owner without an available pod;
-	// absent is the highest one whose pod is gone or leaving; -1 for none.
+	// For an ordered owner, down is the lowest ordinal without an available pod, and
+	// absent the highest ordinal whose pod is gone or leaving; -1 for none.
 	down, absent int
 }
 
@@ -105,7 +105,7 @@ func (o *Owner) gaps(states map[int]state) (down, absent int) {
 	return down, absent
 }
 
-// known is gaps for the existing pods only.
+// known returns the same as gaps, but considers only existing pods.
 func known(states map[int]state) (down, absent int) {
 	down, absent = -1, -1
 	for i, is := range states {
@@ -130,7 +130,7 @@ func (o *Owner) Available(pod *v1.Pod, now time.Time) bool {
 		return true
 	}
 	since := ready.LastTransitionTime.Time
-	if since.IsZero() { // not stored for a pod that became ready within SlowStart
+	if since.IsZero() { // it is not stored for a pod that became ready within SlowStart
 		if pod.Status.StartTime == nil {
 			return false
 		}
@@ -150,7 +150,8 @@ func (o *Owner) Recreates(pod *v1.Pod, all Tally) reasons.Reason {
 	if !known || !o.Ordered {
 		return ""
 	}
-	// A higher pod that is already gone would have to wait for this one, too.
+	// If a pod with a higher ordinal is already gone, its replacement would have to wait
+	// for this one, too.
 	if all.down >= 0 && all.down < i || all.absent > i {
 		return reasons.OwnerCreatesInOrder
 	}

@@ -1,6 +1,6 @@
-// Package pause reads the kill switch: a ConfigMap in Evenkeel's namespace that
-// stops every eviction while it exists. The object belongs to whoever pauses;
-// nothing here writes it.
+// Package pause reads the kill switch: a ConfigMap in Evenkeel's namespace that stops
+// every eviction while it exists. The object belongs to the user who pauses; this package
+// never writes it.
 package pause
 
 import (
@@ -28,7 +28,7 @@ const (
 	// ReasonKey is the key in its data that states why; it may be absent.
 	ReasonKey = "reason"
 	// Annotation on the ledger's ConfigMap also pauses, with any value other than
-	// "false": it is the kill switch of earlier versions.
+	// "false". It is the kill switch of earlier versions.
 	Annotation = "evenkeel.io/paused"
 
 	// timeout bounds each request.
@@ -101,9 +101,8 @@ func (s *Switch) Last() State {
 	return *s.last.Load()
 }
 
-// Read queries the API server. An unreadable ConfigMap pauses; a missing one
-// does not. With optional, a ConfigMap that the process is not allowed to read
-// does not pause.
+// Read queries the API server. An unreadable ConfigMap pauses; a missing one does not. If
+// optional is set, a ConfigMap that the process is not allowed to read does not pause.
 func (s *Switch) Read(ctx context.Context, optional bool) State {
 	state := s.read(ctx, Name, optional, s.exists)
 	if state.Reason == "" {

@@ -1,6 +1,6 @@
-// Package quota decides whether ResourceQuotas have space for the replacement
-// of a pod that still counts. It uses the evaluator of the API server's own
-// admission plugin.
+// Package quota decides whether ResourceQuotas have space for a replacement while the
+// replaced pod still counts. It uses the evaluator of the API server's own admission
+// plugin.
 package quota
 
 import (
@@ -10,19 +10,19 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// evaluator is for pods that are about to be created: it reads no lists, and
-// uses the clock only for terminating pods.
+// evaluator evaluates pods that are about to be created. It reads no lists, and uses the
+// clock only for terminating pods.
 var evaluator = core.NewPodEvaluator(nil, clock.RealClock{})
 
 // Replaced is a pod that is evicted.
 type Replaced struct {
 	Pod *v1.Pod
-	// Ends: its replacement is created only after it has ended.
+	// Ends reports whether its replacement is created only after it has ended.
 	Ends bool
 }
 
-// Allow reports whether the replacements of pods may be created within the
-// quotas of their namespace, as far as the quotas' usage has been counted.
+// Allow reports whether the replacements of pods fit within the quotas of their
+// namespace, according to the usage in the quotas' status.
 func Allow(quotas []*v1.ResourceQuota, pods ...Replaced) bool {
 	created := make([]replacement, 0, len(pods))
 	for _, old := range pods {
@@ -57,7 +57,7 @@ func allows(q *v1.ResourceQuota, replacements []replacement) bool {
 			continue
 		}
 		if evaluator.Constraints(constrained, r.pod) != nil {
-			return false // pods older than the quota may lack what it requires
+			return false // a pod older than the quota may lack a field that it requires
 		}
 		if r.err != nil {
 			continue
@@ -76,8 +76,8 @@ func allows(q *v1.ResourceQuota, replacements []replacement) bool {
 	return within
 }
 
-// asCreated returns a pod without its deletion and status, with which it would
-// count for less than its replacement.
+// asCreated returns a pod without its deletion timestamp and status, because with these
+// it would count for less than its replacement.
 func asCreated(pod *v1.Pod) *v1.Pod {
 	created := &v1.Pod{ObjectMeta: pod.ObjectMeta, Spec: pod.Spec}
 	created.DeletionTimestamp, created.DeletionGracePeriodSeconds = nil, nil
