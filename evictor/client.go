@@ -179,8 +179,8 @@ func (c *Client) remove(ctx context.Context, eviction *policyv1.Eviction, pod *v
 	return nil
 }
 
-// leaves reports whether a pod is seen to leave after a call whose response was lost,
-// even if the process is told to stop.
+// leaves reports whether a pod is terminating or gone after a call whose response was
+// lost. It also asks the API server if the process has been told to stop.
 func (c *Client) leaves(ctx context.Context, pod *v1.Pod) bool {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.config.CallTimeout)
 	defer cancel()
@@ -189,7 +189,7 @@ func (c *Client) leaves(ctx context.Context, pod *v1.Pod) bool {
 }
 
 // tell logs an eviction and creates an Event. If a descheduler plugin asked for the
-// eviction, the Event looks like the framework's.
+// eviction, the Event has the framework's format.
 func (c *Client) tell(ctx context.Context, pod *v1.Pod, move *Move) {
 	history.LogEviction(ctx, &move.Intent, c.config.Clock.Now(), false)
 	switch {
@@ -218,8 +218,9 @@ func (c *Client) Commit(ctx context.Context) error {
 	return &reasons.Refusal{Reason: reason, Detail: err.Error()}
 }
 
-// ended records the result of a call. A pod that no longer exists, or was replaced under
-// its name, says nothing about the API server.
+// ended records the result of a call. An error because the pod no longer exists, or was
+// replaced by one of the same name, does not count as a failure, because it shows nothing
+// about the API server.
 func (c *Client) ended(intent *ledger.Intent, err error) {
 	refused := apierrors.IsTooManyRequests(err)
 	failed := err != nil && !refused && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err)
@@ -228,8 +229,9 @@ func (c *Client) ended(intent *ledger.Intent, err error) {
 	})
 }
 
-// refused reports whether the API server reported that it did not evict, or was not
-// asked. Without a response, or after a timeout on the way, it may have evicted.
+// refused reports whether the error means that nothing was evicted, because the API
+// server rejected the call or was never called. Without a response, or after a timeout on
+// the way, the API server may have evicted the pod.
 func refused(err error) bool {
 	if _, ours := errors.AsType[*reasons.Refusal](err); ours {
 		return true
@@ -249,11 +251,12 @@ func doubtful(err error) bool {
 	return !refused(err) || errors.As(err, &status) && status.Status().Code >= http.StatusInternalServerError
 }
 
-// post creates the eviction with the pod's UID as a precondition, so that it never hits a
-// namesake, and records the result. It disables client-go's hidden retries on 429,
-// because Execution waits for PodDisruptionBudgets. When the process is told to stop, a
-// call in progress is still completed; its timeout is shorter than a Lease takeover. A
-// denial ends the move; a webhook's response says nothing about other evictions.
+// post creates the eviction with the pod's UID as a precondition, so that it never evicts
+// another pod of the same name, and records the result. It disables client-go's hidden
+// retries on 429, because Execution itself waits for PodDisruptionBudgets. If the process
+// is told to stop, a call in progress is still completed; its timeout is shorter than a
+// Lease takeover. A denial ends only this move, because the response of a webhook shows
+// nothing about other evictions.
 func (c *Client) post(ctx context.Context, eviction *policyv1.Eviction, pod *v1.Pod, intent *ledger.Intent) error {
 	if err := ctx.Err(); err != nil {
 		return &reasons.Refusal{Reason: reasons.Stopping, Detail: err.Error()}
@@ -277,7 +280,7 @@ func (c *Client) post(ctx context.Context, eviction *policyv1.Eviction, pod *v1.
 		c.ended(intent, err)
 	}
 	if err != nil && doubtful(err) && c.leaves(ctx, pod) {
-		return nil // it was made, both for the limits and for the probe
+		return nil // it counts as made, both for the limits and for the probe
 	}
 	return err
 }
@@ -331,7 +334,7 @@ func (c *Client) remember(intent *ledger.Intent) {
 	c.of[origin{namespace: intent.Namespace}]++
 }
 
-// unchanged refuses a pod that is not the planned one, or is not where it was.
+// unchanged refuses a pod that is not the planned pod or is no longer on its node.
 func unchanged(pod *v1.Pod, move *Move) ruling {
 	switch {
 	case string(pod.UID) != move.PodUID:

@@ -15,7 +15,7 @@ import (
 )
 
 // Limits are the maximum numbers of pods that the DeschedulerPolicy allows to be evicted
-// in one cycle, whoever evicts them; nil means unlimited.
+// in one cycle, regardless of what evicts them; nil means unlimited.
 type Limits struct{ Total, PerNode, PerNamespace *uint }
 
 // evictHosted evicts a pod for an upstream plugin.
@@ -40,7 +40,7 @@ func (e *Evictor) evict(ctx context.Context, q *question) error {
 	}
 	reason := reasonOf(err)
 	if slices.Contains([]reasons.Reason{reasons.EvictionLimit, reasons.ProtectedByDefaultEvictor, reasons.PreEvictionFilter}, reason) {
-		return err // the policy forbids it, so it is no failed attempt
+		return err // the policy forbids it, so it is not a failed attempt
 	}
 	e.config.Metrics.Evicted(q.eviction.Namespace, q.eviction.Annotations["reason"], reason)
 	if q.move.Plugin != "" {
@@ -89,7 +89,7 @@ func (q *question) forbidden(ctx context.Context) ruling {
 }
 
 // changed reads the pod again, because the watch may show an earlier state. Later checks
-// judge what was read.
+// use the pod that was read.
 func (q *question) changed(ctx context.Context) ruling {
 	object, err := q.e.config.Evictions.Read(ctx, q.move.Namespace, q.move.Pod)
 	if err != nil {
@@ -103,8 +103,8 @@ func (q *question) changed(ctx context.Context) ruling {
 	return unchanged(object, q.move)
 }
 
-// filtered asks the filters of the profile. A descheduler plugin has asked them before it
-// selected the pod.
+// filtered asks the profile's filters. While planning for a descheduler plugin it skips
+// them, because the plugin has already asked them.
 func (q *question) filtered(context.Context) ruling {
 	if q.at == planPhase && q.profile.Hosted || q.profile.Filter(q.pod) {
 		return ruling{}
@@ -112,7 +112,7 @@ func (q *question) filtered(context.Context) ruling {
 	return refusing(reasons.ProtectedByDefaultEvictor)
 }
 
-// filteredLate asks the profile's pre-eviction filters.
+// filteredLate asks the profile's pre-eviction filters, under the same condition.
 func (q *question) filteredLate(context.Context) ruling {
 	if q.at == planPhase && q.profile.Hosted || q.profile.PreEvictionFilter(q.pod) {
 		return ruling{}
