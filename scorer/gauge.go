@@ -6,7 +6,7 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// gauge holds exactly what a request reads of a node: a request asks about
+// gauge holds exactly what a request reads of a node. A request asks about
 // thousands of nodes, and fetching one cache line for each is most of its cost.
 // Its methods name the two resources instead of looping over them, and take the
 // amounts as separate arguments, because arrays stay in memory and numbers in
@@ -43,9 +43,9 @@ func (g *gauge) takes(cpuMilli, memBytes int64) bool {
 		g.used[cluster.Memory].Load()+memBytes <= g.ceiling[cluster.Memory]
 }
 
-// load combines the predicted percentages with the additional usage, of CPU
-// when the node is busiest, into one figure: half the dominant resource, half
-// the mean weighted by cpuShare and memShare.
+// load combines the predicted percentages, including the additional usage, into
+// one figure: half the dominant resource, half the mean weighted by cpuShare
+// and memShare. CPU counts as expected when the node is busiest.
 func (g *gauge) load(cpuMilli, memBytes int64, cpuShare, memShare float64) (load float64, under bool) {
 	cpuMilli += g.used[cluster.CPU].Load()
 	memBytes += g.used[cluster.Memory].Load()

@@ -7,9 +7,9 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// HotTerm is one term of the hot value: every Count pods bound to a node within
-// Within cost it one point of MaxScore. A term without a positive Count and
-// Within is left out.
+// HotTerm is one term of the hot value: for every Count pods that were bound to
+// it within Within, a node loses one point of MaxScore. A term without a
+// positive Count and Within is left out.
 type HotTerm struct {
 	Within time.Duration
 	Count  int
@@ -21,9 +21,10 @@ type HotTerm struct {
 // Counts are set when the Board is made, and Bound adds to them until the next
 // Board. A binding leaves a term with the first Board made after its time is
 // over, so it may count too long by up to the time between two Boards, but
-// never too short. Nothing is kept between Boards: a pod that left is counted
-// until the next one, and a pod bound long after it was created drops out with
-// the next one, because the time of binding is not recorded anywhere.
+// never too short. Nothing is kept between Boards. So a pod that left is
+// counted until the next Board, and a pod that was bound long after its
+// creation drops out with the next Board, because the time of binding is not
+// recorded anywhere.
 type hotValue struct {
 	terms []hotTerm
 	// bound has one counter per node and term, grouped by node.
@@ -54,8 +55,8 @@ func newHotValue(snapshot *cluster.Snapshot, now time.Time, terms []HotTerm) *ho
 	return h
 }
 
-// add counts a binding. One from the future counts as well, because clocks
-// differ and the pod is there.
+// add counts a binding. A binding from the future counts as well, because
+// clocks differ and the pod has been bound.
 func (h *hotValue) add(node int, at time.Time) {
 	for t := range h.terms {
 		if at.After(h.terms[t].since) {

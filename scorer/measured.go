@@ -37,7 +37,7 @@ type Term struct {
 }
 
 // Limit keeps pods off a node whose usage over one window is above Percent or,
-// with From, at Percent. Unknown usage never does.
+// if From is set, at or above it. Unknown usage never exceeds a limit.
 type Limit struct {
 	Resource cluster.Resource
 	Window   usage.Window
@@ -77,7 +77,7 @@ func (m *Measured) full(node reader) bool {
 }
 
 // Check returns a node's usage in percent of its capacity, and whether that
-// exceeds the limit. Unknown usage is NaN and never does.
+// exceeds the limit. Unknown usage is NaN and never exceeds the limit.
 func (l *Limit) Check(view *usage.View, node int) (percent float64, passed bool) {
 	return l.check(reader{view, node})
 }

@@ -8,8 +8,8 @@ import (
 )
 
 // Best returns the node of a request that would be the coolest with the pod on
-// it, or -1. Nodes that are unknown, full, closed or excluded do not qualify. Hot
-// values do not count. Ties go to the lower index, so the answer is
+// it, or -1. Nodes that are unknown, full, closed or excluded do not qualify.
+// Hot values are ignored. Ties go to the lower index, so the answer is
 // deterministic.
 func (b *Board) Best(nodes []cluster.NodeIndex, pod cluster.Amounts, excluded func(cluster.NodeIndex) bool) cluster.NodeIndex {
 	best, lowest := cluster.NodeIndex(-1), math.Inf(1)
@@ -81,7 +81,7 @@ func (b *Board) scorePredicted(nodes []cluster.NodeIndex, pod cluster.Amounts, s
 	defer b.scratch.Put(scratch)
 	*scratch = slices.Grow((*scratch)[:0], len(nodes))[:len(nodes)]
 	all, under := b.weigh(nodes, pod, scores, *scratch)
-	if under.coolest > under.hottest { // every known node is above the line: the least hot one is the best
+	if under.coolest > under.hottest { // every known node is above the line, so the least hot one is the best
 		b.fill(scores[:len(nodes)], *scratch, all, false)
 	} else {
 		b.fill(scores[:len(nodes)], *scratch, under, true)
@@ -126,9 +126,10 @@ func (b *Board) Likeliest(nodes []cluster.NodeIndex, requests cluster.Amounts, s
 	return best
 }
 
-// requestedWith returns a node's requests including such a pod, in percent of
-// allocatable, summed over the resources. By default, NodeResourcesFit prefers
-// the node with the least (LeastAllocated). See gauge for the arguments.
+// requestedWith returns a node's requests including those of the given pod, in
+// percent of allocatable, summed over the resources. By default,
+// NodeResourcesFit prefers the node with the least (LeastAllocated). See gauge
+// for the arguments.
 func (b *Board) requestedWith(i cluster.NodeIndex, cpuMilli, memBytes int64) float64 {
 	r, perUnit := &b.requested[i], &b.gauges[i].perUnit
 	cpu := float64(r[cluster.CPU].Load()+cpuMilli) * perUnit[cluster.CPU]
@@ -136,7 +137,7 @@ func (b *Board) requestedWith(i cluster.NodeIndex, cpuMilli, memBytes int64) flo
 	return min(cpu, 100) + min(mem, 100)
 }
 
-// fill turns loads into scores. With lines, nodes over their line get 0.
+// fill turns loads into scores. If lines is true, nodes over their line get 0.
 func (b *Board) fill(scores []int8, loads []float64, span scale, lines bool) {
 	var given tally
 	spread := newSpreader(span, b.config.DampPercent)
@@ -181,8 +182,8 @@ func (b *Board) chill(nodes []cluster.NodeIndex, scores []int8) {
 	}
 }
 
-// scoreMeasured writes scores from 0 to 100 by measured windows. A node that
-// the board does not know counts as unmeasured.
+// scoreMeasured writes scores from 0 to 100 by measured windows. A node unknown
+// to the board counts as unmeasured.
 func (b *Board) scoreMeasured(nodes []cluster.NodeIndex, scores []int8) {
 	if b.measured.Formula == FormulaMinMax {
 		b.scoreMinMax(nodes, scores)

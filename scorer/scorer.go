@@ -30,7 +30,8 @@ type Config struct {
 	// DampPercent is the spread of usage, in percentage points, below which
 	// scores shrink towards the middle.
 	DampPercent float64
-	// Unforeseen scores nodes by their current usage, not by their expected usage.
+	// Unforeseen makes the Board score nodes by their current usage, not by
+	// their expected usage.
 	Unforeseen bool
 	// HotValue are the terms that lower the scores of nodes that recently received
 	// many pods; without terms, no score is lowered.
@@ -55,8 +56,8 @@ type Board struct {
 	siblings usage.Siblings
 	hot      *hotValue // nil without terms
 	scratch  sync.Pool // of *[]float64: the loads of a request's nodes
-	// measured is nil if predicted usage decides; standings are its results by
-	// node.
+	// measured is nil if predicted usage decides; standings are the results of
+	// measured by node.
 	measured  *Measured
 	standings []standing
 	// closing reports whether taints close any node.
@@ -75,7 +76,7 @@ type node struct {
 	name        string
 	allocatable cluster.Amounts
 	predicted   cluster.Amounts
-	// closed: a taint keeps landings off the node.
+	// closed is true if a taint keeps landings off the node.
 	closed bool
 }
 
@@ -291,9 +292,9 @@ func (b *Board) Lands(i cluster.NodeIndex, pod cluster.Amounts) bool {
 	return !b.closed(i) && !b.full(i) && b.under(i, pod)
 }
 
-// LandsUpTo is Lands for a move that may fill the node up to the given CPU in
-// place of its reject line; 0 means that line. All other reject lines remain: a
-// node beyond the line of a signal accepts nothing.
+// LandsUpTo is like Lands, but the move may fill the node up to the given CPU
+// instead of the reject line; 0 means the reject line. All other reject lines
+// remain: a node beyond the line of a signal accepts nothing.
 func (b *Board) LandsUpTo(i cluster.NodeIndex, pod cluster.Amounts, milliCores int64) bool {
 	if milliCores <= 0 {
 		return b.Lands(i, pod)

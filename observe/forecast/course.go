@@ -7,9 +7,9 @@ import (
 
 // Course is the CPU that the pods of a node are expected to use together in
 // each part of a period: by their pattern for pods that have one, at their
-// lasting level for the others. Its variance is how far patterns have been off,
-// plus the variation of pods within a part; a pod without a pattern is no
-// reason to expect more.
+// lasting level for the others. Its variance combines how far patterns have
+// been off with the variation of pods within a part. A pod without a pattern
+// adds nothing to it.
 type Course [Parts]struct{ mean, variance float64 }
 
 // Add adds a pod. A pattern that does not recur counts as none.

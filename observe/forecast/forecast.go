@@ -1,10 +1,10 @@
-// Package forecast expects usage to go on as it was: what held for the last
-// quarter of an hour holds for the next one, what held for the last hour holds
-// for the rest of the next hour, and what held for four hours holds for the
+// Package forecast expects usage to continue as it was. The mean of the last
+// quarter of an hour is expected for the next one, the mean of the last hour
+// for the rest of the next hour, and the mean of the last four hours for the
 // rest of the next four. So a new burst counts for minutes, a lasting level for
-// hours, and fluctuation as a chance. But a node that has moved further from
-// its level than it ever does is expected to stay where it is, because nothing
-// suggests that it will return.
+// hours, and fluctuation as a chance. But a node whose usage has moved further
+// from its level than it usually does is expected to stay there, because
+// nothing suggests that it will return.
 //
 // It covers CPU only. Memory is expected to stay as it is.
 package forecast
@@ -53,8 +53,9 @@ type Trend struct {
 	spans       Expected
 }
 
-// Add adds the mean, in milli-cores, of the five minutes that end at second. It
-// ignores a sample that is not newer than the newest and returns false.
+// Add adds the mean, in milli-cores, of the five minutes that end at second. If
+// that sample is not newer than the newest one, Add ignores it and returns
+// false.
 func (t *Trend) Add(second uint32, milliCores int64) bool {
 	switch {
 	case second <= t.last:
@@ -76,8 +77,8 @@ func (t *Trend) Add(second uint32, milliCores int64) bool {
 	return true
 }
 
-// weight is the weight of the last seconds in an exponential mean over the
-// given time.
+// weight returns the weight that the last seconds have in an exponential mean
+// with time constant over.
 func weight(seconds, over float64) float64 { return -math.Expm1(-seconds / over) }
 
 // blend updates a variance with a value's deviation.
@@ -88,7 +89,7 @@ func blend(variance float32, gain, off float64) float32 {
 // Expect returns what is expected; zero for a Trend without samples.
 func (t *Trend) Expect() Expected { return t.spans }
 
-// Times returns what is expected of a pod that requires factor times as much.
+// Times returns what is expected of a pod that needs factor times as much.
 func (e Expected) Times(factor float64) Expected {
 	for s := range e {
 		e[s].Mean *= float32(factor)
@@ -96,8 +97,8 @@ func (e Expected) Times(factor float64) Expected {
 	return e
 }
 
-// Toward returns what is expected if each span is believed, by the given share
-// of 0 to 1, to stay like the first one.
+// Toward returns what is expected if each span moves toward the first one by
+// the given share, from 0 (not at all) to 1 (equal to it).
 func (e Expected) Toward(believed [Spans]float64) Expected {
 	for s := range e {
 		e[s].Mean += float32(believed[s]) * (e[0].Mean - e[s].Mean)

@@ -49,14 +49,14 @@ type Pattern struct {
 	mean float64 // 0 where it was not computed
 }
 
-// leastExplained is the share of the variance of a pod's usage that its pattern
-// must have predicted to be believed.
+// leastExplained is the share of the variance of a pod's usage that a pattern
+// must have predicted before it is used.
 const leastExplained = 0.5
 
 // Recurs reports whether the pattern has come back often enough, and as
 // predicted: once to be seen, and once more to rule out chance. If the pods of
-// an owner are unlike each other, their mean usage predicts nothing for any of
-// them.
+// an owner differ too much, their mean usage predicts nothing for any of them,
+// so Recurs returns false.
 func (p *Pattern) Recurs() bool {
 	if p == nil || p.Periods < 2 {
 		return false
@@ -87,8 +87,8 @@ func (p *Pattern) variance() float32 {
 }
 
 // Among returns what is expected of each pod if there are the given number of
-// pods. In a part that had fewer pods, these did the work of all: the others
-// share it now, or will be gone by then.
+// pods. In a part that had fewer pods, these pods did all the work; the
+// additional pods now share it, or will be gone by then.
 func (p *Pattern) Among(pods int) *Pattern {
 	now := CrowdOf(pods)
 	fewer := func(then Crowd) bool { return then > 0 && then < now }
@@ -160,8 +160,8 @@ func (r *Recurrence) Add(part, milliCores int64) {
 const mostPeriods = 4
 
 // Finish closes the part that samples were added to, if it is over. pods is the
-// current number of pods, 0 if unknown. Samples of a future part come from a
-// clock that was wrong.
+// current number of pods, 0 if unknown. Samples of a future part are dropped,
+// because they come from a clock that was wrong.
 func (r *Recurrence) Finish(part int64, pods int) {
 	finished, samples, sum, squares := r.part, r.samples, r.sum, r.squares
 	if part == finished {
@@ -226,8 +226,8 @@ func (r *Recurrence) level(p *Pattern) float64 {
 	return sum / float64(max(seen, 1))
 }
 
-// periods is the number of periods for which the pattern was observed: how
-// often each part was seen, not counting the few that were missed and those
+// periods returns the number of periods for which the pattern was observed: how
+// often each part was seen, ignoring the few parts that were missed and those
 // that never had pods.
 func (r *Recurrence) periods() int32 {
 	seen := r.known
@@ -239,7 +239,8 @@ func (r *Recurrence) periods() int32 {
 	return int32(ever[len(ever)/mostMissed])
 }
 
-// mostMissed: one in mostMissed parts of a period may be missing.
+// mostMissed limits the gaps in a pattern: one in mostMissed parts of a period
+// may be missing.
 const mostMissed = 12
 
 // Ahead is what a pattern expects of the spans that begin now, in milli-cores:

@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// PodPattern is what one pod is expected to use by its workload's pattern. The
-// zero value belongs to a pod without a recurring pattern.
+// PodPattern is what one pod is expected to use according to its workload's
+// pattern. The zero value belongs to a pod without a recurring pattern.
 type PodPattern struct {
 	*Pattern
 	// Unlike is the share by which the pod uses more, or less, than the pattern in
 	// busy parts.
 	Unlike Unlike
-	// Limit is the most that it can use, in milli-cores; 0 for no limit.
+	// Limit is the most that the pod can use, in milli-cores; 0 for no limit.
 	Limit int64
 }
 
@@ -30,10 +30,11 @@ func (p PodPattern) at(at int64, mean float64) float64 {
 	return used
 }
 
-// Foresee returns what is expected of a pod, given e for continuing as now:
-// what its pattern predicts, varying by no more than the pattern was off. If
-// current usage is above everything the pattern has around this time, the
-// pattern cannot predict when that ends, so usage is expected to go on.
+// Foresee returns what is expected of a pod; e is what is expected if it
+// continues as now. Normally that is what its pattern predicts, varying by no
+// more than the pattern was off. If current usage is above everything that the
+// pattern contains around this time, the pattern cannot predict when that ends,
+// so usage is expected to continue.
 func (p PodPattern) Foresee(e Expected, ahead *Ahead, clock Clock, now time.Time) Expected {
 	if !p.Recurs() {
 		return e
@@ -51,8 +52,9 @@ func (p PodPattern) Foresee(e Expected, ahead *Ahead, clock Clock, now time.Time
 	return e
 }
 
-// unforeseen is the number of standard deviations above its pattern from which
-// usage is not part of it; twice the pattern never is.
+// unforeseen is the number of standard deviations above a pattern from which
+// usage no longer belongs to it. Usage of twice the pattern never belongs to
+// it.
 const unforeseen = 3
 
 // highest returns the most that is expected in the parts that cover the last 15
@@ -69,8 +71,9 @@ func (p PodPattern) highest(clock Clock, now time.Time) float64 {
 }
 
 // Unlike is the share by which a pod uses more, or less, than its workload's
-// pattern in busy parts: a leader and its followers share a pattern, and so do
-// two versions. The zero value means that the pod matches the pattern.
+// pattern in busy parts. It is needed because a leader shares a pattern with
+// its followers, and so do two versions. The zero value means that the pod
+// matches the pattern.
 type Unlike float32
 
 // mostUnlike is the largest multiple of the pattern that a pod is assumed to
@@ -80,7 +83,7 @@ const mostUnlike = 8
 func (u Unlike) times() float64 { return 1 + float64(u) }
 
 // Add takes a sample in a part of a period into account. weight is the sample's
-// share of the time looked back on.
+// share of the time over which the deviation is averaged.
 func (u *Unlike) Add(p *Pattern, part, milliCores int64, weight float64) {
 	if p == nil || p.Periods == 0 {
 		return

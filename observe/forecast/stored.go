@@ -28,9 +28,10 @@ const (
 	storedBytes   = 8 + PatternSize + 1
 )
 
-// Store encodes what is known in a part, in at most most bytes. If that is too
-// little, it keeps workloads that recur, and among these the ones whose usage
-// varies most. It changes the order of all, and returns nil for none.
+// Store encodes what is known at the given part, in at most most bytes. If that
+// is not enough space, it prefers workloads that recur, and among these the
+// ones whose usage varies most. It reorders all, and returns nil if all is
+// empty.
 func Store(all []Stored, most int, clock Clock, part int64) []byte {
 	if len(all) == 0 {
 		return nil
@@ -57,8 +58,9 @@ func Store(all []Stored, most int, clock Clock, part int64) []byte {
 }
 
 // Restore decodes what another process has stored. age is how many parts ago
-// that was. The error describes what is wrong with the data. Data for another
-// period or from the future is left out; clocks may differ by one part.
+// the data was stored. The error describes what is wrong with the data. Data
+// for another period or from the future is left out; clocks may differ by one
+// part.
 func Restore(data []byte, clock Clock, now time.Time) (all []Stored, age int64, err error) {
 	if len(data) < storedHeader {
 		return nil, 0, errors.New("patterns: no header")

@@ -6,8 +6,9 @@ type Trough struct {
 	// half is the number of the current half of Horizon, last the second of the
 	// newest sample.
 	half, last uint32
-	// least is the lowest five-minute mean in the current half, before that of the
-	// half before it, in milli-cores; 0 for a half that was not seen completely.
+	// least is the lowest five-minute mean in the current half, before that of
+	// the half before it, in milli-cores; 0 for a half that was not observed
+	// completely.
 	least, before float32
 }
 

@@ -27,7 +27,7 @@ type Config struct {
 	HotWindows []usage.Window
 	// Taints defines what the taints of nodes mean, and which nodes are selected.
 	Taints         cluster.TaintRule
-	MinCoverage    float64 // minimum percentage of nodes that must have fresh usage; below it nothing is evicted
+	MinCoverage    float64 // minimum percentage of nodes with fresh usage; below it nothing is evicted
 	SampleInterval time.Duration
 	// ObservationPeriod is how long new sources without history are observed
 	// before they replace others.
@@ -36,8 +36,8 @@ type Config struct {
 	// Listener may be nil.
 	Listener Listener
 	Now      func() time.Time
-	// Local is a clock that does not step; it reveals steps of Now. With nil,
-	// steps are not noticed. Its time of day does not matter.
+	// Local is a clock that does not step and so reveals steps of Now; its time
+	// of day does not matter. If it is nil, steps are not noticed.
 	Local   func() time.Time
 	Metrics *Metrics
 }

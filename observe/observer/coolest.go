@@ -7,10 +7,11 @@ import (
 	"github.com/evenkeel/evenkeel/ledger"
 )
 
-// Coolest returns which of these nodes would be the coolest with the pod of a
-// move on it, for a pod that cannot go where it was planned to go. It prefers
-// the zone that the pod comes from and falls back to others; the capacity type
-// and platform always stay the same. It returns -1 if there is none.
+// Coolest returns which of the nodes would be the coolest with the pod of a
+// move on it. It is used if the pod cannot go to its planned node. It prefers
+// the zone from which the pod comes and falls back to others. The platform
+// always stays the same, and so does the capacity type if the source is known.
+// It returns -1 if there is none.
 func (o *Observation) Coolest(move *ledger.Intent, nodes []cluster.NodeIndex, excluded func(cluster.NodeIndex) bool) cluster.NodeIndex {
 	known := o.View.Snapshot
 	suits := o.platforms(move)
@@ -32,8 +33,8 @@ func (o *Observation) Coolest(move *ledger.Intent, nodes []cluster.NodeIndex, ex
 
 // platforms returns a filter for the nodes that the pod of a move can run on:
 // nodes of the platform that it ran on and of the platform that it was planned
-// to go to. If neither of these nodes is known any longer, no node is accepted
-// unless all nodes are alike.
+// to go to. If neither of these two nodes is known any longer, no node is
+// accepted unless all nodes have the same platform.
 func (o *Observation) platforms(move *ledger.Intent) func(*cluster.Node) bool {
 	known := o.View.Snapshot
 	var suiting []cluster.Platform

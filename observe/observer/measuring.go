@@ -85,7 +85,7 @@ func (m *measuring) observation(snapshot *cluster.Snapshot, now time.Time, read 
 }
 
 // states classifies the nodes after a new reading. Without a new reading no
-// sample counts: nodes keep their state until they become unknown.
+// sample counts, and nodes keep their state until they become unknown.
 func (m *measuring) states(view *usage.View, resolved *thresholds.Resolved, fresh bool) map[string]thresholds.NodeState {
 	var before map[string]thresholds.NodeState
 	if m.last != nil {
@@ -118,8 +118,8 @@ func (m *measuring) gate(next *Observation) reasons.Reason {
 	return reasons.UsageCoverageTooLow
 }
 
-// settled reports whether the sources themselves cover as many samples as it
-// takes to make a node hot, on enough of the known nodes.
+// settled reports whether, on enough of the known nodes, the sources' own data
+// covers as many samples as it takes to make a node hot.
 func (m *measuring) settled(view *usage.View) bool {
 	known, sourceSpan := 0, 0
 	for i := range view.Nodes {
@@ -162,7 +162,8 @@ func (m *measuring) read(ctx context.Context, snapshot *cluster.Snapshot, now fu
 }
 
 // past returns the history of the first source that has one, for the time
-// before this process; it fills the windows that are computed here.
+// before this process started. The history fills the windows that are computed
+// here.
 func (m *measuring) past(ctx context.Context, snapshot *cluster.Snapshot, now time.Time) []usage.Batch {
 	for _, source := range m.config.Sources {
 		historian, ok := source.(Historian)

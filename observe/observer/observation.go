@@ -34,8 +34,9 @@ type Observation struct {
 	// first one that reported a node.
 	Batches int
 	First   time.Time
-	// Settled reports whether sources with history cover as long as a node must be
-	// over its lines to be hot, so that waiting longer gains nothing.
+	// Settled reports whether sources with history cover the time for which a
+	// node must be over its lines to be hot, so that waiting longer gains
+	// nothing.
 	Settled bool
 	// Sources has the result of the last reading of each source, including
 	// those that were not asked.
@@ -48,8 +49,8 @@ type Observation struct {
 	Changing bool
 
 	estimate usage.Estimate
-	// charged is the adjustment of the board for each pod that has come since; the
-	// store's lock guards it.
+	// charged is by how much the board was adjusted for each pod that has come
+	// since the Observation; the store's lock guards it.
 	charged map[string]cluster.Amounts
 }
 
@@ -147,8 +148,8 @@ func (o *Observation) predictedOf(pod *cluster.Pod) (cluster.Amounts, bool) {
 }
 
 // lateBy is the number of sample intervals to wait for a node that is ready but
-// unknown: a source is read at one moment, and the newest samples of some nodes
-// are late then.
+// unknown. A source is read at one moment, at which the newest samples of some
+// nodes may not have arrived.
 const lateBy = 3
 
 // Ripe reports whether there are enough samples to decide on: enough nodes and
@@ -163,9 +164,9 @@ func (o *Observation) Ripe(period, interval time.Duration, minCoverage float64) 
 	return o.Blocked == "" && (o.Settled || seen >= period) && o.podsCovered(minCoverage)
 }
 
-// podsCovered reports whether at least percent of the pods have been measured
-// for long enough, both of all pods and of each hot node's. Otherwise many
-// small pods would be moved in place of a few large ones.
+// podsCovered reports whether at least the given percentage of the pods have
+// been measured for long enough, both of all pods and of the pods on each hot
+// node. Otherwise many small pods would be moved in place of a few large ones.
 func (o *Observation) podsCovered(percent float64) bool {
 	pods, measured := 0, 0
 	for i := range o.View.Nodes {
@@ -176,7 +177,7 @@ func (o *Observation) podsCovered(percent float64) bool {
 		there, known := 0, 0
 		for _, pod := range node.Pods {
 			if pod.Starting {
-				continue // waiting for it does not help: other pods start meanwhile
+				continue // waiting for it does not help, because other pods start meanwhile
 			}
 			if there++; pod.Measured {
 				known++

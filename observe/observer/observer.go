@@ -1,9 +1,9 @@
-// Package observer measures: it samples usage at a steady pace, combines it
-// with the cluster's state and publishes one immutable Observation on which
-// both halves of Evenkeel base their decisions. Between two samples it keeps
-// the published board up to date with the pod watch and the ledger. Under a new
-// policy it keeps its samples or, if they are incompatible, uses the old ones
-// until there are enough new ones. It never evicts and never answers a request.
+// Package observer samples usage at a steady pace, combines it with the
+// cluster's state and publishes one immutable Observation, on which both halves
+// of Evenkeel base their decisions. Between two samples it keeps the published
+// board up to date with the pod watch and the ledger. Under a new policy it
+// keeps its samples or, if they are incompatible, uses the old ones until there
+// are enough new ones. It never evicts and never answers a request.
 package observer
 
 import (
@@ -86,8 +86,8 @@ func (o *Observer) Store() *informed.Store { return o.store }
 // Ledger returns the ledger of moves in flight.
 func (o *Observer) Ledger() *ledger.Ledger { return o.ledger }
 
-// Unbound returns the pod with a UID if the watch shows it without a node, or
-// nil. By then the ledger knows of it.
+// Unbound returns the pod with the given UID if the watch shows it without a
+// node, or nil. If it returns a pod, the ledger already knows of it.
 func (o *Observer) Unbound(uid string) *cluster.Pod {
 	found, _ := o.unbound.Load(uid)
 	pod, _ := found.(*cluster.Pod)
@@ -273,8 +273,8 @@ func (o *Observer) Estimate(on *Observation, pod *Unmeasured) cluster.Amounts {
 	return on.estimate.For(pod.Requests, pod.Limits)
 }
 
-// report reports an Observation and any change of the gate. Windows that fill
-// after the start are not worth reporting.
+// report reports an Observation and any change of the gate. It does not report
+// windows that are still filling after the start.
 func (o *Observer) report(latest *Observation) {
 	if o.listener != nil {
 		o.listener.Observed(latest)
@@ -304,7 +304,7 @@ func (o *Observer) tryNext(ctx context.Context) bool {
 	})
 }
 
-// LedgerPod returns what the ledger needs to know of a pod.
+// LedgerPod returns what the ledger needs to know about a pod.
 func LedgerPod(pod *cluster.Pod) ledger.Pod {
 	return ledger.Pod{
 		UID: pod.UID, Namespace: pod.Namespace, Name: pod.Name, OwnerUID: pod.Owner.UID, OwnerKind: pod.Owner.Kind,

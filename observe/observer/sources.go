@@ -29,11 +29,11 @@ type Historian interface {
 // SourceStatus is the result of the last reading of a source.
 type SourceStatus struct {
 	Name string
-	// Asked is false if the sources before it had everything.
+	// Asked is false if the sources before this one had reported everything.
 	Asked bool
 	// Err is why the reading failed.
 	Err error
-	// Nodes and Pods count the nodes and pods that it reported.
+	// Nodes and Pods count the nodes and pods that the source reported.
 	Nodes, Pods int
 	// Problems are the rejected samples.
 	Problems usage.Problems
@@ -87,9 +87,10 @@ func (r *reading) nodes() int {
 
 // wanted is what the sources still have to report.
 type wanted struct {
-	// nodes maps each node that has to be measured to the index of the source that
-	// its usage was last taken from. The samples of earlier sources were rejected
-	// at that time, so those sources do not satisfy it.
+	// nodes maps each node that has to be measured to the index of the source
+	// that its usage was last taken from. The samples of earlier sources were
+	// rejected at that time, so a report by one of those sources does not
+	// count.
 	nodes map[string]int
 	pods  int
 }

@@ -20,10 +20,10 @@ type steps struct {
 }
 
 // next returns by how much the clock has stepped since the last call, and by
-// how much the times of kept samples have to be shifted for that. A step
-// forward may be time during which this machine slept, which its other clock
-// does not count. Kept samples are then as old as they seem, except as far as
-// the step undoes an earlier step back.
+// how much the times of kept samples have to be shifted because of that. A step
+// forward may be time during which this machine slept, which the other clock
+// does not count. Kept samples are then as old as they seem, so they are
+// shifted only as far as the step undoes an earlier step back.
 func (s *steps) next(now, local time.Time) (stepped, shift time.Duration) {
 	last := *s
 	s.now, s.local = now.Round(0), local

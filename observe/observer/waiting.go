@@ -16,8 +16,8 @@ type Wait struct {
 	SampleInterval time.Duration
 	MinCoverage    float64
 	Local          func() time.Time
-	// Progress is called at each check. Say receives what was seen, unless it was
-	// enough.
+	// Progress is called at each check. Say receives a description of what was
+	// seen so far, unless that was enough.
 	Progress func()
 	Say      func(now time.Time, text string)
 	// Hopeless returns why waiting any longer is useless.
@@ -28,8 +28,8 @@ type Wait struct {
 // policy's observation period, counted from the first reading. Windows from a
 // source without history have to fill first, including those of most pods,
 // because an unmeasured pod is not moved. If a source delivers too little,
-// Await waits twice as long and then leaves the decision to the gate. It
-// returns false if the context ended or waiting is useless.
+// Await waits twice as long and then leaves it to the gate to prevent
+// evictions. It returns false if the context ended or waiting is useless.
 func (o *Observer) Await(ctx context.Context, w Wait) bool {
 	started := w.Local()
 	err := wait.PollUntilContextCancel(ctx, 250*time.Millisecond, true, func(context.Context) (bool, error) {

@@ -27,7 +27,8 @@ const (
 	most = 900 << 10
 	// timeout bounds each call.
 	timeout = 5 * time.Second
-	// interval is how often patterns are stored: as often as a part of a day ends.
+	// interval is how often patterns are stored: whenever a part of a day has
+	// ended.
 	interval = 30 * time.Minute
 )
 

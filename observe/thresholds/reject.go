@@ -37,8 +37,8 @@ func (r *Resolved) BelowReject(i int) bool {
 	return r.under(i, r.view.Nodes[i].Predicted, (*Levels).belowReject)
 }
 
-// belowReject is as far below Reject as Leave is below Evict, but not below
-// Low.
+// belowReject returns the level that is as far below Reject as Leave is below
+// Evict, but not below Low.
 func (l *Levels) belowReject() float64 {
 	gap := l.Evict - l.Leave
 	if !(gap > 0) || math.IsInf(gap, 1) { // also true for NaN, if both lines are missing

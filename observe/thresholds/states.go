@@ -26,8 +26,8 @@ type HotRule struct {
 	ConsecutiveSamples int
 	SampleInterval     time.Duration
 	// Startup is how long after a node became ready its usage does not count as
-	// evidence; 0 for none. Nor does a window that still reaches back into that
-	// time.
+	// evidence; 0 for none. A window that still reaches back into that time
+	// does not count either.
 	Startup time.Duration
 }
 
@@ -41,8 +41,8 @@ type NodeState struct {
 	Sampled time.Time
 	// Metric is what was over in the newest sample; empty if nothing was.
 	Metric usage.Metric
-	// Starting is when usage over the line starts to count; until then the node
-	// has not been ready for long enough. Zero if it has.
+	// Starting is when usage over the line starts to count, because the node
+	// has not been ready for long enough yet. It is zero if the node has been.
 	Starting time.Time
 	// Unknown is why the state is Unknown.
 	Unknown reasons.Reason
@@ -105,10 +105,10 @@ func (r *Resolved) Glance(i int) State {
 	return Warm
 }
 
-// countsFrom returns the time from which the windows by which a node is over,
-// or their last five minutes, no longer reach back into its startup; zero if
-// that is unknown. A time further in the future than the startup lasts comes
-// from a wrong clock.
+// countsFrom returns the time from which the windows in which a node is over,
+// or their last five minutes, no longer reach back into the node's startup;
+// zero if that is unknown. If the node's ReadySince is further in the future
+// than the startup lasts, it is ignored, because it comes from a wrong clock.
 func (r *Resolved) countsFrom(i int, startup time.Duration) time.Time {
 	since := r.view.Snapshot.Nodes[i].Node.ReadySince
 	if startup <= 0 || since.IsZero() || since.Sub(r.view.At) > startup {
@@ -135,7 +135,8 @@ func (r *Resolved) overInARow(before NodeState, i int, rule HotRule) (int, usage
 	return before.Over + 1 + rule.samplesIn(r.SourceSpan(i)), metric
 }
 
-// samplesIn is how many of our samples a source's time span counts for.
+// samplesIn returns how many of our samples a time span covered by a source
+// counts for.
 func (h HotRule) samplesIn(d time.Duration) int {
 	if h.SampleInterval <= 0 {
 		return 0

@@ -1,10 +1,10 @@
-// Package thresholds holds the levels of usage, the one definition of hot for
-// both halves of Evenkeel: per metric and window, absolute or as distances from
-// the mean, per pool of nodes.
+// Package thresholds holds the levels of usage and so the only definition of
+// hot, for both halves of Evenkeel. Levels are set per metric and window and
+// per pool of nodes, absolute or as distances from the mean.
 //
-// A Set holds the policy's lines. Resolve reads them against a usage.View and
-// answers, for each node, whether it is over its evict lines, how much has to
-// leave it, and how much it may take. The package keeps no state: Classify
+// A Set holds the policy's lines. Resolve applies them to a usage.View. The
+// result shows, for each node, whether it is over its evict lines, how much has
+// to leave it, and how much it may take. The package keeps no state: Classify
 // takes the previous states as an argument.
 package thresholds
 
@@ -25,14 +25,16 @@ import (
 // memory.available, otherwise in the metric's own unit. If less of a metric is
 // worse, the order is reversed and -Inf means none.
 type Levels struct {
-	// Low: a node at or below it on every metric is cool.
+	// Low is the line at or below which, on every metric, a node is cool.
 	Low float64
-	// Reject: a node predicted above it takes no more pods as long as other nodes
-	// qualify.
+	// Reject is the line above which a node, if it is predicted there, takes no
+	// more pods as long as other nodes qualify.
 	Reject float64
-	// Evict: a node above it in every window of a metric is over.
+	// Evict is the line above which, in every window of a metric, a node is
+	// over.
 	Evict float64
-	// Leave: a hot node at or below it on every metric is no longer hot.
+	// Leave is the line at or below which, on every metric, a hot node is no
+	// longer hot.
 	Leave float64
 }
 
@@ -87,10 +89,10 @@ type Set struct {
 	Urgent Urgent
 }
 
-// Urgent describes memory that is too urgent to wait until every window is
-// above its evict line: all samples of usage.Config.Rise are above it, and at
-// their rate FullPercent of allocatable (of capacity, for MemoryAvailable) is
-// reached within a given time.
+// Urgent describes a rise of memory that is too urgent to wait until every
+// window is above its evict line. All samples within usage.Config.Rise are
+// above the line, and at their rate FullPercent of allocatable (of capacity,
+// for MemoryAvailable) will be reached within a given time.
 type Urgent struct {
 	FullPercent float64
 	Within      time.Duration
@@ -174,7 +176,7 @@ type rule struct {
 	flip   bool
 }
 
-// Resolve reads the lines against a View. Rules for windows or signals that the
+// Resolve applies the lines to a View. Rules for windows or signals that the
 // View does not have are ignored.
 func (s *Set) Resolve(view *usage.View) *Resolved {
 	r := &Resolved{set: s, view: view, pools: make([]pool, len(s.pools)), of: make([]uint16, len(view.Nodes)), urgent: s.Urgent}
@@ -187,9 +189,9 @@ func (s *Set) Resolve(view *usage.View) *Resolved {
 	return r
 }
 
-// Newest returns the lines resolved for the newest samples alone: what a node
-// appears to be before its windows have filled. Evictions are never based on
-// it.
+// Newest returns the lines resolved for the newest samples alone, which show
+// how hot a node seems to be before its windows have filled. Evictions are
+// never based on it.
 func (r *Resolved) Newest() *Resolved { return r.set.Resolve(r.view.Newest()) }
 
 func (s *Set) poolOf(labels map[string]string) uint16 {
@@ -274,8 +276,8 @@ func (s *Set) around(mean float64, by Levels) Levels {
 	return Levels{Low: low, Reject: reject, Evict: evict, Leave: min(max(mean+by.Leave, (low+evict)/2), evict)}
 }
 
-// mean is a metric's mean over those known nodes of a pool that are most open
-// to pods, weighted by size; 50 if nothing is known.
+// mean returns a metric's mean over the known nodes of a pool that are most
+// open to pods, weighted by size; 50 if nothing is known.
 func (r *Resolved) mean(p int, g *group, window int) float64 {
 	sum, weights, most := 0.0, 0.0, cluster.Shut
 	for i := range r.view.Nodes {

@@ -18,8 +18,9 @@ func (r *Resolved) worse(i int, g *group, one *rule, amounts []cluster.Amounts) 
 	return v
 }
 
-// overBy returns the rules by which a metric is above its evict line: every
-// window that has one or, if memory cannot wait for these, the newest sample.
+// overBy returns the rules by which a metric is above its evict line: those of
+// all windows that have such a line or, if memory cannot wait for these, the
+// rule for the newest sample.
 func (r *Resolved) overBy(i int, g *group) []rule {
 	switch {
 	case len(g.evicting) > 0 && r.overAll(i, g):
@@ -43,7 +44,7 @@ func (r *Resolved) overAll(i int, g *group) bool {
 }
 
 // rises reports whether memory rises too fast to wait. Usage that has left the
-// node since the measurement counts in no sample.
+// node since the measurement is excluded from all samples.
 func (r *Resolved) rises(i int, g *group) bool {
 	read, one := &r.view.Nodes[i], &g.newest[0]
 	if r.urgent.Within <= 0 || read.Rise.BytesPerMinute <= 0 {
@@ -117,7 +118,7 @@ func (r *Resolved) under(i int, amounts []cluster.Amounts, level func(*Levels) f
 	return true
 }
 
-// SourceSpan is the time that sources themselves observed for what makes a node
+// SourceSpan returns how long sources themselves observed what makes a node
 // hot: the shortest span of the windows by which it is over, or 0 if one of
 // them was computed here.
 func (r *Resolved) SourceSpan(i int) (shortest time.Duration) {
@@ -144,14 +145,14 @@ func (r *Resolved) reach(i int) (longest time.Duration) {
 	return longest
 }
 
-// Need is what must leave a node to bring every metric that is over down to its
-// evict line, in addition to what has left since the View. A metric that is
-// judged over several windows is down once one of them is.
+// Need returns what must leave a node to bring every metric that is over down
+// to its evict line, in addition to what has left since the View. A metric that
+// is judged over several windows is down as soon as one window is.
 func (r *Resolved) Need(i int, left cluster.Amounts) cluster.Amounts {
 	return r.NeedOther(i, "", left)
 }
 
-// NeedOther is Need by every metric but one.
+// NeedOther is like Need, but ignores one metric.
 func (r *Resolved) NeedOther(i int, metric usage.Metric, left cluster.Amounts) cluster.Amounts {
 	var need cluster.Amounts
 	groups := r.pools[r.of[i]].groups
@@ -218,10 +219,10 @@ func ForPlacing(n *usage.NodeUsage) cluster.Amounts {
 	return predicted
 }
 
-// Ceiling is the highest prediction, as by ForPlacing, at which a node stays at
-// or under every reject line. A window predicted higher than ForPlacing lowers
-// the ceiling by the difference. A signal beyond its reject line sets it to
-// zero.
+// Ceiling returns the highest prediction, in terms of ForPlacing, at which a
+// node stays at or under every reject line. A window that is predicted higher
+// than ForPlacing lowers the ceiling by the difference. A signal beyond its
+// reject line sets the ceiling to zero.
 func (r *Resolved) Ceiling(i int) cluster.Amounts {
 	most := cluster.Amounts{math.MaxInt64, math.MaxInt64}
 	predicted := ForPlacing(&r.view.Nodes[i])

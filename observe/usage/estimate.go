@@ -7,8 +7,8 @@ import "github.com/evenkeel/evenkeel/cluster"
 type Estimate struct {
 	// PercentOfRequest is the share of the request, 0 to 100.
 	PercentOfRequest cluster.Percents
-	// Default is used for resources that a pod does not request; it never exceeds
-	// the limit.
+	// Default is used for resources that a pod does not request, capped at the
+	// pod's limit.
 	Default cluster.Amounts
 }
 

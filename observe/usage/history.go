@@ -103,7 +103,7 @@ func sumUp(w Window, values []float32) float64 {
 }
 
 // quantile returns the lower quantile, so that no outlier can become the median
-// of an even number of samples. It sorts.
+// of an even number of samples. It sorts values.
 func quantile(values []float32, percentile int) float32 {
 	slices.Sort(values)
 	return values[(len(values)-1)*percentile/100]

@@ -141,7 +141,7 @@ func (in *ingestion) pod(ps *podSeries, pod *cluster.Pod, src *source, sample *P
 		case averaged:
 			ps.given = average
 		case !ps.newest.fresh(in.second):
-			ps.given = point{} // nothing was measured between it and this sample
+			ps.given = point{} // nothing was measured between the given mean and this sample
 		}
 		ps.newest = stamp
 		ps.used.push(last, in.store.limits.pod)
@@ -155,8 +155,8 @@ func ofNamesake(pod *cluster.Pod, at time.Time) bool {
 	return pod.Owner.Kind == "StatefulSet" && at.Sub(pod.Started) < Avg5m.Over
 }
 
-// podSample checks one sample of a pod. One from before the pod started belongs
-// to a previous pod of the same name and is not a problem.
+// podSample checks one sample of a pod. A sample from before the pod started
+// belongs to a previous pod of the same name and is not counted as a problem.
 func (in *ingestion) podSample(pod *cluster.Pod, src *source, sample *Sample, allocatable cluster.Amounts) (point, sampled, bool) {
 	if sample.At.IsZero() || pod.Started.IsZero() || sample.At.Before(pod.Started) {
 		return point{}, sampled{}, false
@@ -193,7 +193,7 @@ func (in *ingestion) add(sums *podSums, ps *podSeries, pod *cluster.Pod, measure
 	average, span := podMean(ps, since)
 	settled, span, _ := in.store.settle(pod, ps, in.store.time(in.second), since, average, span)
 	if span >= in.store.config.MinWindow && ps.trend.Add(ps.newest.second, settled[cluster.CPU]) {
-		if span >= Avg5m.Over-in.store.config.SampleInterval { // all of the five minutes
+		if span >= Avg5m.Over-in.store.config.SampleInterval { // (nearly) the whole five minutes
 			ps.peak.Add(ps.newest.second, settled[cluster.CPU])
 		}
 		in.recur(ps, used[cluster.CPU])
@@ -222,8 +222,8 @@ func (s *Store) assumed(pod *cluster.Pod, ps *podSeries) cluster.Amounts {
 	return s.config.Estimate.Of(pod)
 }
 
-// podMean is a sampled pod's mean since a second, and the time observed: as
-// provided by the source, otherwise computed from its samples.
+// podMean returns a sampled pod's mean since a second, and the time observed:
+// as provided by the source, otherwise computed from the pod's samples.
 func podMean(ps *podSeries, since uint32) (cluster.Amounts, time.Duration) {
 	average, span, ok := ps.mean(since)
 	if !ok {

@@ -7,9 +7,10 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// sample ingests one source's sample of a node. If an earlier source provided
-// one, only what that one lacks is used: a window with history, or another
-// metric. It reports whether this source's sample became the node's own.
+// sample ingests one source's sample of a node. If an earlier source provided a
+// sample, only what that sample lacks is used: a window with history, or
+// another metric. It reports whether this source's sample became the node's
+// own.
 func (in *ingestion) sample(ns *nodeSeries, node *cluster.NodePods, src *source, sample *NodeSample, sums podSums, have bool) bool {
 	refused := in.check(node, src, sample)
 	if refused != "" {
@@ -38,8 +39,8 @@ func (in *ingestion) sample(ns *nodeSeries, node *cluster.NodePods, src *source,
 	return taken
 }
 
-// check sorts the readings, drops the rejected ones and returns the last cause
-// of a rejection.
+// check sorts the readings, drops those that are rejected, and returns the
+// cause of the last rejection.
 func (in *ingestion) check(node *cluster.NodePods, src *source, sample *NodeSample) (wrong Cause) {
 	for m := range in.read {
 		clear(in.read[m])
@@ -126,7 +127,7 @@ func (in *ingestion) contradicts(pods, allocatable cluster.Amounts) bool {
 		highest, known := 0.0, false
 		for w, g := range in.read[resource] {
 			if resource == cluster.CPU && in.stolen[w].measured != 0 {
-				g.value += in.stolen[w].value // kernels may count it as usage of pods
+				g.value += in.stolen[w].value // kernels may count stolen time as usage of pods
 			}
 			if g.measured != 0 {
 				highest, known = max(highest, g.value), true
@@ -173,10 +174,10 @@ func (in *ingestion) canDeriveSystem(ns *nodeSeries, unseen bool) bool {
 	return in.hasPods && (!unseen || !recent)
 }
 
-// asBefore corrects the derived system usage by the previous one, as far as
-// pods that came or left explain the difference. A node's sample includes pods
-// that left since the previous sample, which no pod's sample does, but pods
-// that came only in part.
+// asBefore replaces the derived system usage by the previous one as far as pods
+// that came or left explain the difference. A node's sample includes the usage
+// of pods that left since the previous sample, which no pod's sample contains,
+// and only part of the usage of pods that came.
 func (in *ingestion) asBefore(ns *nodeSeries, system cluster.Amounts, sums podSums) cluster.Amounts {
 	if len(ns.system.samples) == 0 {
 		return system
@@ -189,9 +190,9 @@ func (in *ingestion) asBefore(ns *nodeSeries, system cluster.Amounts, sums podSu
 }
 
 // present returns the system usage according to the readings, which is negative
-// if they lack usage of pods; the older of the resources' times; and how far
-// back all readings reach: 0 if one is a sample, otherwise the length of their
-// means.
+// if they lack usage of pods. It also returns the older of the resources'
+// times, and how far back all readings reach: 0 if one of them is a sample,
+// otherwise the length of their means.
 func (in *ingestion) present(sums podSums) (system cluster.Amounts, newest sampled, sourceSpan time.Duration) {
 	for resource := range system {
 		w, ok := in.store.shortest(in.read[resource])
@@ -262,11 +263,11 @@ func (in *ingestion) fill(ns *nodeSeries) {
 	}
 }
 
-// enterStolen stores the stolen CPU that a source reports of a node. Some
-// kernels include stolen time in usage. This shows if this source measures less
-// usage than the node's own source; stolen time must then not count twice. The
-// value also cannot be true if it would leave the machine with less than it
-// uses.
+// enterStolen stores the stolen CPU that a source reports for a node. Some
+// kernels include stolen time in usage. That is the case if this source
+// measures less usage than the node's own source; stolen time must then not
+// count twice. The value also cannot be right if it would leave the machine
+// with less CPU than it uses.
 func (in *ingestion) enterStolen(ns *nodeSeries, node *cluster.NodePods, src *source) {
 	filled := ns.source != src.batch.Source
 	if filled && ns.stolen.closed(in.second) {
@@ -305,8 +306,8 @@ func (in *ingestion) ofNode(series *metricSeries, w int) (float64, bool) {
 	return series.history.window(in.store.windows[w], in.second, &in.scratch)
 }
 
-// closed reports whether a window must not be filled: its node's own source
-// provided it recently, or another source just now.
+// closed reports whether a window must not be filled, because the node's own
+// source provided it recently or another source has just provided it.
 func (g *given) closed(now uint32) bool { return g.fresh(now) && (g.filled == 0 || g.filled == now) }
 
 // closed reports whether any window of a metric is closed.

@@ -43,11 +43,11 @@ func (in *ingestion) stamp(src *source, at time.Time) (sampled, Cause) {
 
 // podSums adds up the pods of a node.
 type podSums struct {
-	// since is the earliest second that the node's sample may reach back to.
+	// since is the earliest second to which the node's sample may reach back.
 	since uint32
-	// came is the usage of pods that have started since, which the node's sample
-	// may lack; left is the usage beyond used that it may include, of pods that
-	// left or restarted.
+	// came is the usage of pods that have started since then, which the node's
+	// sample may lack. left is the usage of pods that left or restarted, which
+	// the sample may include in addition to used.
 	came, left cluster.Amounts
 	// used sums the pods' newest samples, with estimates for pods without one;
 	// average sums their means in the same way.
@@ -73,9 +73,9 @@ func absurd(used, allocatable cluster.Amounts) bool {
 	return false
 }
 
-// absurdValue reports whether a reading is absurd; a signal must be a number
+// absurdValue reports whether a reading is absurd. A signal must be a number
 // that a history can hold. Resources and percentages of time are never
-// negative; the result of a policy's own query may be.
+// negative, but the result of a query in the policy may be.
 func (in *ingestion) absurdValue(metric int, v float64, allocatable cluster.Amounts) bool {
 	least, most := 0.0, float64(math.MaxFloat32)
 	switch {

@@ -27,7 +27,7 @@ type knownOwner struct {
 	pods     int
 	key      Workload // 0 if there is none
 	workload *workload
-	// family is the family of the first pod it was seen with.
+	// family is the family of the first pod with which the owner was seen.
 	family familyKey
 }
 
@@ -86,7 +86,7 @@ func (o *knownOwner) count(by int) {
 }
 
 // begin starts a part of a period. Owners that arrived while too many workloads
-// were known get one if there is space now.
+// were known get a workload if there is space now.
 func (o *owners) begin(part int64) {
 	if part == o.part {
 		return

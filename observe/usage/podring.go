@@ -10,8 +10,9 @@ import (
 )
 
 // podRing is a pod's ring of points, 8 bytes each because there may be a
-// hundred thousand pods. Milli-cores and pages keep 20 bits: numbers up to a
-// million are exact, larger ones accurate to a millionth.
+// hundred thousand pods. Milli-cores and pages are stored with 20 significant
+// bits, so numbers up to a million are exact and larger ones accurate to a
+// millionth.
 type podRing struct{ ring[squeezed] }
 
 // squeezed is an encoded point: the lower 16 bits of its second, then two
@@ -67,7 +68,8 @@ func (r *podRing) newest() (point, bool) {
 	return point{second: r.newestAt, cpuMilli: s.cpuMilli(), pages: s.pages()}, ok
 }
 
-// since yields the samples not older than the given second, the newest first.
+// since yields the samples that are not older than the given second, the newest
+// first.
 func (r *podRing) since(second uint32) iter.Seq[point] {
 	return func(yield func(point) bool) {
 		at, place := r.newestAt, int(r.next)

@@ -16,7 +16,7 @@ func (s *Store) Retune(config Config) error {
 	if !same {
 		return errors.New("retuning the usage store: windows, signals and sample interval must not change")
 	}
-	if config.Recurs.Period > 0 && config.Recurs != s.recurs { // otherwise they are still there when needed again
+	if config.Recurs.Period > 0 && config.Recurs != s.recurs { // if patterns are only turned off, they are kept until needed again
 		s.owners.forgetPatterns()
 		s.recurs = config.Recurs
 	}

@@ -13,7 +13,7 @@ import (
 // new sample replaces the oldest.
 type ring[S any] struct {
 	samples []S // in order of time once rotated at next
-	// newestAt is the second of the newest.
+	// newestAt is the second of the newest sample.
 	newestAt,
 	next uint32
 }
@@ -35,8 +35,8 @@ func (r *ring[S]) push(second uint32, s S, limit int) bool {
 	return true
 }
 
-// grow doubles the capacity, but never beyond the limit: most rings are full
-// most of the time.
+// grow doubles the capacity, but never beyond the limit, because most rings are
+// full most of the time.
 func (r *ring[S]) grow(limit int) {
 	if len(r.samples) == cap(r.samples) {
 		r.samples = append(make([]S, 0, min(max(2*len(r.samples), 4), limit)), r.samples...)
@@ -73,7 +73,8 @@ func samplesSince[S stamped](r *ring[S], second uint32, visit func(S)) time.Dura
 	return time.Duration(r.newestAt-older[0].stamp()) * time.Second
 }
 
-// notBefore drops samples older than a second from samples in order.
+// notBefore drops the samples from before a second; samples must be in order of
+// time.
 func notBefore[S stamped](samples []S, second uint32) []S {
 	from, _ := slices.BinarySearchFunc(samples, second, func(s S, t uint32) int { return cmp.Compare(s.stamp(), t) })
 	return samples[from:]

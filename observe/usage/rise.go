@@ -3,7 +3,7 @@ package usage
 import "time"
 
 // Rise describes how a node's memory has risen over the duration Config.Rise,
-// according to its samples as measured.
+// according to its unadjusted samples.
 type Rise struct {
 	// Lowest is the lowest of the samples, in bytes.
 	Lowest int64
@@ -12,9 +12,9 @@ type Rise struct {
 	BytesPerMinute float64
 }
 
-// rise returns how a metric rises over a duration; zero if it does not rise, or
-// if its samples cannot show it: at least three that span three quarters of the
-// duration are needed. It collects them in scratch.
+// rise returns how a metric rises over a duration. It returns zero if the
+// metric does not rise, or if there are fewer than three samples or they span
+// less than three quarters of the duration. It collects the samples in scratch.
 func (h *history) rise(now uint32, over time.Duration, scratch *[]value) Rise {
 	if over <= 0 {
 		return Rise{}

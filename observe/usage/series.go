@@ -25,11 +25,11 @@ type podSeries struct {
 	// given is the newest five-minute mean from a source, if samples followed
 	// it without a gap; its second is 0 if there is none.
 	given point
-	// trend summarizes how its usage is expected to go on.
+	// trend summarizes how its usage is expected to continue.
 	trend forecast.Trend
 	// peak is its highest recent usage.
 	peak forecast.Peak
-	// unlike is how it differs from its workload's pattern.
+	// unlike is how the pod's usage differs from its workload's pattern.
 	unlike forecast.Unlike
 }
 
@@ -77,8 +77,8 @@ type nodeSeries struct {
 	refused Cause
 	// arrived is the second in which the newest sample arrived.
 	arrived uint32
-	// sourceSpan is how far back the source's own windows reach if it provides no
-	// single samples.
+	// sourceSpan is how far back the source's own windows reach, for a source
+	// that provides no single samples.
 	sourceSpan time.Duration
 	metrics    []metricSeries // parallel to Store.metrics
 	stolen     metricSeries   // CPUStolen, from the node's own source
@@ -97,8 +97,8 @@ type nodeSeries struct {
 	peak forecast.Peak
 }
 
-// reach returns the earliest second that the next sample may reach back to. It is a
-// rate since the newest sample, or a mean.
+// reach returns the earliest second to which the next sample may reach back.
+// The sample is a rate since the newest sample, or a mean.
 func (ns *nodeSeries) reach() uint32 {
 	return clamp32(int64(ns.newest.second) - int64(ns.sourceSpan/time.Second))
 }
@@ -112,14 +112,15 @@ type metricSeries struct {
 type given struct {
 	value float64
 	sampled
-	// validFor is the number of seconds for which the source considers it valid.
+	// validFor is the number of seconds for which the source considers the
+	// window valid.
 	validFor uint32
 	// filled is the second in which a source other than the node's own provided
 	// it; 0 if its own did.
 	filled uint32
 }
 
-// valid reports whether the source still considers it valid.
+// valid reports whether the source still considers the window valid.
 func (g *given) valid(now uint32) bool {
 	return g.fresh(now) && uint64(now) <= uint64(g.second)+uint64(g.validFor)
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// Kin identifies the pods whose usage a pod resembles.
+// Kin identifies the pods whose usage a pod is expected to resemble.
 type Kin struct {
 	Namespace    string
 	Owner        cluster.Owner
@@ -84,12 +84,12 @@ type version struct {
 }
 
 const (
-	// enoughPods is how many pods make a version conclusive, however many pods
-	// another one has.
+	// enoughPods is the number of pods that makes a version conclusive, however
+	// many pods another version has.
 	enoughPods = 3
-	// versionAge is how long a version is remembered after its last measured pod:
-	// until pods of the next version, whose image may have to be pulled and which
-	// may have to warm up, are measured.
+	// versionAge is how long a version is remembered after its last measured
+	// pod. Pods of the next version should be measured by then, although their
+	// image may have to be pulled and they may have to warm up.
 	versionAge = time.Hour
 	// mostRemembered bounds the number of remembered Deployments without measured
 	// pods; if there are more, none is remembered.
@@ -102,8 +102,7 @@ func (v *version) conclusive(other *version) bool {
 	return v.owner == other.owner || v.pods >= min(enoughPods, other.pods)
 }
 
-// better reports whether v is known better than other when both are measured
-// now.
+// better reports whether v is better known than other if both are measured now.
 func (v *version) better(other *version) bool {
 	return v.pods > other.pods || v.pods == other.pods && v.owner > other.owner
 }

@@ -22,9 +22,9 @@ func (s *Store) settledFrom(pod *cluster.Pod, now time.Time, arrived, measured u
 	return s.second(pod.NewestStart(now, s.config.Startup).Add(s.config.Startup)) + arrived - measured
 }
 
-// settle returns the mean of a pod since a second. If that reaches into its
-// startup, it returns the mean of the time after it; starting reports whether
-// this time is shorter than MinWindow.
+// settle returns the mean of a pod since a second. If that time reaches into
+// the pod's startup, it returns the mean of the time after startup; starting
+// reports whether this time is shorter than MinWindow.
 func (s *Store) settle(pod *cluster.Pod, ps *podSeries, now time.Time, since uint32, used cluster.Amounts, span time.Duration) (_ cluster.Amounts, _ time.Duration, starting bool) {
 	from := s.settledFrom(pod, now, ps.used.newestAt, ps.newest.second)
 	if s.config.Startup <= 0 || from+uint32(s.config.SampleInterval/time.Second) < since {
@@ -43,8 +43,9 @@ func (s *Store) starting(pod *cluster.Pod, second uint32) bool {
 }
 
 // settledMean returns the mean of the samples that cover no time before a
-// second. The first sample after that second does: it is a rate since the
-// sample before. A five-minute mean from a source reaches back five minutes.
+// second. The first sample after that second is excluded, because it is a rate
+// since the sample before. A five-minute mean from a source reaches back five
+// minutes.
 func (p *podSeries) settledMean(from uint32) (used cluster.Amounts, span time.Duration, ok bool) {
 	reach := uint32(Avg5m.Over / time.Second)
 	switch given := p.given.second; {

@@ -83,9 +83,8 @@ func NewStore(config Config, epoch time.Time) (*Store, error) {
 		config:  config,
 		windows: Distinct([]Window{Last, Avg5m}, config.Windows),
 		metrics: Distinct([]Metric{CPU, Memory}, config.Signals),
-		// The monotonic reading is removed because Go would otherwise subtract
-		// process times: samples have no such reading, and the two clocks never agree
-		// again after a step.
+		// The monotonic reading is removed, because Go would otherwise use it for differences between times. Samples
+		// have no such reading, and after a step the two clocks never agree again.
 		epoch:   epoch.Round(0).Add(-2 * MaxReach), // so that no relevant second is before the epoch
 		nodes:   map[string]*nodeSeries{},
 		index:   newPodIndex(),
@@ -126,8 +125,8 @@ func (s *Store) EndHistory() {
 }
 
 // Shift accounts for a step of the clock during which no additional time
-// passed: everything stored keeps its age. The sources' clocks may have stepped
-// as well, so the next sample counts as new whatever its timestamp.
+// passed, so that everything stored keeps its age. The sources' clocks may have
+// stepped as well, so the next sample counts as new whatever its timestamp.
 func (s *Store) Shift(by time.Duration) {
 	s.epoch = s.epoch.Add(by)
 	for _, ns := range s.nodes {
@@ -152,8 +151,8 @@ func (s *Store) time(second uint32) time.Time {
 // Span is a stretch of the past that windows are computed from.
 type Span struct{ Since, Step time.Duration }
 
-// Spans returns the spans that fill every window, the furthest back first:
-// means for long windows, then samples.
+// Spans returns the spans that fill every window, beginning with the one that
+// reaches back furthest: means for long windows, then samples.
 func (s *Store) Spans() []Span {
 	var spans []Span
 	if s.limits.means > 0 {

@@ -1,11 +1,11 @@
 // Package usage turns samples of real usage into figures that decisions can
-// rely on: windows with an age, per node and per pod, in which missing is never
-// zero.
+// rely on: windows with an age, per node and per pod, in which a missing value
+// is never zero.
 //
-// A Store keeps samples in bounded rings; a View is the immutable reading of a
-// Store against a cluster.Snapshot. Both halves of Evenkeel read the same View.
-// Each source lives in its own sub-package and delivers a Batch; nothing in
-// this package asks for the time or does I/O.
+// A Store keeps samples in bounded rings; a View is an immutable result that
+// combines a Store with a cluster.Snapshot. Both halves of Evenkeel read the
+// same View. Each source lives in its own sub-package and delivers a Batch;
+// nothing in this package reads a clock or does I/O.
 package usage
 
 import (
@@ -32,7 +32,7 @@ const (
 	// allocatable; see NodeUsage.StolenMilliCores.
 	CPUStolen Metric = "cpu.stolen"
 	// CPUContention is how long the containers of a node wait for a CPU that
-	// others occupy: see Contention.
+	// others occupy; see package contention.
 	CPUContention Metric = "cpu.contention"
 )
 
@@ -51,8 +51,8 @@ type Reading struct {
 	// own unit.
 	Value float64
 	// MaxAge is how long the source considers this window valid; zero means the
-	// Batch's MaxAge. Whether the node counts as known depends on the Batch in any
-	// case.
+	// Batch's MaxAge. Whether the node counts as known always depends on the
+	// Batch's MaxAge.
 	MaxAge time.Duration
 }
 

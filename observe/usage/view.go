@@ -70,24 +70,24 @@ type NodeUsage struct {
 	// StolenMilliCores is the CPU that the machine was denied, as a five-minute
 	// mean. The View's Snapshot has already deducted it from the node.
 	StolenMilliCores int64
-	// Reported is Whole for windows that are known themselves, including the
-	// fractions of a unit that the source provided. Whole fills other windows from
-	// a shorter or older one.
+	// Reported is like Whole, but only for windows whose own value is known,
+	// and including the fractions of a unit that the source provided. Whole
+	// fills the other windows from a shorter or older one.
 	Reported []Reported
 	// System is usage outside all pods and beyond the reserve. It is the
 	// five-minute median, because around a pod's start and end single samples
 	// contain usage that belongs to no pod.
 	System cluster.Amounts
-	// Current is Measured without what has left since or is leaving, and without
-	// usage of starting pods beyond their estimates: the evidence for calling a
-	// node hot.
+	// Current is Measured without the usage of pods that have left since or are
+	// leaving, and without usage of starting pods beyond their estimates. It is
+	// the evidence for calling a node hot.
 	Current []cluster.Amounts
 	// Rise is how memory rises; zero if it does not rise.
 	Rise Rise
-	// Predicted is System plus all pods on the node, including terminating ones,
-	// with estimates for pods that have not been measured long enough: the basis
-	// for placing another pod. Windows other than Avg5m differ from Avg5m by as
-	// much as their measurements do.
+	// Predicted is System plus all pods on the node, including terminating
+	// ones, with estimates for pods that have not been measured long enough. It
+	// is the basis for placing another pod. Windows other than Avg5m differ
+	// from Avg5m by as much as their measurements do.
 	Predicted []cluster.Amounts
 	// Expected is the CPU that the node will use if its pods stay the same.
 	Expected forecast.Expected
@@ -127,7 +127,8 @@ var refusals = map[Cause]reasons.Reason{
 
 // PodUsage is one pod's reading.
 type PodUsage struct {
-	// Small fields are together: there is one PodUsage for each pod.
+	// Small fields are grouped to save memory, because there is one PodUsage
+	// for each pod.
 
 	// Measured is false if Used is an estimate, or the usage measured so far if
 	// that is higher.
@@ -138,17 +139,18 @@ type PodUsage struct {
 	// Lasts reports whether the pod, or one in its place, is expected to exist a
 	// period later.
 	Lasts bool
-	// Expected is the CPU that it will use; for an unmeasured pod, constantly
-	// Used.
+	// Expected is the CPU that the pod is expected to use; for an unmeasured
+	// pod, constantly Used.
 	Expected forecast.Expected
 	// MeasuredIn is how long it takes until the pod is Measured if samples keep
-	// arriving; 0 if it is already, or if no sample has arrived for long.
+	// arriving; 0 if it already is, or if no sample has arrived for a long
+	// time.
 	MeasuredIn time.Duration
-	// Uncounted is the part of its usage that is ignored when its node is judged
-	// hot, because the pod is Starting.
+	// Uncounted is the part of the pod's usage that is ignored when deciding
+	// whether its node is hot, because the pod is Starting.
 	Uncounted cluster.Amounts
-	// Assumed is the part of its usage that is only estimated, beyond what was
-	// measured. It is ignored in the same way.
+	// Assumed is the part of the pod's usage that is only estimated, beyond
+	// what was measured. It is ignored in the same way.
 	Assumed cluster.Amounts
 	Span    time.Duration
 	// Used is the five-minute mean, or that of the pod's lifetime if it is
@@ -156,11 +158,11 @@ type PodUsage struct {
 	Used cluster.Amounts
 	// PeakMilliCores is the highest CPU usage in the last hours; 0 if unknown.
 	PeakMilliCores int64
-	// Pattern is its recurring usage, if there is any.
+	// Pattern is the pod's recurring usage, if there is any.
 	Pattern forecast.PodPattern
 }
 
-// Counted returns the part of its usage that its node's Current contains.
+// Counted returns the part of the pod's usage that its node's Current contains.
 func (p *PodUsage) Counted() cluster.Amounts {
 	return p.Used.Minus(p.Uncounted).Minus(p.Assumed).AtLeastZero()
 }

@@ -26,8 +26,8 @@ func (n *NodeUsage) HasSample() bool {
 	return !n.Sampled.IsZero() && (n.Known() || n.Unknown == reasons.WindowTooShort)
 }
 
-// Reports reports whether a source reported a resource over any window: a node
-// may be known without one that no line judges.
+// Reports reports whether a source reported a resource over any window. A node
+// may be known without a resource that no line judges.
 func (n *NodeUsage) Reports(resource cluster.Resource) bool {
 	if n.Measured[AtLast][resource] > 0 {
 		return true

@@ -164,7 +164,7 @@ func (r *reading) resources(ns *nodeSeries, w int) (used cluster.Amounts, source
 	return used, sourceSpan
 }
 
-// readReported reads the windows that are known themselves: those that a source
+// readReported reads the windows whose own value is known: those that a source
 // still considers valid and, for sampled nodes, those computed here.
 func (r *reading) readReported(ns *nodeSeries, usage *NodeUsage) {
 	for w := range usage.Reported {
@@ -226,16 +226,17 @@ func (r *reading) unknown(ns *nodeSeries, node *cluster.Node, usage *NodeUsage) 
 	return ""
 }
 
-// podTotals sums up a node's pods at present: those that stay, if measured, and
-// all, with estimates for the others. It does so for five-minute means and for
-// newest samples. For the latter, a pod that ran when the node was sampled
-// needs no estimate, because the node's usage includes it. If the pod had just
-// started, the node's usage includes what neither the other pods nor the system
-// account for.
+// podTotals sums up the present usage of a node's pods, by five-minute means
+// and by newest samples: once for the measured pods that stay, and once for all
+// pods, with estimates for those not measured. Among the newest samples, a pod
+// that ran when the node was sampled needs no estimate, because the node's
+// usage includes it. If the pod had just started, its usage is the part of the
+// node's usage for which neither the other pods nor the system account.
 type podTotals struct {
 	stays, all             cluster.Amounts
 	staysNewest, allNewest cluster.Amounts
-	// then is the pods' usage with which the node's newest sample is compared.
+	// then is the usage of the pods at the time of the node's newest sample,
+	// with which that sample is compared.
 	then cluster.Amounts
 }
 
@@ -295,9 +296,10 @@ func (r *reading) podTotals(view *View, i int, ns *nodeSeries, reported bool) po
 // pods among the pods that ran without a fresh sample, and returns their total.
 // It takes the smaller total of the newest sample and the mean, which includes
 // departed pods for five minutes. A pod whose share is above its estimate is
-// predicted at that share. Towards hot, a share counts for as much as was
-// assumed when the system's usage was derived, unless a first sample is still
-// due: a start is no evidence.
+// predicted at that share. When deciding whether the node is hot, a share
+// counts for as much as was assumed when the system's usage was derived. It
+// does not count while a first sample is still due, because usage at a pod's
+// start is no evidence.
 func (r *reading) attribute(view *View, i int, t *podTotals) (used cluster.Amounts) {
 	pods, usage := view.Snapshot.Nodes[i].Pods, &view.Nodes[i]
 	byNewest, byMean := usage.Measured[AtLast].Minus(t.then), usage.Measured[AtAvg5m].Minus(r.newest[i].means)
@@ -370,8 +372,9 @@ func (r *reading) ranThen(pod *cluster.Pod, ns *nodeSeries, atLeast time.Duratio
 	return !r.store.time(ns.newest.second).Before(pod.Started.Add(atLeast))
 }
 
-// podsReported reports whether a node's pods are currently measured. If not,
-// the node's own figures must suffice: unmeasured pods have not left.
+// podsReported reports whether a node's pods are currently measured. If they
+// are not, only the node's own figures count, because pods without a
+// measurement have not necessarily left.
 func (r *reading) podsReported(ns *nodeSeries, pods []*cluster.Pod, usage []PodUsage) bool {
 	if ns == nil || len(ns.system.samples) == 0 || r.store.newestPods < r.since {
 		return false

@@ -92,8 +92,8 @@ func (r *reading) measuredIn(pod *cluster.Pod) time.Duration {
 }
 
 // estimate returns the assumed usage of a pod that has not been measured long
-// enough: its expected usage as the replacement of a measured pod, otherwise
-// its siblings' usage, otherwise the configured Estimate.
+// enough: the usage of the measured pod that it replaces, otherwise its
+// siblings' usage, otherwise the configured Estimate.
 func (r *reading) estimate(pod *cluster.Pod, siblings *Siblings) cluster.Amounts {
 	if amounts, ok := r.expected[pod.UID]; ok {
 		return amounts

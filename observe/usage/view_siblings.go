@@ -49,7 +49,7 @@ func (r *reading) families() map[familyKey]version {
 	return families
 }
 
-// remember adds versions that were known better than those measured now.
+// remember adds versions that were better known than those measured now.
 func (r *reading) remember(families map[familyKey]version) {
 	gone := map[familyKey]version{}
 	for family, before := range r.store.families {

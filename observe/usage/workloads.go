@@ -10,8 +10,8 @@ import (
 )
 
 // Workload identifies the pods that do the same work across versions: those of
-// a Deployment, otherwise those of their owner. It is 64 bits of a hash that is
-// the same in every process and for which a colliding name cannot be found.
+// a Deployment, otherwise those of one owner. It is 64 bits of a hash that is
+// the same in every process and for which nobody can find a colliding name.
 type Workload uint64
 
 func workloadOf(kin *Kin) Workload {
@@ -45,8 +45,8 @@ type workload struct {
 		pods int
 		is   *forecast.Pattern
 	}
-	// ahead is what that pattern expects from a given second; a View asks for it
-	// for each of its pods.
+	// ahead is what that pattern expects from a given second on. It is cached
+	// because a View needs it for each pod of the workload.
 	ahead   forecast.Ahead
 	aheadOf int64
 }
@@ -55,8 +55,9 @@ const (
 	// partsWithout is for how many parts without a sample a workload is
 	// remembered: three periods, which covers a weekend.
 	partsWithout = 3 * forecast.Parts
-	// mostSkipped is the maximum number of parts counted between two samples. A
-	// clock that was wrong at one of them is no reason to forget everything.
+	// mostSkipped is the maximum number of parts counted between two samples.
+	// The bound exists because a clock that was wrong at one of them is no
+	// reason to forget everything.
 	mostSkipped = forecast.Parts / 2
 	// mostWorkloads bounds the remembered workloads; beyond it, new ones have no
 	// pattern until others are forgotten.
@@ -101,7 +102,7 @@ func (w *workload) forget() {
 	*w = workload{owners: w.owners, pods: w.pods}
 }
 
-// release forgets all owners: their pods are counted again.
+// release forgets all owners, because their pods are counted again.
 func (w *workloads) release() {
 	for _, known := range w.known {
 		known.owners, known.pods = 0, 0
@@ -164,9 +165,9 @@ func (w *workload) aheadAt(clock forecast.Clock, now time.Time) *forecast.Ahead 
 	return &w.ahead
 }
 
-// lasts reports whether a pod is expected to exist a period later: it has run
-// for a period, or its workload has a pattern observed for one. Pods of a Job
-// end.
+// lasts reports whether a pod is expected to exist a period later, because it
+// has run for a period, or because its workload's pattern was observed for one.
+// A Job's pod is not, because it ends.
 func (w *workload) lasts(pod *cluster.Pod, clock forecast.Clock, now time.Time) bool {
 	if pod.Owner.Kind == jobKind {
 		return false

@@ -15,8 +15,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Followed holds the keys of all namespaces as the API server has them, for the webhook that steers in its place: one
-// object per namespace, with at most maxKeys keys. It is safe for concurrent use.
+// Followed holds the keys of all namespaces as stored in the API server, for the webhook that steers in place of the
+// API server: one object per namespace, with at most maxKeys keys. It is safe for concurrent use.
 type Followed struct{ steerings informers.GenericInformer }
 
 // NewFollowed returns a Followed that knows no keys before Run.

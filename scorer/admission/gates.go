@@ -30,15 +30,15 @@ const (
 	gateWorkers = 4
 	// The pauses between two attempts to release a pod.
 	minRetry, maxRetry = 20 * time.Millisecond, time.Second
-	// leaderFirst is how long after a pod's creation, which is known in whole seconds, a process that does not lead
-	// leaves the pod to the leader if it knows no plan for it.
+	// leaderFirst is how long after a pod's creation a process that does not lead leaves the pod to the leader if it
+	// knows no plan for it. Creation times are in whole seconds.
 	leaderFirst = 1200 * time.Millisecond
 	// forbiddenRetry is the pause if the permission is missing: anyone who can create pods can give them our gate.
 	forbiddenRetry = 30 * time.Second
 )
 
-// Gates releases held pods: it nominates the planned node, which kube-scheduler tries first, and removes the gate. Each
-// replica does this, whoever leads. A pod without a plan is released, too, by the leader at once.
+// Gates releases held pods: it nominates the planned node, which kube-scheduler tries first, and removes the gate.
+// Every replica does this, not only the leader. A pod without a plan is released, too; the leader does that at once.
 type Gates struct {
 	client   kubernetes.Interface
 	keys     *Keys
@@ -72,7 +72,7 @@ func gateOf(pod *v1.Pod) int {
 	return slices.IndexFunc(pod.Spec.SchedulingGates, func(g v1.PodSchedulingGate) bool { return g.Name == gate })
 }
 
-// keyed reports whether the key that steers a pod is open, so that the pod may be the one that the key is for.
+// keyed reports whether the key that steers a pod is open, in which case the key may be for this pod.
 func (g *Gates) keyed(pod *v1.Pod) bool {
 	of, owned := idOfPod(pod)
 	return owned && g.keys.isOpen(of)
@@ -81,15 +81,15 @@ func (g *Gates) keyed(pod *v1.Pod) bool {
 // errOpen means that the key of a pod's owner is still open, because the ledger may learn of a pod after Gates does.
 var errOpen = errors.New("the key is open")
 
-// awaited reports whether a move of a pod's owner is in flight. Such pods do not wait for others, because anyone who
-// can create pods can have any number of them held.
+// awaited reports whether a move of a pod's owner is in flight. Such pods must not wait behind others, because anyone
+// who can create pods can have any number of them held.
 func (g *Gates) awaited(pod *v1.Pod) bool {
 	by := metav1.GetControllerOfNoCopy(pod)
 	return by != nil && slices.ContainsFunc(g.keys.moves.MovesOf(pod.Namespace, string(by.UID)), func(move ledger.Move) bool { return move.InFlight() })
 }
 
 // Run releases pods until the context ends. Pods that it has seen by then are still released, within callTimeout,
-// because after a run of one cycle no other process removes their gates.
+// because after a one-shot run no other process removes their gates.
 func (g *Gates) Run(ctx context.Context, land Land) error {
 	awaited, others := newQueue(), newQueue()
 	defer awaited.ShutDown()
@@ -153,8 +153,9 @@ func (g *Gates) next(ctx context.Context, waiting queue, land Land) bool {
 	return true
 }
 
-// handle releases a pod that is stranded, which nothing else may prevent. It lets any other held pod go, and clears the
-// key that steered it. It returns after how long to check the pod again; zero for never.
+// handle releases a stranded pod before doing anything else, so that no error elsewhere prevents that. It removes the
+// gate of any other held pod, and clears the key that steered the pod. after is the time until the pod must be checked
+// again; zero for never.
 func (g *Gates) handle(ctx context.Context, name types.NamespacedName, land Land) (after time.Duration, err error) {
 	pod, err := g.pods.Pods(name.Namespace).Get(name.Name)
 	if err != nil {
@@ -165,7 +166,7 @@ func (g *Gates) handle(ctx context.Context, name types.NamespacedName, land Land
 	}
 	node := ""
 	if held(pod) {
-		node = g.plan(ctx, pod, land) // done first, so that the ledger knows the pod
+		node = g.plan(ctx, pod, land) // called first, so that the ledger knows the pod
 		if left := g.yields(pod, node); left > 0 {
 			return left, nil
 		}
@@ -253,8 +254,8 @@ func ungating(pod *v1.Pod) Step { return Step{Op: "remove", Path: gatePath(pod)}
 
 func gatePath(pod *v1.Pod) string { return fmt.Sprintf("/spec/schedulingGates/%d", gateOf(pod)) }
 
-// patchOf returns the JSON patch that changes a held pod in the state in which it was seen. If its gates have changed
-// since, the patch fails with an Invalid.
+// patchOf returns the JSON patch that changes a held pod in the state in which it was seen. If the pod's gates have
+// changed since, the API server rejects the patch as Invalid.
 func patchOf(pod *v1.Pod, change Step) ([]byte, error) {
 	return Encode(Step{"test", "/metadata/uid", pod.UID}, Step{"test", gatePath(pod) + "/name", gate}, change)
 }
@@ -280,8 +281,8 @@ func (g *Gates) send(ctx context.Context, pod *v1.Pod, patch []byte, subresource
 	return nil
 }
 
-// free releases a pod that has been stranded for long enough, and returns after how long to check it again. Only the
-// leader releases pods, but any process may lead later.
+// free releases a pod that has been stranded for long enough. after is the time until the pod must be checked again.
+// Only the leader releases pods, but any process may lead later.
 func (g *Gates) free(ctx context.Context, pod *v1.Pod) (after time.Duration) {
 	if left := pod.CreationTimestamp.Add(strandedAfter).Sub(g.keys.now()); left > 0 {
 		return left

@@ -37,17 +37,18 @@ type Keys struct {
 	now    func() time.Time
 
 	mu sync.Mutex
-	// open are the keys that this process has set or taken over and has not cleared. used reports whether there have
-	// been any.
+	// open are the keys that this process has set or taken over and has not cleared. used is true if there have been
+	// any.
 	open map[keyID]key
 	used bool
-	// differs: the API server's version of a key differs from what this process knows.
+	// differs is true if the API server's version of a key differs from what this process knows.
 	differs bool
 }
 
 const (
-	// keyLasts is how long a key steers without being renewed. If all our replicas are down, a pod that is held waits
-	// for one, and nothing releases a pod that is restricted to names, so keys must not outlive the leader by much.
+	// keyLasts is how long a key steers without being renewed. If all our replicas are down, a held pod waits until one
+	// is back, and nothing releases a pod that is restricted to node names. So keys must not outlive the leader by
+	// much.
 	keyLasts = 10 * time.Second
 	// renewBelow is the remaining time of a key below which it is renewed.
 	renewBelow = 6 * time.Second
@@ -83,15 +84,16 @@ func idOfPod(pod *v1.Pod) (keyID, bool) {
 type key struct {
 	podUID string // UID of the pod that is moved
 	until  time.Time
-	// changing: it is being renewed or cleared. Clearing it would also clear any other key of this name.
+	// changing is true while the key is being renewed or cleared. No other key of this name may be set meanwhile,
+	// because clearing would remove it, too.
 	changing bool
-	// inherited: an earlier leader has set it.
+	// inherited is true if an earlier leader has set the key.
 	inherited bool
 }
 
 var (
-	// errTaken means that the key belongs to another move: at admission, pods of a controller that does not name its
-	// pods cannot be told apart.
+	// errTaken means that the key belongs to another move. There is one key for both, because at admission the pods of
+	// a controller that does not name its pods cannot be told apart.
 	errTaken = errors.New("another move of the owner has its key")
 	// errFull means that a namespace has as many keys as its Steering can hold.
 	errFull = errors.New("the namespace has as many open moves as can be steered at once")
@@ -178,8 +180,8 @@ func (k *Keys) settle(ctx context.Context, of keyID) (open bool, err error) {
 	return false, k.end(ctx, of, held.podUID)
 }
 
-// waits reports whether a key is still needed, and until when it may be renewed; zero if it may not be. The move in the
-// ledger decides both.
+// waits reports whether a key is still needed, and until when it may be renewed; zero if it must not be renewed. Both
+// depend on the move in the ledger.
 func (k *Keys) waits(of keyID, held key) (renewable time.Time, waits bool) {
 	now := k.now()
 	if of.namespace == probeNamespace { // it belongs to no move, and the Probe clears it
@@ -192,7 +194,7 @@ func (k *Keys) waits(of keyID, held key) (renewable time.Time, waits bool) {
 	case move.Due(now):
 		return move.Expires(), true
 	}
-	return time.Time{}, now.Before(held.until) // its pod is about to be evicted, or will not be
+	return time.Time{}, now.Before(held.until) // the pod is about to be evicted, or will not be evicted
 }
 
 // end clears a key if this process has opened it for the move of a pod. If the API server is unreachable, the key
@@ -302,7 +304,7 @@ func (k *Keys) all() map[keyID]key {
 	return maps.Clone(k.open)
 }
 
-// clear is end for a context that may have ended. A failure need not be reported, because the key expires.
+// clear is end for a context that may have ended. It reports no failure, because the key expires anyway.
 func (k *Keys) clear(ctx context.Context, of keyID, podUID string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
 	defer cancel()
@@ -356,7 +358,8 @@ func create(ctx context.Context, object dynamic.ResourceInterface, steering map[
 	return err //nolint:wrapcheck // write says what for
 }
 
-// erase removes a key that ends at the given time. A key with another end belongs to the current leader, and stays.
+// erase removes a key that ends at the given time. A key that ends at another time belongs to the current leader, and
+// stays.
 func (k *Keys) erase(ctx context.Context, of keyID, until time.Time) error {
 	path := "/targets/" + Pointed(of.name)
 	err := k.patch(ctx, of, Step{"test", path + "/until", until}, Step{Op: "remove", Path: path})
@@ -383,8 +386,8 @@ func (k *Keys) patch(ctx context.Context, of keyID, steps ...Step) error {
 	return nil
 }
 
-// sweep takes over the keys of moves in flight, whichever process has set them, and clears all others, because no move
-// needs them.
+// sweep takes over the keys of moves in flight, regardless of which process has set them, and clears all others,
+// because no move needs them.
 func (k *Keys) sweep(ctx context.Context) error {
 	if err := k.leader.Leads(); err != nil {
 		return fmt.Errorf("clearing no keys: %w", err)
@@ -440,8 +443,8 @@ func (k *Keys) tidy(ctx context.Context, steering *unstructured.Unstructured, du
 	return nil
 }
 
-// takeOver opens a key that an earlier leader has set for one of these moves. It returns false if none of them goes to
-// the key's node, because the key was then for an earlier move.
+// takeOver opens a key that an earlier leader has set for one of these moves. It returns false if none of these moves
+// has the key's node as its destination, because the key was then for an earlier move.
 func (k *Keys) takeOver(of keyID, due []ledger.Move, targets map[string]any) bool {
 	nodes, _, _ := unstructured.NestedStringSlice(targets, of.name, "nodes")
 	until := endOf(targets, of.name)

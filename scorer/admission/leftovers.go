@@ -95,8 +95,8 @@ func (l *Leftovers) Held(ctx context.Context) ([]v1.Pod, error) {
 	return l.waiting(ctx, held)
 }
 
-// Stranded lists the pods that wait for nodes to which the API server restricted them but that do not accept them. A
-// controller replaces them if they are evicted.
+// Stranded lists the pods that the API server restricted to nodes, none of which accepts them. A controller replaces
+// them if they are evicted.
 func (l *Leftovers) Stranded(ctx context.Context) ([]v1.Pod, error) {
 	return l.waiting(ctx, func(pod *v1.Pod) bool {
 		return stranded(pod) && names.Restricted(pod) && metav1.GetControllerOfNoCopy(pod) != nil
@@ -121,8 +121,8 @@ func (l *Leftovers) waiting(ctx context.Context, of func(pod *v1.Pod) bool) ([]v
 	return all, nil
 }
 
-// Release evicts a stranded pod, so that its controller creates another. A pod that is gone or has changed meanwhile is
-// left to the next check.
+// Release evicts a stranded pod, so that its controller creates another one. If the pod is gone or has changed
+// meanwhile, Release leaves it to the next check.
 func (l *Leftovers) Release(ctx context.Context, pod *v1.Pod) error {
 	err := release(ctx, l.client, pod)
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {

@@ -7,11 +7,11 @@ import (
 )
 
 const (
-	// keptLooks is how many looks determine what is usual. An API server that is slow for longer, about 10 s, is used
-	// for steering nevertheless.
+	// keptLooks is how many looks determine which duration is usual. An API server that stays slow for longer than
+	// these looks take, about 10 s, is used for steering nevertheless.
 	keptLooks = 50
-	// busyAtMost is how long moves wait for a busy API server. If one of three servers is always slow and they answer
-	// in turn, the duration never looks usual.
+	// busyAtMost is how long moves wait for a busy API server. The bound is needed because, if one of three servers is
+	// always slow and they answer in turn, its duration never becomes usual.
 	busyAtMost = 15 * time.Second
 	// A look may take timesUsual times the median of the last looks, or aLook, without counting as a sign that the API
 	// server is busy. On two processors, one took 9 ms at rest and 30 to 160 ms during a rollout; with a thousand
@@ -23,8 +23,8 @@ const (
 	busyPause = 200 * time.Millisecond
 )
 
-// pace makes moves wait while the API server is busy, for example with a rollout: until about eight calls are answered,
-// a key steers every pod that its owner creates.
+// pace makes moves wait while the API server is busy, for example with a rollout. This matters because a key takes
+// about eight calls, and until they are answered it steers every pod that its owner creates.
 type pace struct {
 	took  []time.Duration // durations of the last looks
 	left  int             // number of looks that must still be quick
@@ -32,7 +32,7 @@ type pace struct {
 	since time.Time       // since when moves have been waiting; zero while they are not
 }
 
-// busy reports whether to wait. A look that fails proves nothing.
+// busy reports whether moves must wait. A look that fails proves nothing.
 func (p *pace) busy(ctx context.Context, look func(context.Context) error) bool {
 	began := time.Now()
 	if began.Before(p.again) {
@@ -51,7 +51,7 @@ func (p *pace) busy(ctx context.Context, look func(context.Context) error) bool 
 		p.since = time.Time{}
 	case p.since.IsZero():
 		p.since = began
-	case ended.Sub(p.since) >= busyAtMost: // from now on, this is usual
+	case ended.Sub(p.since) >= busyAtMost: // from now on, this duration counts as usual
 		*p = pace{took: p.took[len(p.took)-1:]}
 	}
 	if p.left > 0 {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Step is one operation of a JSON patch. If it fails, the API server rejects the patch with an Invalid.
+// Step is one operation of a JSON patch. If it fails, the API server rejects the whole patch as Invalid.
 type Step struct {
 	Op    string `json:"op"`
 	Path  string `json:"path"`

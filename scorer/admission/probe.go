@@ -29,15 +29,16 @@ const (
 	visibleWithin = 2 * time.Second
 	// visiblePause is the time between two looks.
 	visiblePause = 5 * time.Millisecond
-	// looksOfACycle is the number of connections in a row over which the API server must steer before a cycle: if there
-	// are several API servers, one of them may not.
+	// looksOfACycle is the number of consecutive connections over which the API server must steer before a cycle,
+	// because one of several API servers may not steer yet.
 	looksOfACycle = 4
 )
 
 // errUnsteered means that the API server does not change a pod with a key.
 var errUnsteered = errors.New("the API server does not steer: it does not change a pod with a key")
 
-// errNotInstalled means that there is no permission to make the API server steer, or no kind.
+// errNotInstalled means that this process has no permission to make the API server steer, or that the kind is not
+// installed.
 var errNotInstalled = fmt.Errorf("%w: no right to write Steerings or no such kind, because the overlay does not list deploy/components/admission-steering", ledger.ErrNotInstalled)
 
 // Probe finds out whether the API server steers, using pods that it creates by dry run.
@@ -60,7 +61,7 @@ func NewProbe(keys *Keys, config *rest.Config) (*Probe, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making the client of the probe: %w", err)
 	}
-	config.QPS = -1 // it limits its own rate
+	config.QPS = -1 // the Probe limits its own rate
 	client, err := kubernetes.NewForConfigAndClient(config, &http.Client{Transport: wrapped, Timeout: callTimeout})
 	if err != nil {
 		return nil, fmt.Errorf("making the client of the probe: %w", err)
@@ -80,8 +81,8 @@ func (p *Probe) permits(ctx context.Context) (bool, error) {
 }
 
 // installed reports whether this process has permission to write keys. Trying to write them instead would cause a
-// rejected request in every cycle, which audits would report. A client that may do everything did not get the
-// permission for this purpose, so for such a client the kind must exist.
+// rejected request in every cycle, which audits would report. A client that may do everything was not given this
+// permission for the purpose of steering, so for such a client the kind must exist, too.
 func (p *Probe) installed(ctx context.Context) (bool, error) {
 	given, err := p.allowed(ctx, authorizationv1.ResourceAttributes{Verb: "patch", Group: resource.Group, Resource: resource.Resource})
 	if err != nil || !given {
@@ -124,16 +125,16 @@ func (p *Probe) allowed(ctx context.Context, right authorizationv1.ResourceAttri
 	return answered.Status.Allowed, nil
 }
 
-// visible waits until the API server steers by all keys that were set before, because it learns of them in order. It
-// must do so over inARow connections. visible returns errUnsteered if it does not do so in time, and any other error if
-// it cannot be asked.
+// visible waits until the API server steers with a key of its own. It then also steers with all keys that were set
+// before, because it learns of them in order. It must steer over inARow connections. visible returns errUnsteered if
+// that does not happen in time, and any other error if the API server cannot be asked.
 func (p *Probe) visible(ctx context.Context, inARow int) error {
 	ctx, cancel := context.WithTimeout(ctx, visibleWithin)
 	defer cancel()
 	uid := string(uuid.NewUUID())
 	node := "probe-" + uid // no node has such a name
 	of := keyID{probeNamespace, uid}
-	until := p.keys.now().Add(keyLasts).Truncate(time.Second) // if clocks differ so much that no key steers, this one does not either
+	until := p.keys.now().Add(keyLasts).Truncate(time.Second) // if clocks differ so much that no key steers, this key does not steer either
 	if err := p.keys.set(ctx, of, uid, target{Nodes: []string{node}, Until: until, By: byNames}); err != nil {
 		return err
 	}

@@ -15,17 +15,21 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// Steering is steering by the API server. It is proven before the eviction.
+// Steering implements ledger.Steering through the API server. Unlike an
+// extender, it can prove before an eviction that the replacement will be
+// steered.
 type Steering struct {
 	keys  *Keys
 	probe *Probe
 	now   func() time.Time
-	// stays: this process keeps running after its cycle, to release held pods.
+	// stays is true if this process keeps running after its cycle and so can
+	// release held pods.
 	stays bool
-	// holds: this cycle steers with gates, otherwise with names.
+	// holds is true if this cycle steers with gates, false if it steers with
+	// names.
 	holds atomic.Bool
-	// absent is when the API server last did not steer. waits reports whether the move that is about to be made has no
-	// nodes because it must wait. Only cycles use these fields, and only one cycle runs at a time.
+	// absent is when the API server last did not steer. waits is true if the move that is about to be made has no nodes
+	// because it must wait. Only cycles use these fields, and only one cycle runs at a time.
 	absent time.Time
 	waits  bool
 	pace   pace
@@ -39,9 +43,8 @@ func NewSteering(keys *Keys, probe *Probe, stays bool, now func() time.Time) *St
 	return &Steering{keys: keys, probe: probe, stays: stays, now: now}
 }
 
-// settles is how long the API server must have steered since it last did not. If there are several API servers, each
-// learns at its own time that the keys' kind is back, which took one of them 2.5 s, and a proof may ask a different
-// one.
+// settles is how long the API server must have steered continuously. If there are several API servers, each learns at
+// its own time that the keys' kind is back, which took one of them 2.5 s, and the next proof may reach a different one.
 const settles = 10 * time.Second
 
 // errSettling means that the API server steers, but has not done so for long enough.
@@ -89,7 +92,7 @@ func (s *Steering) Restricts(leaving *ledger.Leaving) bool {
 func (s *Steering) Ready(ctx context.Context, leaving *ledger.Leaving) (reason reasons.Reason, wait bool) {
 	of := idOfMove(leaving.Intent)
 	if _, err := s.keys.settle(ctx, of); err != nil || s.waits || s.keys.another(of, leaving.PodUID) {
-		return "", true // an earlier move's key is open, and until it is cleared nothing is asked
+		return "", true // an earlier move's key is open; nodes are searched for only after it is cleared
 	}
 	to, suits := s.target(leaving)
 	if !suits {
@@ -102,7 +105,7 @@ func (s *Steering) Ready(ctx context.Context, leaving *ledger.Leaving) (reason r
 	switch {
 	case errors.Is(err, errTaken), errors.Is(err, errFull):
 		return "", true
-	case apierrors.IsForbidden(err), apierrors.IsInvalid(err), apierrors.IsBadRequest(err): // the error is about this namespace: the probe's key was accepted
+	case apierrors.IsForbidden(err), apierrors.IsInvalid(err), apierrors.IsBadRequest(err): // the error concerns this namespace only, because the probe's key was accepted
 		klog.FromContext(ctx).V(2).Info("A key was refused, so its pod is not evicted", "namespace", leaving.Namespace, "reason", err.Error())
 		return reasons.SteeringRefused, false
 	case err == nil:
@@ -197,8 +200,8 @@ func (s *Steering) Begin(ctx context.Context) (end func()) {
 	}
 }
 
-// Stop makes all keys stop steering, when a process is about to end or to follow another one: otherwise no process
-// might be left to release a held pod. The next leader takes over the keys of moves in flight.
+// Stop makes all keys stop steering. It is called when a process is about to end or to follow another one, because
+// otherwise no process might be left to release a held pod. The next leader takes over the keys of moves in flight.
 func (s *Steering) Stop(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
 	defer cancel()
@@ -206,7 +209,7 @@ func (s *Steering) Stop(ctx context.Context) {
 }
 
 // Drain waits, before the process ends, until no key that this process has set is open, because the replacements need
-// the process. It does not wait for pods that an earlier process evicted, which may take hours.
+// the process to release them. It does not wait for pods that an earlier process evicted, which may take hours.
 func (s *Steering) Drain(ctx context.Context) {
 	if s.keys.unused() {
 		return
@@ -231,5 +234,6 @@ func (s *Steering) Proves(_ context.Context, move *ledger.Move) ledger.Proof {
 	return ledger.Unproven
 }
 
-// Asked implements ledger.Steering: there are no requests to count.
+// Asked implements ledger.Steering. It returns 0, because there are no requests
+// to count.
 func (s *Steering) Asked(context.Context) int64 { return 0 }

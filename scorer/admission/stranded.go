@@ -28,8 +28,8 @@ func stranded(pod *v1.Pod) bool {
 	return len(names.Of(pod)) > 0 && unschedulable(pod)
 }
 
-// restricts reports whether the key of a move may have restricted a pod: its first node is the move's, and it was
-// created while the move can have had a key, as far as clocks agree.
+// restricts reports whether the key of a move may have restricted a pod: the pod's first node is the move's
+// destination, and the pod was created while the move can have had a key, as far as clocks agree.
 func restricts(move *ledger.Move, pod *v1.Pod) bool {
 	nodes, came := names.Of(pod), pod.CreationTimestamp
 	if len(nodes) == 0 || nodes[0] != move.To || came.Time.Before(move.Recorded.Add(-keyLasts)) {
@@ -58,8 +58,8 @@ func unschedulable(pod *v1.Pod) bool {
 	return false
 }
 
-// release evicts a stranded pod, so that its controller creates another. A pod that has changed since stays. This is
-// not a move, because the pod never ran.
+// release evicts a stranded pod, so that its controller creates another one. It leaves a pod alone that has changed
+// since. This is not a move, because the pod never ran.
 func release(ctx context.Context, client kubernetes.Interface, pod *v1.Pod) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()

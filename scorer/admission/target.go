@@ -1,5 +1,5 @@
-// Package admission steers replacements if kube-scheduler asks no extender. The API server itself holds the next pod of
-// an owner that has a key, by a MutatingAdmissionPolicy that reads Steering objects. Keys writes them, Probe proves
+// Package admission steers replacements when kube-scheduler asks no extender. The API server itself holds the next pod
+// of an owner that has a key, by a MutatingAdmissionPolicy that reads Steering objects. Keys writes them, Probe proves
 // that the API server applies them, and Gates nominates a node for each held pod and releases it to kube-scheduler.
 package admission
 

@@ -25,7 +25,7 @@ const (
 )
 
 // Watchdog counts the held pods, and those that the Gates of any replica should have released long ago, and logs the
-// latter. It needs no permission and no key, because it looks only at the gate.
+// latter. It needs no further permissions and no keys, because it looks only at the gate.
 type Watchdog struct {
 	now      func() time.Time
 	informer cache.SharedIndexInformer
@@ -106,7 +106,7 @@ func (w *Watchdog) Run(ctx context.Context) error {
 
 var errOverdue = errors.New("no process removes the gate")
 
-// tell logs overdue pods if there are more than when it last did so, and returns their number.
+// tell logs overdue pods if there are more than when it last logged them, and returns their number.
 func (w *Watchdog) tell(ctx context.Context, told int) int {
 	_, overdue := w.count()
 	if len(overdue) > told {

@@ -1,8 +1,8 @@
-// Package answer answers kube-scheduler: it combines the newest observation and
-// the ledger into the extender's Answerer. A pod that replaces a moved one gets
-// its planned destination and is booked there. Any other pod is kept off hot
-// nodes and, for a while, off the node that one of its owner's pods was just
-// moved from.
+// Package answer answers kube-scheduler. It implements the extender's Answerer
+// from the newest observation and the ledger. A pod that replaces a moved one
+// gets its planned destination and is booked there. Any other pod is kept off
+// hot nodes and, for a while, off a node from which a pod of the same owner was
+// just moved.
 package answer
 
 import (
@@ -98,18 +98,19 @@ const (
 	watchEvery = 2 * time.Millisecond
 )
 
-// lookRate and lookBurst bound the checks of all requests, per second and at
-// once: this allows two seconds of waiting, and then a fifth of the time. A
-// broken watch, or a stranger's invented pods, delay kube-scheduler no further.
+// lookRate and lookBurst bound the checks of all requests, per second and in a
+// burst. They allow two seconds of waiting, and after that a fifth of the time,
+// so that neither a broken watch nor a stranger's invented pods delay
+// kube-scheduler for longer.
 const (
 	lookRate  = 100
 	lookBurst = 1000
 )
 
 // await waits briefly for the watch to show a pod that it has not shown yet.
-// Until then nothing is charged for the pod, and all pods of a burst would be
-// sent to the same coolest node. A pod that the watch does not show in time
-// stays unknown.
+// Until the watch shows it, nothing is charged for the pod, and all pods of a
+// burst would be sent to the same coolest node. A pod that the watch does not
+// show in time stays unknown.
 func (a *Answerer) await(s *subject) {
 	looks := wait.Backoff{Duration: watchEvery, Factor: 1, Steps: int(watchLag / watchEvery)}
 	_ = wait.ExponentialBackoff(looks, func() (bool, error) {
@@ -181,8 +182,9 @@ func (r round) Filter(asked *extender.Pod, nodes []cluster.NodeIndex, reasons []
 }
 
 // reason returns why full nodes are rejected for the pod, or RejectNone if they
-// are kept: pods of DaemonSets are exempt from limits of measured windows,
-// because each of them fits only one node and would wait indefinitely.
+// are kept. Pods of DaemonSets are exempt from limits of measured windows,
+// because each of them fits only one node and would otherwise wait
+// indefinitely.
 func (r round) reason(pod *subject) extender.Reject {
 	switch {
 	case !r.observation.Board.Measured():
@@ -201,16 +203,17 @@ func (r round) rejectFull(pod *subject, amounts cluster.Amounts, nodes []cluster
 		return
 	}
 	for k := range board.Refused(nodes, amounts) {
-		// RejectLoad overrides other reasons, because those give way if a request
-		// would lose all its nodes.
+		// RejectLoad overrides other reasons, because the others are dropped if
+		// a request would lose all its nodes.
 		if reasons[k] == extender.RejectNone || why == extender.RejectLoad {
 			reasons[k] = why
 		}
 	}
 }
 
-// match finds the move whose replacement a pod is: for a known pod by the
-// watch's order, in which all processes pair pods, otherwise by a guess.
+// match finds the move that a pod is the replacement of. For a known pod it
+// uses the watch's order, in which all processes pair pods; otherwise it
+// guesses.
 func match(moves *ledger.Ledger, pod *subject, now time.Time) (ledger.Move, bool) {
 	if pod.known {
 		return moves.Match(pod.Pod, now)
@@ -219,8 +222,8 @@ func match(moves *ledger.Ledger, pod *subject, now time.Time) (ledger.Move, bool
 }
 
 // presume charges a pod to the node that kube-scheduler is likely to choose.
-// Its choice is known only when the watch shows the pod bound, by which time it
-// has placed many others.
+// The actual choice is known only when the watch shows the pod bound, by which
+// time kube-scheduler has placed many other pods.
 func (r round) presume(pod *subject, node cluster.NodeIndex, charge cluster.Charge) {
 	if node < 0 || !pod.charges {
 		return
@@ -239,9 +242,9 @@ func (r round) unpresume(pod *subject) {
 }
 
 // land keeps only the planned destination if that is in the request and under
-// its ceiling; otherwise it keeps only the request's coolest node, which is
-// charged in addition to the reservation, because no request changes the plan.
-// It returns false if no node of the request qualifies.
+// its ceiling. Otherwise it keeps only the request's coolest node. That node is
+// charged in addition to the reservation, because no request may change the
+// plan. It returns false if no node of the request qualifies.
 func (r round) land(pod *subject, move ledger.Move, nodes []cluster.NodeIndex, reasons []extender.Reject, now time.Time) bool {
 	board := r.observation.Board
 	if move.Usage == (cluster.Amounts{}) { // evicted by a plugin without usage measurements
@@ -270,9 +273,9 @@ func (r round) land(pod *subject, move ledger.Move, nodes []cluster.NodeIndex, r
 	return true
 }
 
-// destination returns the node where the move is reserved, if the request has
-// that node and it is still under its ceiling; the reservation is already part
-// of its predicted usage. Otherwise it returns -1.
+// destination returns the node on which the move is reserved if the request
+// contains it and it is still under its ceiling, and -1 otherwise. The
+// reservation is already part of the node's predicted usage.
 func (r round) destination(move ledger.Move, nodes []cluster.NodeIndex) cluster.NodeIndex {
 	if move.Node == "" {
 		return -1
@@ -332,10 +335,10 @@ func (r round) Prioritize(asked *extender.Pod, nodes []cluster.NodeIndex, scores
 	}
 }
 
-// level makes the best nodes equal, up to two steps of a score apart. While the
-// watch is broken, no answer counts for the next one, and all pods would be
-// sent to the same coolest node; among equal nodes kube-scheduler considers
-// what it has placed itself.
+// level gives the best nodes, those within two points of the highest score, the
+// same score. While the watch is broken, no answer is taken into account by the
+// next one, and all pods would be sent to the same coolest node. Among nodes
+// with equal scores kube-scheduler considers which pods it has placed itself.
 func level(scores []int8) {
 	most := max(slices.Max(scores)-2, 0)
 	for k := range scores {

@@ -16,17 +16,17 @@ type Cycle struct {
 	round   round
 	pod     subject
 	amounts cluster.Amounts
-	// move is the move whose replacement the pod is; moving reports whether there
-	// is one.
+	// move is the move that the pod is the replacement of; moving is true if
+	// there is one.
 	move   ledger.Move
 	moving bool
-	// sources are the nodes that pods of the same owner were moved away from.
+	// sources are the nodes from which pods of the same owner were moved.
 	sources []cluster.NodeIndex
 }
 
 // Consider opens a Cycle on the newest observation. If the watch has not
-// reported the pod yet and it may concern a move, Consider waits a moment: only
-// the watch knows which move the pod takes up.
+// reported the pod yet and the pod may be a replacement, Consider waits a
+// moment, because only the watch shows which move the pod takes up.
 func (a *Answerer) Consider(pod *extender.Pod) *Cycle {
 	c := a.consider(pod)
 	a.note(&c.pod)

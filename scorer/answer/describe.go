@@ -29,11 +29,11 @@ func Describe(pod *v1.Pod) *extender.Pod {
 	}
 }
 
-// Land returns the node that the replacement of a move is nominated for, and
-// books it there; empty for a pod that replaces nothing, or if no node is cool
-// enough. It never returns a node that was closed since the observation or
-// that, as far as known, does not accept the pod, because kube-scheduler has
-// not checked this.
+// Land returns the node for which the replacement of a move is nominated, and
+// books the replacement there. It returns an empty name for a pod that replaces
+// nothing, or if no node is cool enough. Because kube-scheduler has not checked
+// the node, Land never returns one that was closed since the observation or
+// that is known not to accept the pod.
 func (a *Answerer) Land(pod *v1.Pod, takes func(node string) bool) string {
 	c := a.consider(Describe(pod))
 	if c.Neutral() || !c.moving {
@@ -41,7 +41,7 @@ func (a *Answerer) Land(pod *v1.Pod, takes func(node string) bool) string {
 	}
 	node := c.Land(c.round.observation.Board.Names(), func(name string) bool { return a.observer.Store().Closed(name) == "" && takes(name) })
 	booked := c.move.State == ledger.Booked && c.move.Node == node
-	if node != "" && !booked { // a held pod that is asked about again has not been tried
+	if node != "" && !booked { // if a held pod is asked about again, it has not been tried yet
 		c.Reserve(node)
 	}
 	return node

@@ -2,7 +2,7 @@ package answer
 
 import "sync"
 
-// recentPods is how many pods an Answerer remembers being asked about.
+// recentPods is how many pods of recent requests an Answerer remembers.
 const recentPods = 4096
 
 // recent is a bounded set of pod UIDs that drops the oldest.

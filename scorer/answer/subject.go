@@ -16,13 +16,13 @@ type subject struct {
 	ownerName        string
 	requests, limits cluster.Amounts // 0 means none
 	hasClaims        bool
-	// known reports whether the pod watch shows the pod without a node. All fields
-	// then come from the watch; otherwise they come from the request, which anyone
-	// may have sent. That is good enough for an answer, but must not influence
-	// answers for others.
+	// known reports whether the pod watch shows the pod without a node. All
+	// fields then come from the watch; otherwise they come from the request,
+	// which anyone may have sent. Claims of a request are good enough for its
+	// own answer, but must not influence answers about other pods.
 	known bool
-	// charges reports whether the answer counts: the pod is known, or the request
-	// comes from kube-scheduler itself, in this process.
+	// charges reports whether the answer may charge the pod to a node, because
+	// the pod is known or because kube-scheduler itself asks, in this process.
 	charges bool
 }
 

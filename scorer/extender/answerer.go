@@ -6,8 +6,9 @@ import "github.com/evenkeel/evenkeel/cluster"
 // resource, as opposed to requesting 0.
 const Absent int64 = -1
 
-// Pod is what the extender reads of the pod in a request. It is reused after
-// the call: an Answerer must copy what it keeps (the strings may be kept).
+// Pod is what the extender reads of the pod in a request. The Pod is reused
+// after the call, so an Answerer must copy what it keeps (the strings may be
+// kept).
 type Pod struct {
 	Namespace, Name, UID string
 
@@ -73,7 +74,7 @@ const (
 	RejectNone Reject = iota
 	// RejectHot is a node whose predicted usage is above the reject line.
 	RejectHot
-	// RejectSource is the node the pod's predecessor was moved away from.
+	// RejectSource is the node from which the pod's predecessor was moved.
 	RejectSource
 	// RejectNotDestination is any node but the planned destination of a move.
 	RejectNotDestination

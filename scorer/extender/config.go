@@ -34,11 +34,12 @@ type Config struct {
 	// Listener to serve on; Run closes it.
 	Listener net.Listener
 	TLS      certs.Files
-	// InsecureAddress, if set, is also served, by plain HTTP whatever TLS is, for
-	// clients that have not switched to HTTPS yet.
+	// InsecureAddress, if set, is an additional address that always serves
+	// plain HTTP, for clients that have not switched to HTTPS yet.
 	InsecureAddress string
 
-	// Status serves /status, to anyone who can connect; nil means no such page.
+	// Status serves /status to anyone who can connect; nil means that there is
+	// no such page.
 	Status http.Handler
 
 	// Registerer of the metrics; nil keeps them private.
@@ -50,9 +51,9 @@ type Config struct {
 	// RejectAll leaves a request without a node when every one of its nodes is
 	// rejected for RejectLoad. Otherwise all are kept.
 	RejectAll bool
-	// NamesOnly answers a filter request without node names with an error in the
-	// reply, as legacy extenders do that read only names. Otherwise whole nodes
-	// are accepted as well, and only a request with neither is refused.
+	// NamesOnly answers a filter request without node names with an error in
+	// the reply, as legacy extenders do, which read only names. Otherwise whole
+	// nodes are accepted as well, and only a request with neither is refused.
 	NamesOnly bool
 	// LogBodies logs the first 4 KiB of each request. That includes the pod's
 	// environment.

@@ -12,10 +12,10 @@ import (
 
 // maxConnectionAge bounds how long a connection is used, so that a client must
 // prove its identity again and balancers can redistribute connections. A client
-// that learns of the end from a reply loses no request.
+// that learns from a reply that the connection will be closed loses no request.
 const maxConnectionAge = 5 * time.Minute
 
-// connection is what is known of a request's connection.
+// connection is what is known about a request's connection.
 type connection struct {
 	*gathering
 	opened time.Time
@@ -47,7 +47,7 @@ func connectionOf(r *http.Request) *connection {
 	return c
 }
 
-// ageing ends, after a reply, connections that are old or were opened with
+// ageing closes connections after a reply if they are old or were opened with
 // certificates that have changed since. certificates are nil without TLS.
 func ageing(next http.Handler, certificates *certs.Keeper) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

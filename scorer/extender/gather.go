@@ -7,7 +7,7 @@ import (
 )
 
 // gatherUpTo is the longest reply, in bytes without its header, that is sent in
-// one piece. A longer one fills the socket's buffer, so its reader should be
+// one piece. A longer reply fills the socket's buffer, so its reader should be
 // able to start early.
 const gatherUpTo = 32 << 10
 
@@ -15,7 +15,7 @@ const gatherUpTo = 32 << 10
 // first 4 KiB separately, which wakes the waiting client twice and takes longer
 // than evaluating 500 nodes.
 //
-// With TLS it is the layer below and gathers records.
+// With TLS, it is the layer below TLS and gathers TLS records.
 type gathering struct {
 	net.Conn
 

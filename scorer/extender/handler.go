@@ -139,7 +139,7 @@ func (h *verbs) filter(e *exchange, r *http.Request) result {
 	}
 	h.metrics.countRejected(e.reasons)
 	listed := h.config.ListedRejects
-	if none || h.wantsFull(r) { // without a node the pod's event consists of these messages
+	if none || h.wantsFull(r) { // if no node is left, the pod's event consists of these messages
 		listed = len(e.reasons)
 	}
 	e.out = filterReply{req: &e.req, reasons: e.reasons, listed: listed, loadMessage: load.message}.appendTo(e.out[:0])

@@ -26,9 +26,10 @@ const (
 // limits bounds what requests in progress take, in total and per client. A
 // client is identified by its address.
 //
-// At a limit, the client that takes most yields to one that takes less: its
-// request that has waited longest for the client is ended. A request of
-// kube-scheduler never waits, because its body arrives with its header.
+// At a limit, the client that takes most yields to one that takes less: of its
+// requests, the one that has waited longest for data from the client is ended.
+// A request of kube-scheduler never waits, because its body arrives with its
+// header.
 type limits struct {
 	requests, asking, bytes limit
 
@@ -38,8 +39,8 @@ type limits struct {
 }
 
 // limit is the maximum of a resource in total and for one client. A client
-// yields to one that would then have at most half as much if half is set,
-// otherwise to one that would have at most as much.
+// yields to another one that would then have at most as much or, if half is
+// set, at most half as much.
 type limit struct {
 	all, each int64
 	half      bool
@@ -52,18 +53,18 @@ type hold struct {
 	client netip.Addr
 	// bytes is the size of its body's buffer.
 	bytes int64
-	// asking reports whether the Answerer is working on it.
+	// asking reports whether the Answerer is working on the request.
 	asking bool
-	// waiting reports whether it waits for its client. Only then may it be ended,
-	// by closing its connection.
+	// waiting reports whether the request waits for its client. Only then may
+	// it be ended, by closing its connection.
 	waiting bool
-	// ended reports whether it had to yield.
+	// ended reports whether the request had to yield.
 	ended bool
 	reply http.ResponseWriter
 }
 
 func newLimits(config *Config) *limits {
-	// How much larger than the body its buffer may be.
+	// slack is how much larger than the body the body's buffer may be.
 	const slack = 4 << 10
 	l := &limits{
 		requests: newLimit(int64(refuseFactor * config.MaxConcurrent)),
@@ -108,8 +109,9 @@ func (l *limits) received(h *hold) bool {
 	return !h.ended
 }
 
-// ask reports whether the Answerer may work on a request: always for a client's
-// only one, so that others cannot keep kube-scheduler from being answered.
+// ask reports whether the Answerer may work on a request. It always may if the
+// client has no other request, so that other clients cannot keep kube-scheduler
+// from being answered.
 func (l *limits) ask(h *hold) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -173,8 +175,9 @@ func (l *limits) taken(client netip.Addr, of func(*hold) int64) (all, own int64)
 	return all, own
 }
 
-// end ends the oldest waiting request of the client that takes most, if that is
-// at least what another would take, or twice as much.
+// end ends the oldest waiting request of the client that takes most, if that
+// client takes at least as much as another client would take or, if twice is
+// set, at least twice as much.
 func (l *limits) end(other int64, twice bool, of func(*hold) int64) bool {
 	if twice {
 		other *= 2

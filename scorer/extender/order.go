@@ -11,7 +11,7 @@ import (
 // order is the order in which requests name the nodes of an Index.
 // kube-scheduler lists nodes in an order that hardly changes, so a name is
 // usually followed by the same name as in the previous request. Comparing with
-// that one costs a fraction of finding the name's end, hashing it and looking
+// that name costs a fraction of finding the name's end, hashing it and looking
 // it up.
 type order struct {
 	// quoted holds the names, quoted as in a request and concatenated; node i's

@@ -9,7 +9,7 @@ import (
 	"github.com/evenkeel/evenkeel/internal/quantity"
 )
 
-// The units in which amounts are counted, per core and per byte.
+// The numbers of units per core and per byte in which amounts are counted.
 const (
 	cpuUnits    int64 = 1e9
 	memoryUnits int64 = 1e3

@@ -23,7 +23,7 @@ func (r *reader) reset(body []byte) {
 	r.scan.SetText(body)
 }
 
-// end returns why the body could not be read.
+// end returns the reason why the body could not be read; nil if it was.
 func (r *reader) end() error {
 	if err := r.scan.End(); err != nil {
 		return fmt.Errorf("%s%w", r.where, err)

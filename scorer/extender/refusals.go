@@ -9,8 +9,9 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// refusals limits the log lines about refusals, for all servers of the process:
-// strangers control how often they occur, and the log has other users.
+// refusals limits the log lines about refusals, for all servers of the process,
+// because strangers control how often refusals occur and must not flood the
+// log.
 var refusals = rate.Sometimes{First: 100, Interval: time.Second}
 
 // LogRefused logs a refusal at V(2), unless there have recently been too many

@@ -16,7 +16,7 @@ type amounts [resourceCount]int64
 
 var noAmounts = amounts{Absent, Absent}
 
-// plus adds amounts. One that neither list mentions stays Absent.
+// plus adds amounts. An amount that neither list mentions stays Absent.
 func (a amounts) plus(b amounts) amounts {
 	for i := range a {
 		switch {

@@ -59,6 +59,6 @@ func (r *routes) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}).ServeHTTP(w, req)
 }
 
-// reports are pages that name nodes and pods. Whoever connects to
-// kube-scheduler's port is not allowed to read them.
+// reports are pages that name nodes and pods. They are not served on
+// kube-scheduler's port, because anyone who can connect to it could read them.
 var reports = []string{"nodes", "explain"}

@@ -187,8 +187,8 @@ func Loopback(address string) bool {
 }
 
 func (s *Server) httpServer(ctx context.Context) *http.Server {
-	// HTTP/1.1 only: kube-scheduler has one or two requests in flight at a time
-	// and gains nothing from streams.
+	// Only HTTP/1.1 is served, because kube-scheduler has one or two requests
+	// in flight at a time and gains nothing from streams.
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
 	logger := klog.FromContext(ctx)

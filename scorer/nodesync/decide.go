@@ -42,8 +42,8 @@ type Node struct {
 	// whether it is clearly below all of them. In between, nothing changes: the
 	// marks on the node preserve the previous state.
 	AboveReject, BelowReject bool
-	// Out reports whether the policy excludes the node: nothing is published on
-	// it.
+	// Out reports whether the policy excludes the node, so that nothing is
+	// published on it.
 	Out bool
 	// At is the latest time of measurement of Percent, and the timestamp of the
 	// annotations.
@@ -72,7 +72,7 @@ type Decision struct {
 // ours.
 const maxAhead = time.Minute
 
-// highestPercent is above what a node can use; higher values are not
+// highestPercent is more than a node can use; higher values are not
 // measurements.
 const highestPercent = 150
 
@@ -114,7 +114,7 @@ func Decide(policy Policy, node Node, now time.Time) Decision {
 	return decision
 }
 
-// wish is the wanted value of a key or, with keep, the value that we wrote
+// wish is the wanted value of a key or, if keep is set, the value that we wrote
 // before.
 type wish struct {
 	value string
@@ -152,8 +152,8 @@ func reconcile(have, ours map[string]string, want map[string]wish) (changes, map
 	return changed, owns, foreign
 }
 
-// standing returns the recorded keys that still have their recorded value; the
-// others are gone or another writer's.
+// standing returns the recorded keys that still have their recorded value. The
+// other keys are gone or belong to another writer.
 func standing(have, recorded map[string]string) map[string]string {
 	ours := map[string]string{}
 	for key, value := range recorded {
@@ -164,8 +164,8 @@ func standing(have, recorded map[string]string) map[string]string {
 	return ours
 }
 
-// taints returns the wanted taints of a node: one above the reject line, two
-// while it is hot.
+// taints returns the wanted taints of a node: one while it is above the reject
+// line, two while it is hot.
 func (p Policy) taints(node Node) map[string]wish {
 	want := map[string]wish{}
 	maps.Copy(want, p.Taint.wishes(node.hot()))

@@ -37,8 +37,8 @@ import (
 type Policy struct {
 	Annotations Annotations
 	Label       Mark
-	// Taint is on hot nodes, RejectTaint on these and on those above the reject
-	// line: with both, kube-scheduler prefers hot nodes least.
+	// Taint is set on hot nodes, RejectTaint on hot nodes and on nodes above
+	// the reject line. With both, kube-scheduler prefers hot nodes least.
 	Taint, RejectTaint Mark
 	// Record is the annotation that records what is ours: ApartRecordKey or, if
 	// empty, RecordKey.
@@ -55,8 +55,8 @@ type Annotations struct {
 	Unit annotations.Unit
 	// Location is the time zone of the timestamps; nil means UTC.
 	Location *time.Location
-	// Periods are how often windows are written; missing ones use
-	// annotations.DefaultPeriod.
+	// Periods are how often windows are written; windows that are not listed
+	// use annotations.DefaultPeriod.
 	Periods map[usage.Window]time.Duration
 }
 

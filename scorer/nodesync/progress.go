@@ -8,7 +8,7 @@ import (
 	"github.com/evenkeel/evenkeel/observe/observer"
 )
 
-// Say reports the progress of publishing, each second until the context ends.
+// Say reports the progress of publishing every second until the context ends.
 // syncer returns the Syncer of the policy in effect.
 func Say(ctx context.Context, latest func() *observer.Observation, syncer func() *Syncer, say func(text string)) {
 	tick := time.NewTicker(time.Second)

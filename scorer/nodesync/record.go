@@ -79,8 +79,9 @@ func (r record) text() string {
 	return string(text)
 }
 
-// mayWrite reports whether a label or taint may be written. A kubelet may write a
-// node's record, which must not be a way around what it may not change itself.
+// mayWrite reports whether a label or taint may be written. A kubelet can write
+// its node's record, and must not be able to use it to change labels or taints
+// that it may not change itself.
 func mayWrite(key, value string) bool {
 	return len(validation.IsQualifiedName(key))+len(validation.IsValidLabelValue(value)) == 0 && !check.ReservedKey(key)
 }

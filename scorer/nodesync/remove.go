@@ -28,9 +28,9 @@ type Report struct {
 }
 
 // Remove removes from all nodes everything that is ours according to the
-// records, and the records themselves; with keys, only for these records. It
-// leaves what another writer has changed since. Running it again has no effect.
-// It should not run at the same time as a Syncer.
+// records, and the records themselves. If keys are given, it considers only
+// these records. It leaves what another writer has changed since. Running it
+// again has no effect. It should not run at the same time as a Syncer.
 func Remove(ctx context.Context, client kubernetes.Interface, keys ...string) (Report, error) {
 	w := writer{
 		nodes: client.CoreV1().Nodes(), timeout: DefaultTimeout,

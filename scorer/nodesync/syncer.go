@@ -61,8 +61,8 @@ type Syncer struct {
 	config  Config
 	writer  writer
 	metrics *metrics
-	// budget is how many nodes a pass changes at most, so that urgent changes
-	// never wait for a long pass.
+	// budget is the maximum number of nodes that a pass changes, so that urgent
+	// changes never wait for a long pass.
 	budget int
 	// failed are the nodes that could not be changed in the last pass; they come
 	// last in the next one. logged are the foreign keys and corrupt records that
@@ -161,9 +161,9 @@ func (s *Syncer) change(ctx context.Context, node Node) error {
 }
 
 // decide returns the nodes to change: first those that became hot or are no
-// longer hot, then the rest, with the ones measured longest ago first. Nodes
-// that failed in the last pass come at the end, so that they do not delay
-// others.
+// longer hot, then the others, beginning with those whose measurements are
+// oldest. Nodes that failed in the last pass come at the end, so that they do
+// not delay others.
 func (s *Syncer) decide(logger klog.Logger) []due {
 	var work []due
 	found := findings{}

@@ -34,8 +34,9 @@ type writer struct {
 	timeout time.Duration
 }
 
-// apply changes a node as decide returns. It calls decide again whenever the
-// node has changed. The returned patch is the last one decided on.
+// apply applies the patch that decide returns. It calls decide again whenever
+// the node has changed. The returned patch is the last one that decide
+// returned.
 func (w *writer) apply(ctx context.Context, object Object, decide func(Object) Patch) (Patch, result, error) {
 	var patch Patch
 	var err error

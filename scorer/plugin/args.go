@@ -19,10 +19,10 @@ import (
 // EvenkeelLoad is the name of the plugin that uses an Evenkeel policy file.
 const EvenkeelLoad = policy.EvenkeelLoadName
 
-// Policy is the policy that a legacy plugin's args amount to.
+// Policy is the policy to which a legacy plugin's args are equivalent.
 type Policy struct {
-	// File is its path. Given, if set, is a policy without a file; Text is its
-	// text.
+	// File is the path of the policy. Given, if set, is a policy without a
+	// file; Text is its text.
 	File  string
 	Given *policy.File
 	Text  string
@@ -51,8 +51,8 @@ func (s *Sides) read(name string, object runtime.Object) (request, error) {
 	if err != nil {
 		return request{}, fmt.Errorf("args: %s", oneLine(err))
 	}
-	// Legacy plugins do not use the ledger: their users have not granted access to
-	// it, and none of these plugins evicts.
+	// Legacy plugins do not use the ledger, because their users have not
+	// granted access to it, and none of these plugins evicts.
 	return request{SideConfig{PolicyFile: asked.File, Given: asked.Given}, asked.Text}, nil
 }
 

@@ -29,8 +29,8 @@ type asked struct {
 
 var _ fwk.StateData = (*asked)(nil)
 
-// Clone returns the same object: nothing in it depends on which pods a node
-// has.
+// Clone returns the same object, because nothing in it depends on which pods a
+// node has.
 func (a *asked) Clone() fwk.StateData { return a }
 
 // judge checks all nodes at once, and reports whether Filter must be called for

@@ -41,7 +41,8 @@ func (c *placesCache) of(cycle *answer.Cycle, list []fwk.NodeInfo) *places {
 	return made
 }
 
-// staleOne: places are rebuilt if more than one in staleOne nodes is missed.
+// staleOne limits stale objects: places are rebuilt if more than one in
+// staleOne nodes is missed.
 const staleOne = 16
 
 // hold reports whether the places are still valid for a list and an index.

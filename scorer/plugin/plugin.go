@@ -1,6 +1,7 @@
-// Package plugin is Evenkeel's scheduling half inside kube-scheduler: one
-// plugin of its framework, over the same observation, board and ledger as the
-// extender, but without a round trip and with scores ten times as fine.
+// Package plugin is Evenkeel's scheduling half inside kube-scheduler. It is a
+// plugin of the scheduling framework that uses the same observation, board and
+// ledger as the extender, but without a round trip and with scores ten times as
+// fine.
 //
 // It decides nothing about usage: scorer/answer decides whether a node suits a
 // pod. It knows how kube-scheduler calls it: node by node, in parallel, before
@@ -48,8 +49,8 @@ type Plugin struct {
 	// opening keeps concurrent calls for two nodes from opening two cycles for one
 	// pod.
 	opening sync.Mutex
-	// newest is the cycle that was opened last: a profile places one pod after
-	// another, and asks about hundreds of nodes for each.
+	// newest is the cycle that was opened last. It is kept because a profile
+	// places one pod after another, and asks about hundreds of nodes for each.
 	newest atomic.Pointer[asked]
 	// places identifies nodes without reading their names.
 	places placesCache
@@ -67,7 +68,8 @@ var (
 
 // SideConfig configures a Side.
 type SideConfig struct {
-	// Name distinguishes it from other Sides of the process, in logs and metrics.
+	// Name distinguishes the Side from other Sides of the process, in logs and
+	// metrics.
 	Name string
 	// PolicyFile is the policy's path; Given is a policy without a file.
 	PolicyFile string
@@ -93,7 +95,7 @@ type Side interface {
 	Run(ctx context.Context) error
 }
 
-// Name returns the name that the plugin is registered under.
+// Name returns the name under which the plugin is registered.
 func (p *Plugin) Name() string { return p.name }
 
 // PreFilter opens the pod's cycle and checks all nodes. If none is refused it
@@ -108,12 +110,12 @@ func (p *Plugin) PreFilter(_ context.Context, cycle fwk.CycleState, pod *v1.Pod,
 	return nil, nil
 }
 
-// PreFilterExtensions returns nil: pods hypothetically added to or removed from
-// a node do not change its real usage.
+// PreFilterExtensions returns nil, because pods that are hypothetically added
+// to or removed from a node do not change its real usage.
 func (p *Plugin) PreFilterExtensions() fwk.PreFilterExtensions { return nil }
 
-// Filter refuses nodes for the pod: hot ones, those that its predecessor was
-// moved away from and, for a replacement, all but its destination.
+// Filter refuses nodes for the pod: hot ones, those from which its predecessor
+// was moved and, for a replacement, all but its destination.
 func (p *Plugin) Filter(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, info fwk.NodeInfo) *fwk.Status {
 	asked := p.of(cycle, pod)
 	if asked.steering == nil {
@@ -157,7 +159,8 @@ func (p *Plugin) refusal(reject extender.Reject) (message string, all bool) {
 	return cmp.Or(message, reject.Message()), all
 }
 
-// refuse returns a status with a message that preemption would not help.
+// refuse returns a status with the message, which also tells kube-scheduler
+// that preemption would not help.
 func refuse(message string) *fwk.Status {
 	return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, message)
 }
@@ -200,8 +203,8 @@ func (p *Plugin) NormalizeScore(_ context.Context, cycle fwk.CycleState, pod *v1
 }
 
 // partTies subtracts a point from all but one of the best nodes, a different
-// one for each pod. kube-scheduler takes the first of equals, so all pods until
-// the next measurement would go to one node.
+// one for each pod. Otherwise all pods until the next measurement would go to
+// one node, because kube-scheduler takes the first of several equal nodes.
 func partTies(points []int8, podUID string) {
 	var best []int
 	for i := range points {
@@ -239,8 +242,8 @@ func (p *Plugin) Unreserve(_ context.Context, cycle fwk.CycleState, pod *v1.Pod,
 	}
 }
 
-// EventsToRegister lists what may make a pod schedulable: usage falls when pods
-// leave, and other nodes appear.
+// EventsToRegister lists the events that may make a pod schedulable: pods that
+// leave, because usage then falls, and changes of nodes.
 func (p *Plugin) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
 	return []fwk.ClusterEventWithHint{
 		{Event: fwk.ClusterEvent{Resource: fwk.Pod, ActionType: fwk.Delete}},

@@ -44,8 +44,7 @@ func (l *probe) takes(node fwk.NodeInfo) bool {
 	return l.host.RunFilterPluginsWithNominatedPods(ctx, l.cycle, l.pod, node).IsSuccess()
 }
 
-// destination returns the node that a replacement belongs on, empty if there is
-// none.
+// destination returns the destination of a replacement; empty if there is none.
 func (l *probe) destination() string {
 	return l.asked.destination.do(func() string {
 		nodes := l.nodes()
@@ -69,8 +68,8 @@ func (l *probe) others() bool {
 	})
 }
 
-// triedFirst is how many nodes are tried sequentially: one of them usually
-// passes, which costs less than goroutines.
+// triedFirst is how many nodes are tried sequentially first. One of them
+// usually passes, and trying them costs less than starting goroutines.
 const triedFirst = 8
 
 // free reports whether Evenkeel does not refuse a node that also passes all

@@ -26,7 +26,7 @@ import (
 )
 
 // Extender is an extender in a separate process, reached by HTTP. If the host
-// of its URL has several addresses, as that of a headless Service does, each is
+// of its URL has several addresses, as with a headless Service, each address is
 // a separate process, and all of them are queried.
 type Extender struct {
 	URL string
@@ -37,8 +37,8 @@ type Extender struct {
 	Resolve func(ctx context.Context, host string) ([]netip.Addr, error)
 }
 
-// Status is the part of an extender's status that the evictor uses, of several
-// processes together.
+// Status is the part of an extender's status that the evictor uses, combined
+// over all of the extender's processes.
 type Status struct {
 	// Asked counts kube-scheduler's requests. PodAsked reports whether one of
 	// them was about the given pod.
@@ -214,7 +214,7 @@ func ask(ctx context.Context, client *http.Client, address *url.URL, maxBytes in
 	}
 	response, err := client.Do(request)
 	if wrapped, ok := errors.AsType[*url.Error](err); ok {
-		err = wrapped.Err // it would repeat the address
+		err = wrapped.Err // the URL in the error would repeat the address
 	}
 	if err != nil {
 		return fmt.Errorf("asking %s: %w", address.Redacted(), err)

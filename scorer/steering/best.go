@@ -13,9 +13,9 @@ import (
 )
 
 // Best uses the extender while kube-scheduler asks it, otherwise the API server
-// if that is proven to steer. If neither applies, it takes the extender's
-// probe, unless kube-scheduler has never asked and the API server is set up to
-// steer: the probe would then be an eviction that nothing steers.
+// if that is proven to steer. If neither applies, it probes with the extender,
+// unless kube-scheduler has never asked and the API server is set up to steer.
+// In that case the probe would be an eviction whose replacement nothing steers.
 type Best struct {
 	Extender ledger.Steering
 	// Admission steers through the API server.
@@ -74,8 +74,9 @@ func (s *Best) Ready(ctx context.Context, leaving *ledger.Leaving) (reasons.Reas
 // Undo implements ledger.Steering.
 func (s *Best) Undo(ctx context.Context, move *ledger.Intent) { s.current().Undo(ctx, move) }
 
-// Settle implements ledger.Steering. What one of them has left behind, maybe in
-// an earlier process, can only be cleaned up by itself.
+// Settle implements ledger.Steering. It settles both ways of steering, because
+// only the way that left something behind, maybe in an earlier process, can
+// clean it up.
 func (s *Best) Settle(ctx context.Context) {
 	s.Extender.Settle(ctx)
 	s.Admission.Settle(ctx)

@@ -29,7 +29,7 @@ type inference struct {
 const chanceAtMost = 0.05
 
 // judge judges a landing. A landing that no extender would have allowed shows
-// that none was asked; a good one proves nothing.
+// that none was asked. A single good landing proves nothing.
 func (i *inference) judge(move *ledger.Move, states map[string]thresholds.NodeState) ledger.Proof {
 	if move.Node == move.From || states[move.Node].State == thresholds.Hot {
 		return ledger.NotSteered
@@ -77,8 +77,8 @@ type Observer interface{ Latest() *observer.Observation }
 // landed.
 type Extender struct {
 	Observer Observer
-	// Here tracks this process's requests; nil if it answers none. Several: other
-	// replicas answer kube-scheduler, too.
+	// Here tracks the requests that this process answered; nil if it answers
+	// none. Several is true if other replicas answer kube-scheduler, too.
 	Here    Answers
 	Several bool
 	// Remote is a separate extender; nil if there is none.
@@ -89,14 +89,15 @@ type Extender struct {
 
 var _ ledger.Steering = (*Extender)(nil)
 
-// Proven implements ledger.Steering: whether the extender is asked shows only
-// when a replacement arrives.
+// Proven implements ledger.Steering. It always returns false, because only the
+// arrival of a replacement shows whether the extender is asked.
 func (s *Extender) Proven(context.Context) (bool, error) { return false, nil }
 
 // Restricts implements ledger.Steering.
 func (s *Extender) Restricts(*ledger.Leaving) bool { return false }
 
-// Ready implements ledger.Steering: an extender needs only the ledger.
+// Ready implements ledger.Steering. It has nothing to prepare, because an
+// extender needs only the ledger.
 func (s *Extender) Ready(context.Context, *ledger.Leaving) (reasons.Reason, bool) {
 	return "", false
 }

@@ -2,7 +2,7 @@
 // bearer token, basic authentication, CA, client certificate and extra headers.
 //
 // It decides when credentials are read again: files for every request, so that
-// rotated ones are used; Secrets at most once a minute, and immediately after a
+// rotated credentials are used; Secrets at most once a minute, and soon after a
 // 401. Certificates are checked unless explicitly disabled. Redirects are not
 // followed, because they would end at a login page or send the token elsewhere.
 // Request contexts set the time limits; the caller provides access to Secrets.

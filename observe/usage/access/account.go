@@ -13,9 +13,9 @@ import (
 )
 
 const (
-	// minTokenAge is how long a token, or the lack of one, is kept even if it is
-	// refused, so that neither a server that refuses everything nor a failing API
-	// server is asked with every request.
+	// minTokenAge is how long a token, or the lack of one, is kept even if it
+	// is refused, so that a server that refuses everything, or a failing API
+	// server, does not cause a token request with every request.
 	minTokenAge = 5 * time.Second
 	// tokenRetry is how long to wait after a failed renewal, and how long a denial
 	// is remembered.
@@ -91,7 +91,8 @@ type Account struct {
 
 // AsAccount returns a transport that authenticates as another ServiceAccount:
 // bare sends requests with its token. Without a token nothing is sent, because
-// the process's own token can evict. Requests must have no body.
+// the process's own token, which can evict pods, must not be used instead.
+// Requests must have no body.
 func (e *Env) AsAccount(a Account, bare http.RoundTripper) http.RoundTripper {
 	return &authenticating{next: bare, credential: &account{Account: a, env: e}}
 }

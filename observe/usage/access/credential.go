@@ -15,8 +15,8 @@ import (
 
 // credential is a token or password.
 type credential interface {
-	// fetch returns the value; refused means that a server has just refused it, so
-	// that a cached value is read again.
+	// fetch returns the value. refused means that a server has just refused it,
+	// in which case a cached value is read again.
 	fetch(ctx context.Context, refused bool) (string, error)
 }
 
@@ -93,7 +93,8 @@ func (s *secret) fetch(ctx context.Context, refused bool) (string, error) {
 
 // authenticating adds a credential to copies of requests. The caller's requests
 // must not change: the transports below share headers with them
-// (github.com/prometheus/common/issues/981), which would grow with every retry.
+// (github.com/prometheus/common/issues/981), and those would grow with every
+// retry.
 type authenticating struct {
 	next http.RoundTripper
 	// credential is nil if none is sent.

@@ -38,7 +38,7 @@ const (
 	// for inexact measurements. A higher number can only be a percentage.
 	highestFraction = 1.5
 	// highestPercent is above any real percentage; Linux counts some CPU time
-	// twice, but not so much.
+	// twice, but never that much.
 	highestPercent = 400
 )
 
@@ -66,8 +66,8 @@ func Key(metric usage.Metric, window usage.Window) string {
 	return prefix + window.String()
 }
 
-// ParseKey is the reverse of Key. It returns no error, because other keys are
-// not ours to judge.
+// ParseKey is the reverse of Key. It returns no error, because other keys
+// belong to others.
 func ParseKey(key string) (usage.Metric, usage.Window, bool) {
 	for metric, prefix := range prefixes {
 		name, found := strings.CutPrefix(key, prefix)
@@ -123,8 +123,8 @@ func Parse(text string) (Value, usage.Cause) {
 	return value, ""
 }
 
-// plain reports whether a number has only digits, at most one decimal point and
-// a minus sign: no exponents, no hexadecimals.
+// plain reports whether a number consists of digits, at most one decimal point
+// and at most one minus sign, without exponents or hexadecimal digits.
 func plain(number string) bool {
 	digits := strings.TrimPrefix(number, "-")
 	whole, part, _ := strings.Cut(digits, ".")
@@ -163,9 +163,9 @@ func (v Value) Percent(stated Unit) (percent float64, unit Unit, cause usage.Cau
 	return v.Number, unit, ""
 }
 
-// In returns when a value was written if its writer's clock is in a location.
-// If clocks were put back and an hour occurs twice, it returns the earlier
-// time, so that a value never seems fresher than it is.
+// In returns when a value was written if its writer's clock shows the time of
+// the given location. If clocks were put back and an hour occurs twice, it
+// returns the earlier time, so that a value never seems fresher than it is.
 func (v Value) In(location *time.Location) time.Time {
 	year, month, day := v.Wall.Date()
 	hour, minute, second := v.Wall.Clock()

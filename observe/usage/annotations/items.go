@@ -109,9 +109,9 @@ func fresh(found []item, location *time.Location, now time.Time, problems *usage
 	return kept
 }
 
-// agreeing returns the items in the majority's unit: there is one writer, and
-// if two writers disagree one of them cannot be read. With a tie, neither can
-// be.
+// agreeing returns the items in the unit of the majority. There should be one
+// writer; if two writers use different units, the values of one cannot be
+// interpreted. In case of a tie, no values can be.
 func agreeing(found []item, stated Unit, problems *usage.Problems) []item {
 	count := map[Unit]int{}
 	units := make([]Unit, 0, len(found))

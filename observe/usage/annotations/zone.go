@@ -19,8 +19,8 @@ var shanghai = time.FixedZone("Asia/Shanghai", 8*60*60)
 // stamp would be is excluded. Of the others, the one in which it is youngest
 // wins, if it is as young as an active writer keeps it; otherwise the one that
 // makes all stamps oldest. A zone is proven if all others were excluded, or if
-// a stamp that is new since the last look is as recent there as it must be. It
-// then stays until another is proven or it is excluded.
+// a stamp that is new since the last look is as recent there as it must be. A
+// proven zone stays until another one is proven or it is excluded.
 //
 // The trap: to a reader that has just started, the stamps of a writer in
 // Shanghai that stopped 8 hours ago look like those of an active writer in UTC.

@@ -58,8 +58,8 @@ func (f *Fanout) get(ctx context.Context, address string, read func(io.Reader) e
 	tooLarge, long := errors.AsType[*http.MaxBytesError](body.broken)
 	switch {
 	case ctx.Err() != nil:
-		// Even if it seems complete: a server that notices the hang-up may still end
-		// a partial answer properly.
+		// The answer is rejected even if it seems complete, because a server that notices the hang-up may still end a
+		// partial answer properly.
 		return context.Cause(ctx)
 	case long:
 		return &ReadError{Err: fmt.Errorf("the answer is longer than %d bytes", tooLarge.Limit)}

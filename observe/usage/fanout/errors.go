@@ -60,8 +60,8 @@ func Cause(err error) usage.Cause {
 	return usage.Unreachable
 }
 
-// Tally counts the errors of Ask, naming the nodes. It returns an error, with
-// the first of them, only if no node was read.
+// Tally adds the errors of Ask to problems, naming the nodes. It returns an
+// error, which contains the first of them, only if no node was read.
 func Tally(requests []Request, errs []error, problems *usage.Problems) error {
 	failed, first := 0, -1
 	for i, err := range errs {

@@ -1,14 +1,14 @@
-// Package fanout sends every node of a cluster the same question over HTTP, for
-// sources whose figures are on the nodes themselves.
+// Package fanout sends the same HTTP request to every node of a cluster, for
+// sources that read their figures from the nodes themselves.
 //
 // It decides in which order nodes are asked, how many at a time and for how
 // long; the source decides what is asked and what an answer means. A node that
 // hangs occupies one worker for its own timeout, and the round ends in time
-// however many hang. Nodes that failed last time are asked last, the longest
-// unasked first, so that dead nodes keep neither healthy nor recovered ones
-// from being asked. Answers are read as they arrive and never buffered.
-// Redirects are not followed, because they would carry credentials to wherever
-// a node points.
+// however many hang. Nodes that failed last time are asked last, starting with
+// the one that has not been asked for the longest time. So dead nodes keep
+// neither healthy nor recovered ones from being asked. Answers are read as they
+// arrive and never buffered. Redirects are not followed, because they would
+// carry credentials to wherever a node points.
 package fanout
 
 import (

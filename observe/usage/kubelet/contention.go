@@ -41,10 +41,10 @@ const maxContainers = 1000
 func (c *containers) reset() { c.all, c.names = c.all[:0], c.names[:0] }
 
 // counted returns the waits of the containers that count, and whether any
-// measured container has PSI. Not counted are containers that wait because of
-// their own limit or the pod's, that hardly run, or that lack a value. A pod
-// uses at least what its containers do: its own value is zero until it is
-// measured.
+// measured container has PSI. Containers do not count if they wait because of
+// their own limit or the pod's, hardly run, or lack a value. A pod's usage is
+// at least the sum of its containers', because its own value is zero until it
+// is measured.
 func (c *containers) counted(pod *stats, limits cluster.CPULimits) (psi bool, waits []wait) {
 	used := 0.0
 	for i := range c.all {
@@ -57,7 +57,7 @@ func (c *containers) counted(pod *stats, limits cluster.CPULimits) (psi bool, wa
 			continue
 		}
 		used := one.usageNanoCores
-		psi = psi || used.known // otherwise its kubelet has not measured yet which containers run
+		psi = psi || used.known // otherwise the kubelet has not measured yet whether the container runs
 		if used.value *= nanoToMilli; throttled || !used.known || !used.sane() || !contention.WantsCPU(used.value, one.percent60.value) {
 			continue
 		}

@@ -31,7 +31,7 @@ func (s *unmatched) add(namespace, name []byte) {
 	}
 }
 
-// find returns the index of a pod among the node's.
+// find returns the index of a pod among the node's pods.
 func (x *index) find(namespace, name []byte) (int, bool) {
 	i, ok := x.byName[podName{string(namespace), string(name)}]
 	return i, ok

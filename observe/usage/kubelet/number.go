@@ -24,11 +24,12 @@ type point struct {
 // cannot overflow.
 const mostOfOne = 1 << 50
 
-// amount rounds up, as Kubernetes does, so that a little never becomes zero.
+// amount rounds up, as Kubernetes does, so that a small value never becomes
+// zero.
 func amount(value float64) int64 { return int64(math.Ceil(min(value, mostOfOne))) }
 
-// older returns the earlier of two times: a value made of two measurements is
-// as old as the older one.
+// older returns the earlier of two times, because a value made of two
+// measurements is as old as the older one.
 func older(a, b time.Time) time.Time {
 	if b.Before(a) {
 		return b

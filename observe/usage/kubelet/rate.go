@@ -9,7 +9,7 @@ import (
 
 // A rate requires two readings of a counter. They must be at least minStep
 // apart, or clock errors would distort the rate, and at most maxGap, or the
-// rate says nothing about the present.
+// rate would not describe the present.
 const (
 	minStep = time.Second
 	maxGap  = 5 * time.Minute
@@ -148,8 +148,8 @@ func total(parts []part, value func(part) point) (sum point) {
 // is used if the counter confirms it or if there is no second reading.
 //
 // After the first measurement of a node or pod the kubelet writes zero,
-// although it does not know the usage yet. So, without a second reading, zero
-// next to a counter that has run is believed only if idle, which a pod's
+// although it does not know the usage yet. So if there is no second reading and
+// the counter has run, zero is accepted only if idle is true, which a pod's
 // containers show, and never after the counter has restarted.
 func (s *scrape) current(key seriesKey, cpu *stats, idle bool) point {
 	own := cpu.usageNanoCores

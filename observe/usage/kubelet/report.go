@@ -73,13 +73,13 @@ func (r *report) unmatched(s unmatched) {
 func summarized(node *cluster.NodePods, summary *summary, before counters) (*report, counters) {
 	s := scrape{before: before, after: make(counters, 1+len(node.Pods)), report: &report{node: node}}
 	if summary.nodeName != "" && summary.nodeName != node.Node.Name {
-		// Its address now belongs, or leads, to another machine.
+		// The node's address now belongs to, or leads to, another machine.
 		s.report.problems.Add(usage.UnmatchedNode, fmt.Sprintf("node %q: %q answered at its address", node.Node.Name, summary.nodeName))
 		return s.report, nil
 	}
 	s.report.unmatched(summary.unmatched)
-	// A machine that runs a kubelet always uses CPU, so its zero is believed from
-	// the counter only.
+	// A machine that runs a kubelet always uses CPU, so zero is accepted only
+	// if the counter confirms it.
 	milli := s.current(seriesKey{}, &summary.cpu, false)
 	switch {
 	case milli.known:
@@ -97,8 +97,8 @@ func summarized(node *cluster.NodePods, summary *summary, before counters) (*rep
 	return s.report, s.after
 }
 
-// summaryPod reports a pod of a summary. measured: the kubelet has measured its
-// node's CPU usage.
+// summaryPod reports a pod of a summary. measured means that the kubelet has
+// measured its node's CPU usage.
 func (s *scrape) summaryPod(pod *cluster.Pod, p *podStats, measured bool) {
 	switch {
 	case !p.seen:

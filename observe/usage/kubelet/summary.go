@@ -19,13 +19,13 @@ type summary struct {
 }
 
 type podStats struct {
-	// seen: there are stats of the pod; exact: they have its UID; twice: there are
-	// several.
+	// seen is true if there are stats of the pod, exact if they have its UID,
+	// and twice if there are several.
 	seen, exact, twice bool
 	uid                string // UID by which the kubelet knows the pod
 	cpu, memory        stats
-	// busy: a container uses CPU, or its usage is unknown. idle: there are
-	// containers, and all known usage is zero.
+	// busy is true if a container uses CPU or its usage is unknown. idle is
+	// true if there are containers and all known usage is zero.
 	busy, idle bool
 	// waits are the waits of its containers that count for contention; psi reports
 	// whether any container has PSI.
@@ -40,8 +40,8 @@ type summaryDecoder struct {
 	namespace, name []byte
 	found           bool
 	out             summary
-	// contention: containers are read, too, those of the current pod into
-	// containers.
+	// contention is true if containers are read, too. containers then holds
+	// those of the current pod.
 	contention bool
 	containers containers
 }
@@ -192,8 +192,8 @@ func (d *summaryDecoder) once(n *number, key []byte) {
 	n.value, n.known = d.Float()
 }
 
-// windowBytes is how much of a summary is held at a time; a tenth of its bytes
-// is used.
+// windowBytes is how much of a summary is held at a time, because only a tenth
+// of its bytes is used.
 const windowBytes = 16 << 10
 
 // newScanner returns a Scanner for summaries. A namespace and a name have at

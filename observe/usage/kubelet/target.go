@@ -59,7 +59,8 @@ func (s *Source) request(t *target) fanout.Request {
 
 // remember keeps what the next reading needs, for nodes in the snapshot only. A
 // node that did not answer keeps its counters, which are useful until the gap
-// is too long, but not its refusal: it may serve its summary by now.
+// is too long. It does not keep its refusal, because it may serve its summary
+// by now.
 func (s *Source) remember(snapshot *cluster.Snapshot, targets []target, errs []error) {
 	for i := range targets {
 		kept := targets[i].memory

@@ -9,16 +9,17 @@ import (
 )
 
 const (
-	// mostFraction is the highest value that may be a fraction, with a margin for
-	// overshoot; no cluster uses so few percent of its memory.
+	// mostFraction is the highest value that may be a fraction, with a margin
+	// for overshoot; no cluster uses such a low percentage of its memory.
 	mostFraction = 1.5
 	// mostPercent is the highest value that may be a percentage.
 	mostPercent = 400
 )
 
 // fractions reports whether values that should be percentages are fractions,
-// because the values of all nodes are that low, memory included. A single node
-// may be that idle, and so may the CPU of a whole cluster.
+// because all values of all nodes are at most mostFraction, memory included.
+// Fewer values prove nothing: a single node may be that idle, and so may the
+// CPUs of a whole cluster.
 func fractions(answers []answer) bool {
 	memory := false
 	for i := range answers {

@@ -5,8 +5,8 @@
 // It maps the keys to windows, converts percentages using the node's capacity
 // and rejects an impossible unit, because some deployments report fractions
 // instead of percentages. The format has no timestamps, so a value is as old as
-// the answer. Two things are invisible in it: the exporter's first CPU sample
-// is the mean since boot, and its max_avg windows hold the highest 15-second
+// the answer. The format hides two things: the exporter's first CPU sample is
+// the mean since boot, and its max_avg windows hold the highest 15-second
 // sample, not the highest five-minute mean, so they are higher than those of
 // other sources.
 package nodemetrics

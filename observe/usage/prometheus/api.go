@@ -92,7 +92,7 @@ func (a *api) do(ctx context.Context, method, endpoint string, form url.Values) 
 	}
 	response, err := a.client.Do(request)
 	if wrapped, ok := errors.AsType[*url.Error](err); ok {
-		err = wrapped.Err // it would repeat the whole query
+		err = wrapped.Err // the URL in the error would repeat the whole query
 	}
 	return response, err
 }

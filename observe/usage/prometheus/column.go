@@ -96,8 +96,8 @@ func (c *column) instant(s *series) {
 }
 
 // set stores a value. A value that was scraped at the node's own address
-// replaces others. Of values that agree the lowest counts, so that a node is
-// hot only if it is hot by each of them.
+// replaces others. If several values agree, the lowest counts, so that a node
+// is hot only if all of them show it.
 func (c *column) set(node, step int, own bool, raw float64) {
 	of := &c.nodes[node].Node
 	at := &c.cells[node*c.steps+step]
@@ -133,7 +133,7 @@ const (
 	agreePercent = 5
 )
 
-// agree reports whether two values may be the same node's as seen by two
+// agree reports whether two values may belong to the same node, as seen by two
 // servers.
 func (c *column) agree(a, b float64, node *cluster.Node) bool {
 	whole := 0.0
@@ -145,9 +145,9 @@ func (c *column) agree(a, b float64, node *cluster.Node) bool {
 	return math.Abs(a-b) <= max(agreePart*max(math.Abs(a), math.Abs(b)), agreePercent/100.0*whole)
 }
 
-// finish checks the column as a whole. Percentages that are all above 0 and at
-// most 1.5 are fractions: a cluster that uses so little everywhere needs no
-// balancing.
+// finish checks a column as a whole. If all percentages are above 0 and at most
+// 1.5, they are taken for fractions, because a cluster that uses so little
+// everywhere needs no balancing anyway.
 func (c *column) finish() {
 	if c.series == 0 && c.query.metric != usage.CPUStolen { // kernels of physical machines may lack it
 		c.problems.Add(usage.Unreadable, nothing(c.query.expression))

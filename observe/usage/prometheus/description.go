@@ -34,8 +34,8 @@ func (c *Config) rights() []source.Right {
 	return rights
 }
 
-// advice returns how to fix problems. measured is a series that nodes are
-// measured by.
+// advice returns how to fix problems. measured is a series by which nodes are
+// measured.
 func advice(measured string) map[source.Topic]string {
 	const expression = "usage:\n  sources:\n    - type: Prometheus\n      prometheus:\n        queries:\n          nodes:\n"
 	return map[source.Topic]string{

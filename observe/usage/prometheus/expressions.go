@@ -12,8 +12,8 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage/contention"
 )
 
-// base holds the expression of a metric's current value and the expression
-// whose sample times tell when it was measured.
+// base holds the expression of a metric's current value, and the expression
+// whose sample times are the times of measurement.
 type base struct {
 	now, stamp string
 	// ofContainers means that the value is computed over containers and no longer
@@ -21,8 +21,8 @@ type base struct {
 	ofContainers bool
 }
 
-// nodeBase returns a preset's expressions for a node metric; empty if it has
-// none.
+// nodeBase returns the preset's expressions for a node metric; empty if the
+// preset has none.
 //
 // Counters are read with irate, not rate: rate divides by its whole range even
 // if the data has just begun, so a server that started a minute ago would
@@ -103,9 +103,9 @@ func (c *Config) nodeWorkingSet() string {
 //
 // The inner max counts a container once if it is scraped twice: by cAdvisor and
 // the resource endpoint, which share these names, or by two servers. Series of
-// different origin are kept apart: a container's value must not be the maximum
-// of what its kubelet, a page of the pod itself and the kubelet of another
-// cluster report.
+// different origin are kept apart, because a container's value must not be the
+// maximum of what its kubelet, a page of the pod itself and the kubelet of
+// another cluster report.
 func (c *Config) podBase(metric usage.Metric) string {
 	expression := c.irate("container_cpu_usage_seconds_total", c.containers()...)
 	if metric == usage.Memory {

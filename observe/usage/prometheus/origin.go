@@ -36,9 +36,9 @@ type origin struct {
 	// own by those from the node's own address, others by the rest. They are
 	// parallel to the nodes.
 	own, others []marks
-	// elsewhere: another answer shows that nodes are scraped at their own
-	// addresses. Only few nodes may have the metric of this answer, such as
-	// pressure.
+	// elsewhere is true if another answer shows that nodes are scraped at their
+	// own addresses. It is needed because few nodes may have the metric of this
+	// answer, such as pressure.
 	elsewhere bool
 }
 
@@ -97,7 +97,7 @@ func (c clusters) several() string {
 	return ""
 }
 
-// seen records a series, whatever it is about.
+// seen records a series, whether or not it belongs to a node.
 func (o *origin) seen(s *series) {
 	o.all.add(serverLabel, s.label(serverLabel))
 	for i, value := range saysOf(s) {
@@ -119,8 +119,8 @@ func saysOf(s *series) (says [len(clusterLabels)][]byte) {
 	return says
 }
 
-// counts records a series that counts for a node, scraped at the node's own
-// address or not.
+// counts records a series that counts for a node. own reports whether it was
+// scraped at the node's own address.
 func (o *origin) counts(s *series, node int, own bool) {
 	says := saysOf(s)
 	if own {
@@ -142,7 +142,7 @@ func (o *origin) judge(s *series, node int) (own bool, why string) {
 		if len(namespace) == 0 || len(name) == 0 {
 			continue
 		}
-		// At the node's own address it may be a new pod.
+		// A series from the node's own address may be about a new pod.
 		if on, runs := o.index.runsOn(namespace, name); runs && on != node || !runs && !atNode {
 			return false, "from a pod that is not on it: " + s.String()
 		}
@@ -169,7 +169,7 @@ func (c *Config) allPodLabels() [][2]string {
 
 // settled reports whether nodes are commonly scraped at their own addresses;
 // series from elsewhere then do not count. Nodes without any measurement, such
-// as virtual ones, are no evidence either way.
+// as virtual ones, prove nothing either way.
 func (o *origin) settled() bool {
 	measured, scraped := 0, 0
 	for i, node := range o.index.nodes {
@@ -184,10 +184,10 @@ func (o *origin) settled() bool {
 }
 
 // mixed returns the nodes whose series cannot be attributed to this cluster,
-// and adds a problem for an answer that names several clusters. A node whose
-// own series disagree is one of them, and so is a node that names another
-// cluster than this one, which whoever has a page there can cause. If it is
-// unclear which cluster is this one, no node can be attributed.
+// and adds a problem for an answer that names several clusters. These are the
+// nodes whose own series disagree, and the nodes whose series name another
+// cluster than this one; anyone with a scraped page on a node can cause that.
+// If it is unclear which cluster is this one, no node can be attributed.
 func (o *origin) mixed(what string, problems *usage.Problems) (nodes map[int]bool, all bool) {
 	if found := o.all.several(); found != "" {
 		problems.Add(usage.SeveralClusters, what+": "+found)

@@ -35,11 +35,12 @@ type podTable struct {
 	nodes      []int
 	namespaces map[string]string
 	problems   usage.Problems
-	// origin and disputed belong to the answer of the current query. Disputed pods
-	// have several values, none of which is known to be a kubelet's.
+	// origin and disputed belong to the answer of the current query. Disputed
+	// pods have several values, none of which is known to come from a kubelet.
 	origin   origin
 	disputed map[int32]bool
-	// settled: an answer shows that nodes are scraped at their own addresses.
+	// settled is true if an answer shows that nodes are scraped at their own
+	// addresses.
 	settled bool
 	// query is the query whose answer is being read, series the number of its
 	// series so far.
@@ -121,7 +122,7 @@ func (q *podQuery) part() podParts {
 	return 1 << resource
 }
 
-// set stores a value. Two values for the same pod are not a sum of its
+// set stores a value. Two values for the same pod cannot both be the sum of its
 // containers, so such a pod is rejected, unless both come from kubelets and
 // agree; then the higher one counts. A kubelet's value replaces that of another
 // page.
@@ -167,7 +168,7 @@ func (t *podTable) set(i int32, own bool, p point) {
 	}
 }
 
-// near reports whether two amounts may belong to one pod as seen by two
+// near reports whether two amounts may be the usage of one pod as seen by two
 // scrapes.
 func near(a, b int64, resource cluster.Resource) bool {
 	least := cluster.Amounts{10, 16 << 20} // a small pod's values may differ by their full amounts

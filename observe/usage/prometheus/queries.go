@@ -19,8 +19,9 @@ type nodeQuery struct {
 	// stamp is the expression for when each node was measured; empty if the
 	// evaluation time is used instead.
 	stamp string
-	// builtIn means that the policy gives no expression for it. Whoever has a
-	// scraped page can then add series to it, so their origin is checked.
+	// builtIn means that the policy sets no expression for this metric. Anyone
+	// with a scraped page can then add series to it, so the origin of its
+	// series is checked.
 	builtIn bool
 	// ofKubelets means that kubelets export its metric, not node-exporter.
 	ofKubelets bool
@@ -126,8 +127,8 @@ type podQuery struct {
 	builtIn    bool // as for a nodeQuery
 }
 
-// podQueries returns the queries about pods: always means, and samples only if
-// nodes are queried for them.
+// podQueries returns the queries about pods: the means always, the samples only
+// if nodes are queried for samples.
 func (c *settings) podQueries() []podQuery {
 	if c.NodesOnly {
 		return nil

@@ -15,8 +15,8 @@ const (
 	// alwaysAsked is the length up to which windows are queried at every
 	// sample.
 	alwaysAsked = 10 * time.Minute
-	// keptPart divides a longer window's length into the time for which its answer
-	// stays valid; maxKept is the maximum.
+	// its answer was keptPart divides a longer window's length into the time
+	// for which its answer stays valid; maxKept is the maximum.
 	keptPart = 20
 	maxKept  = 10 * time.Minute
 )
@@ -57,8 +57,9 @@ func (s *Source) judge(r *round, pods *podTable) {
 	}
 }
 
-// together shares between columns that nodes are scraped at their own
-// addresses, separately for columns of kubelets and of node-exporter.
+// together applies to all columns what one of them shows, namely that nodes are
+// scraped at their own addresses. It treats columns of kubelets and of
+// node-exporter separately.
 func together(columns []*column, kubelets bool) {
 	settled := map[bool]bool{true: kubelets} // by ofKubelets
 	for _, c := range columns {

@@ -169,8 +169,8 @@ func validateLabel(path *field.Path, name string) field.ErrorList {
 	return field.ErrorList{field.Invalid(path, name, "must be the name of a label: letters, digits and '_', not starting with a digit")}
 }
 
-// validateMatchers checks labels and values of matchers. The names of series
-// are chosen by the queries.
+// validateMatchers checks labels and values of matchers. A matcher must not
+// select the names of series, because the queries choose those.
 func validateMatchers(path *field.Path, matchers map[string]string) field.ErrorList {
 	var errs field.ErrorList
 	for _, label := range slices.Sorted(maps.Keys(matchers)) {

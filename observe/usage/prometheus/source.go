@@ -1,6 +1,6 @@
 // Package prometheus reads usage from servers with the Prometheus HTTP API:
 // Prometheus itself, Thanos, Mimir, VictoriaMetrics. The server computes the
-// windows, so a process knows them from its first sample.
+// windows, so a process knows them from its first sample on.
 //
 // It decides how to query, which node a series is about and what unit a value
 // has. usage.Store decides whether a sample is too old or more than its node
@@ -71,8 +71,9 @@ func (c *Config) New(env *access.Env) (access.Reader, error) {
 	return sourceOf(s)
 }
 
-// besides returns what is queried in addition to these metrics: stolen CPU
-// wherever node-exporter's CPU is, because that usage excludes it.
+// besides returns the metrics that are queried in addition to these: stolen CPU
+// if CPU is queried from node-exporter, because node-exporter's usage excludes
+// it.
 func (c *Config) besides(metrics []usage.Metric) []usage.Metric {
 	if _, own := c.Queries.Nodes[usage.CPU]; c.NodeMetrics == NodeExporter && !own && slices.Contains(metrics, usage.CPU) {
 		return []usage.Metric{usage.CPUStolen}

@@ -46,10 +46,11 @@ type Description struct {
 	DatesValues bool
 	// Signals are the metrics other than cpu and memory.
 	Signals []usage.Metric
-	// Pods is the prefix of the names of the pods that commonly serve it; empty if
-	// there are none.
+	// Pods is the prefix of the names of the pods that usually serve the
+	// source; empty if there are none.
 	Pods string
-	// Plain reports whether it is queried by http unless the policy sets https.
+	// Plain reports whether the source is queried over HTTP unless the policy
+	// sets https.
 	Plain bool
 	// Rights are the permissions at the API server that the process needs to read
 	// it.
@@ -65,18 +66,20 @@ type Description struct {
 type Server struct {
 	// Address is its URL; empty if the policy does not set it.
 	Address string
-	// Elsewhere is what else may set it; empty if only the policy does.
+	// Elsewhere is what else may set the address; empty if only the policy
+	// does.
 	Elsewhere string
 	// Login reports whether a token or password is sent.
 	Login bool
 }
 
-// Right is one permission at the API server.
+// Right is one permission granted by the API server.
 type Right struct {
 	Verb, Group string
 	// Resource may include a subresource after a slash.
 	Resource string
-	// Namespace and Name narrow it down; empty means all.
+	// Namespace and Name restrict the permission to one object; empty means
+	// all.
 	Namespace, Name string
 	// OwnNamespace means the process's namespace.
 	OwnNamespace bool
@@ -123,7 +126,8 @@ func Block(name string) string {
 	return strings.ToLower(name[:1]) + name[1:]
 }
 
-// Snippet is a line within the settings of a kind, in the format of a policy.
+// Snippet returns a line within the settings of a kind, in the format of a
+// policy.
 func Snippet(name, line string) string {
 	return "usage:\n  sources:\n    - type: " + name + "\n      " + Block(name) + ":\n        " + line
 }

@@ -1,6 +1,6 @@
-// Package webhook steers for API servers without MutatingAdmissionPolicy: it answers reviews of new pods by the rules
-// of the policy evenkeel-steer in deploy/components/admission-steering-names. It rejects no pod. If it cannot answer,
-// the webhook's failurePolicy lets the pod pass.
+// Package webhook steers for API servers without MutatingAdmissionPolicy. It answers reviews of new pods according to
+// the rules of the policy evenkeel-steer in deploy/components/admission-steering-names. It rejects no pod. If it cannot
+// answer, the webhook's failurePolicy lets the pod pass.
 package webhook
 
 import (
@@ -28,7 +28,7 @@ import (
 )
 
 const (
-	// Path is where reviews are posted to.
+	// Path is the URL path to which reviews are posted.
 	Path = "/steer"
 	// within is how long a review may take to arrive and be answered. The API server waits for a second.
 	within = 500 * time.Millisecond
@@ -44,7 +44,7 @@ const (
 type handler struct {
 	keys *admission.Followed
 	now  func() time.Time
-	// turns holds a slot for each review that is being answered.
+	// turns holds one element for each review that is being answered.
 	turns   chan struct{}
 	reviews *prometheus.CounterVec
 }
@@ -111,8 +111,8 @@ func (h *handler) refuse(w http.ResponseWriter, r *http.Request, code int, err e
 	http.Error(w, "not an AdmissionReview that can be answered", code)
 }
 
-// asked is the part of an AdmissionReview that is needed. Only its object contains lists and maps, so nothing else
-// takes more memory than its text.
+// asked is the part of an AdmissionReview that is needed. Only the object in it contains lists and maps, so nothing
+// else takes more memory than its JSON text.
 type asked struct {
 	metav1.TypeMeta
 	Request *request `json:"request"`

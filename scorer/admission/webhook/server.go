@@ -14,7 +14,8 @@ import (
 	"github.com/evenkeel/evenkeel/scorer/extender/certs"
 )
 
-// Server answers the API server about new pods, whichever replica leads.
+// Server answers the API server about new pods on every replica, whether or not
+// the replica leads.
 type Server struct {
 	address      string
 	keys         *admission.Followed
@@ -34,7 +35,7 @@ func NewServer(address string, files certs.Files, keys *admission.Followed, now 
 	return &Server{address: address, keys: keys, certificates: certificates, reviews: New(keys, now, registry)}, nil
 }
 
-// Run answers from the time when the keys are known until the context ends.
+// Run serves from the time when the keys are known until the context ends.
 func (s *Server) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error {

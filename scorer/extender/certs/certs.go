@@ -22,10 +22,11 @@ import (
 )
 
 // rereadInterval is the time between two readings of the certificate files. A
-// changed file takes effect with the second one.
+// changed file takes effect with the second reading.
 const rereadInterval = 5 * time.Second
 
-// Files names the files to serve HTTPS with; all empty serves plain HTTP.
+// Files names the files with which HTTPS is served; if all are empty, plain
+// HTTP is served.
 type Files struct {
 	CertFile, KeyFile string
 	// ClientCAFile requires clients to present a certificate signed by this CA.
@@ -43,8 +44,8 @@ func (f Files) Validate() error {
 	return nil
 }
 
-// reading is the content of the files: certificate, key and client CA, or why
-// they cannot be read.
+// reading is the content of the files (certificate, key and client CA), or the
+// reason why they cannot be read.
 type reading struct {
 	content [3]string
 	failure string
@@ -64,8 +65,8 @@ func (f Files) read() (found reading) {
 	return found
 }
 
-// Identity is who the server is and whom it answers. It is immutable: changed
-// files make another Identity.
+// Identity is the server's certificate and the clients that it answers. It is
+// immutable; changed files make a new Identity.
 type Identity struct {
 	from   reading
 	config *tls.Config
@@ -150,8 +151,8 @@ type Keeper struct {
 	last, judged reading
 }
 
-// NewKeeper reads the files. It returns nil if there are no files. subsystem is
-// the server's in the names of the metrics.
+// NewKeeper reads the files. It returns nil if there are none. subsystem is the
+// part of the metrics' names that identifies the server.
 func NewKeeper(files Files, subsystem string) (*Keeper, error) {
 	if files.CertFile == "" {
 		return nil, nil
@@ -217,9 +218,9 @@ func (k *Keeper) Follow(ctx context.Context) error {
 	}
 }
 
-// Reread adopts files that were read twice in a row, because a new certificate
-// may be there before its key. It is called by Follow, and by tests in its
-// place.
+// Reread adopts changed files once they were read twice in a row, because a new
+// certificate may be written before its key. Follow calls it, as do tests that
+// do not run Follow.
 func (k *Keeper) Reread(ctx context.Context) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -16,8 +16,8 @@ const (
 	// has two.
 	maxConnections      = 512
 	maxConnectionsOfOne = 128
-	// fewConnections is how many connections without an answer do not yet make a
-	// client one with more than others.
+	// fewConnections is the number of unanswered connections that a client may
+	// have before it counts as having more than others.
 	fewConnections = 4
 )
 
@@ -90,8 +90,8 @@ func (l *boundedListener) Accept() (net.Conn, error) {
 	return bounded, nil
 }
 
-// enter adds a connection and returns the one that has to yield to it, if any:
-// one of the same client or one of any client.
+// enter adds a connection and returns the connection that has to yield to it,
+// if any: one of the same client, or else one of any client.
 func (l *boundedListener) enter(c *boundedConn) (yields *boundedConn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
