@@ -33,8 +33,8 @@ func (w *Watched) Waiting() (waiting []safeguards.Waiting) {
 	for i, node := range objects {
 		nodes[i] = w.offered(node)
 	}
-	// The pods of one owner have the same requirements, except those of a DaemonSet, each
-	// of which requires its own node.
+	// The pods of one owner have the same requirements, except the pods of a DaemonSet,
+	// each of which requires its own node.
 	possible, spent := map[safeguards.Whose]bool{}, map[string]*effort{}
 	for _, pod := range pods {
 		of, daemon := whose(pod)
@@ -71,14 +71,14 @@ func whose(pod *v1.Pod) (of safeguards.Whose, daemon bool) {
 
 // maxEffort limits the work for the pods of one namespace in a check to about ten
 // milliseconds. That is enough for hundreds of ordinary pods that none of 5,000 nodes
-// takes, and for many more if some node takes them. byItself is the cost of a pod itself,
-// in nodes.
+// takes, and for many more pods that some node takes. byItself is the fixed cost of a
+// pod, as a number of nodes.
 const (
 	maxEffort = 2_000_000
 	byItself  = 50
 )
 
-// effort is the work done for the pods of a namespace. Once it is used up, the
+// effort is the work done for the pods of a namespace. Once it reaches maxEffort, the
 // namespace's remaining pods count as pods that no node takes, because otherwise anyone
 // who creates pods could delay every check.
 type effort int
@@ -133,14 +133,14 @@ func asks(pod *v1.Pod) int {
 	return n
 }
 
-// offer is a node as if it were empty, ready and permanent.
+// offer is a node considered as if it were empty, ready and permanent.
 type offer struct {
 	*v1.Node
 	reserved []v1.Taint
 }
 
-// offered leaves out temporary taints, because a pod that waits for a node that is
-// cordoned, not ready or being removed does wait for a node.
+// offered leaves out temporary taints, because a pod also waits for a node if the only
+// suitable ones are cordoned, not ready or being removed.
 func (w *Watched) offered(node *v1.Node) offer {
 	o, rule := offer{Node: node}, w.taints.Load()
 	for _, taint := range node.Spec.Taints {

@@ -38,7 +38,7 @@ type Watched struct {
 	ledger  *ledger.Ledger
 	clock   Clock
 
-	// The fields up to mu are nil until WatchOwners.
+	// The fields up to mu are nil until WatchOwners is called.
 	replicaSets  appslisters.ReplicaSetLister
 	statefulSets appslisters.StatefulSetLister
 	controllers  corelisters.ReplicationControllerLister
@@ -49,12 +49,13 @@ type Watched struct {
 	filters      *placement.Filters
 	pods         cache.Indexer
 
-	// jobs and cronJobs are nil until WatchJobs.
+	// jobs and cronJobs are nil until WatchJobs is called.
 	jobs     batchlisters.JobLister
 	cronJobs batchlisters.CronJobLister
-	// customs is nil until WatchCustom.
+	// customs is nil until WatchCustom is called.
 	customs *custom.Controllers
-	// replicaSetsBy and controllersBy index by controller the owners that want pods.
+	// replicaSetsBy and controllersBy index, by their controller, the owners that want
+	// pods.
 	replicaSetsBy, controllersBy cache.Indexer
 
 	taints atomic.Pointer[cluster.TaintRule]
@@ -77,9 +78,9 @@ func NewWatched(factory informers.SharedInformerFactory, moves *ledger.Ledger, c
 // SetTaints sets the policy's rule on the taints of nodes.
 func (w *Watched) SetTaints(rule cluster.TaintRule) { w.taints.Store(&rule) }
 
-// WatchOwners requests what planned moves need in addition to the pods: owners, budgets,
-// quotas and kube-scheduler's filters. Upstream's plugins need none of it. It may be
-// called more than once.
+// WatchOwners requests the watches that planned moves need in addition to that of pods:
+// owners, budgets, quotas and the objects that kube-scheduler's filters read. Upstream's
+// plugins need none of them. It may be called more than once.
 func (w *Watched) WatchOwners(filters *placement.Filters) error {
 	if w.filters != nil {
 		return nil
@@ -129,7 +130,7 @@ func (w *Watched) WatchJobs() error {
 	return nil
 }
 
-// WatchCustom adds controllers of custom resources to the owners.
+// WatchCustom adds the controllers that are custom resources to the owners.
 func (w *Watched) WatchCustom(controllers *custom.Controllers) {
 	w.customs = controllers
 	controllers.Follow(cache.ResourceEventHandlerFuncs{UpdateFunc: w.updated, DeleteFunc: w.deleted})
@@ -156,7 +157,7 @@ func controllerOf(object any) ([]string, error) {
 	return nil, nil
 }
 
-// wantedBy is controllerOf without the many old ReplicaSets that want no pods.
+// wantedBy is controllerOf, but leaves out the many old ReplicaSets that want no pods.
 func wantedBy(object any) ([]string, error) {
 	if owners.Wanted(object) == 0 {
 		return nil, nil
@@ -215,12 +216,12 @@ func (w *Watched) Namespace(name string) *v1.Namespace {
 	}
 	namespace, err := w.namespaces.Get(name)
 	if err != nil {
-		return &unseen // it is new: the lister reads a cache and returns no other error
+		return &unseen // the Namespace is new: the lister reads a cache and returns no other error
 	}
 	return namespace
 }
 
-// unseen is a Namespace that the watch does not have.
+// unseen is returned for a Namespace that the watch does not contain yet.
 var unseen v1.Namespace
 
 // Replacement implements Cluster.
@@ -258,7 +259,7 @@ func (w *Watched) Session(context.Context) (*placement.Session, error) {
 	return w.filters.Begin(), nil
 }
 
-// The kinds that are watched as objects of their own types.
+// The kinds that are watched with typed clients.
 var (
 	replicaSetKind            = schema.GroupKind{Group: "apps", Kind: "ReplicaSet"}
 	statefulSetKind           = schema.GroupKind{Group: "apps", Kind: "StatefulSet"}
@@ -319,9 +320,9 @@ func (w *Watched) custom(pod *v1.Pod, ref *metav1.OwnerReference) owners.Owner {
 	return w.withScale(object, owners.OfCustom(object, pod))
 }
 
-// above adds what the controller of an owner requires, if the policy names its kind.
-// Deployments and Argo Rollouts copy their annotations to their ReplicaSets; OpenShift's
-// DeploymentConfigs do not.
+// above adds the annotations of an owner's own controller, or that it cannot be read, if
+// the policy names its kind. Deployments and Argo Rollouts copy their annotations to
+// their ReplicaSets; OpenShift's DeploymentConfigs do not.
 func (w *Watched) above(owner metav1.Object, o owners.Owner) owners.Owner {
 	ref := metav1.GetControllerOfNoCopy(owner)
 	if ref == nil || w.customs == nil {
@@ -356,8 +357,8 @@ func kindOf(ref *metav1.OwnerReference) schema.GroupKind {
 	return schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).GroupKind()
 }
 
-// beside reports whether the controller of a set has another set that wants pods: it then
-// replaces the pods of one with those of the other.
+// beside reports whether the controller of a set has another set that wants pods, so that
+// it is replacing the pods of one set with those of the other.
 func beside(by cache.Indexer, set metav1.Object) bool {
 	ref := metav1.GetControllerOfNoCopy(set)
 	if ref == nil {
@@ -379,10 +380,10 @@ func (w *Watched) withScale(object metav1.Object, o owners.Owner) owners.Owner {
 	o.UID, o.Created = string(object.GetUID()), object.GetCreationTimestamp().Time
 	seen := w.scaled[object.GetUID()]
 	o.RolledOut, o.Scaled, o.Shrunk = seen.rolledOut, seen.changed, seen.shrunk
-	// What changed before this process watched it is stated by the object, with the
-	// time of its last change of specification only. A later time may be that of a
-	// change of annotations, which a Deployment's ReplicaSets get from it.
-	_, late := object.(*unstructured.Unstructured) // may be watched only since it was served
+	// For changes before this process watched the object, only the times in its managed
+	// fields are available. Later times are ignored, because they may be those of a
+	// change of annotations, which a Deployment copies to its ReplicaSets.
+	_, late := object.(*unstructured.Unstructured) // a custom resource may be watched only since its kind was served
 	for _, stated := range object.GetManagedFields() {
 		if stated.Time != nil && stated.Time.After(o.Scaled) && (late || stated.Time.Time.Before(w.began.Add(firstLists))) {
 			o.Scaled = stated.Time.Time
@@ -392,16 +393,17 @@ func (w *Watched) withScale(object metav1.Object, o owners.Owner) owners.Owner {
 	return o
 }
 
-// firstLists is longer than the first lists take.
+// firstLists is an upper bound on the duration of the first lists.
 const firstLists = time.Minute
 
 // scaling is when an owner's number of replicas was last seen to change, when it was last
 // seen to decrease, and when a rollout of it was last seen to end.
 type scaling struct{ changed, shrunk, rolledOut time.Time }
 
-// updated records a change of scale and the end of a rollout. An owner that wants fewer
-// pods replaces that many fewer of its evicted ones, a StatefulSet those whose ordinals
-// are no longer wanted.
+// updated records a change of scale and the end of a rollout. It also cancels moves of an
+// owner that was scaled down, because the owner no longer replaces that many of its
+// evicted pods; for a StatefulSet, these are the pods whose ordinals are no longer
+// wanted.
 func (w *Watched) updated(before, after any) {
 	fewer := owners.Wanted(before) - owners.Wanted(after)
 	object := after.(metav1.Object) //nolint:forcetypeassert // informers deliver API objects

@@ -9,9 +9,9 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// Closed returns why no further move may be planned, with details; empty if one
-// may be. Recorded moves that have not been made yet count against the hourly
-// limit. Refuse decides whether one of them may still be made.
+// Closed returns why no further move may be planned, with details; empty if planning is
+// allowed. Recorded moves that have not been made yet count against the hourly limit.
+// Refuse decides whether one of them may still be made.
 func (v *Verdict) Closed() (reasons.Reason, string) {
 	return v.closed(v.used(party{}).intended).words()
 }
@@ -23,8 +23,8 @@ func (v *Verdict) closed(intended int) closure {
 	return v.refuses(party{}, intended)
 }
 
-// Until returns when Closed ends; zero if Closed is empty or the end is not
-// known.
+// Until returns when the reason that Closed returns ends; zero if there is none or its
+// end is unknown.
 func (v *Verdict) Until() time.Time {
 	closures := v.closures
 	if v.Left() == 0 {
@@ -42,7 +42,7 @@ func (v *Verdict) Until() time.Time {
 	return latest
 }
 
-// Left returns how many further moves the hour allows; -1 if unlimited.
+// Left returns how many further moves the hourly budget allows; -1 if unlimited.
 func (v *Verdict) Left() int {
 	all, limit := v.used(party{}), v.limit()
 	if limit == 0 {
@@ -75,7 +75,7 @@ func (v *Verdict) Owner(namespace, uid string) (reasons.Reason, string) {
 	return v.refuses(p, v.used(p).intended).words()
 }
 
-// owner returns why the results of an owner's earlier moves stop further ones.
+// owner returns why the results of an owner's earlier moves forbid further ones.
 func (v *Verdict) owner(key string) closure {
 	if o := v.owners[key]; o != nil {
 		switch {
@@ -101,8 +101,8 @@ func (v *Verdict) owner(key string) closure {
 	return closure{}
 }
 
-// Unsteered reports whether several owners in several namespaces had
-// replacements that were not steered, so that the cause is the cluster.
+// Unsteered reports whether replacements of several owners in several namespaces were not
+// steered, which shows that the cause is not one tenant's.
 func (v *Verdict) Unsteered() bool { return v.together[unsteered].everybodys(0) }
 
 // Node returns why no pod may be moved off a node. Predicted usage decides
@@ -118,15 +118,16 @@ func (v *Verdict) node(name string) closure {
 	return closure{reasons.NodeSettling, fmt.Sprintf("until %s, after the move of %q", stamp(until), s.pod), until}
 }
 
-// Around returns why nothing more from an intent's owner, node, namespace or
-// node pool may be moved because of usage, and when that ends; empty if
-// something may. The time is zero if it is unknown. Another reason may follow.
+// Around returns why no further pod of an intent's owner, node, namespace or node pool
+// may be moved because of usage, and when that reason ends; zero if unknown. The reason
+// is empty if pods may be moved. Another reason may follow.
 func (v *Verdict) Around(intent *ledger.Intent) (reason reasons.Reason, detail string, until time.Time) {
 	c := v.around(intent, v.intended(intent), intent.Plugin == "")
 	return c.reason, c.detail, c.until
 }
 
-// around leaves out budgets by share if no shares are asked for.
+// around is Around, given how many moves before this one count against each budget. If
+// shares is false, percentage budgets are left out.
 func (v *Verdict) around(intent *ledger.Intent, ahead counts, shares bool) closure {
 	key := ownerKey(intent.Namespace, intent.Owner.UID)
 	for _, c := range []closure{v.owner(key), v.exceeds(party{ofOwner, key}, ahead[ofOwner], shares), v.node(intent.From), v.namespace(intent.Namespace)} {
@@ -144,9 +145,9 @@ func (v *Verdict) around(intent *ledger.Intent, ahead counts, shares bool) closu
 	return v.refuses(party{ofPool, intent.Pool}, ahead[ofPool])
 }
 
-// Refuse returns the most informative reason why a move may not be made; empty
-// if it may. A recorded move counts neither itself nor intents recorded after
-// it, so a cycle may make as many of its moves as the budgets have left.
+// Refuse returns the most informative reason why a move must not be made; empty if it may
+// be made. For a recorded move, only the intents recorded before it count against the
+// budgets, so a cycle makes as many of its moves as the budgets have left.
 func (v *Verdict) Refuse(intent *ledger.Intent) (reasons.Reason, string) {
 	ahead, recorded := v.before[intent.PodUID]
 	if !recorded {
@@ -155,12 +156,12 @@ func (v *Verdict) Refuse(intent *ledger.Intent) (reasons.Reason, string) {
 	return v.refusal(intent, ahead, shared(intent)).words()
 }
 
-// shared reports whether budgets that are a share of pods apply to a move. They are meant
-// for strategies; descheduler plugins have their own limits.
+// shared reports whether percentage budgets apply to a move. They are meant for
+// strategies; descheduler plugins have their own limits.
 func shared(intent *ledger.Intent) bool { return intent.To != "" && intent.Plugin == "" }
 
-// refusal is Refuse, given how many moves before it count against each budget.
-// With shares false, budgets that are a share of pods are left out.
+// refusal is Refuse, given how many moves before this one count against each budget. If
+// shares is false, percentage budgets are left out.
 func (v *Verdict) refusal(intent *ledger.Intent, ahead counts, shares bool) closure {
 	if c := v.closed(ahead[everything]); c.reason != "" {
 		return c

@@ -11,8 +11,8 @@ import (
 const MinAvailableAnnotation = "evenkeel.io/min-available"
 
 // MinAvailable returns how many pods must be available according to the annotations of a
-// pod, its owner and the owners above: the highest number if there are several. It
-// returns false if one cannot be read.
+// pod, its owner and the owners above; the highest number if there are several. It
+// returns false if one of the annotations is invalid.
 func MinAvailable(pod *v1.Pod, owner map[string]string, replicas int, parents ...map[string]string) (least int, ok bool) {
 	for _, annotations := range append([]map[string]string{pod.Annotations, owner}, parents...) {
 		text, given := annotations[MinAvailableAnnotation]
@@ -29,9 +29,9 @@ func MinAvailable(pod *v1.Pod, owner map[string]string, replicas int, parents ..
 	return least, true
 }
 
-// Disrupted reports whether a pod is terminating or about to: the API server, the
-// scheduler's preemption and the taint manager mark such a pod with a condition, and an
-// eviction in the background marks it with an annotation.
+// Disrupted reports whether a pod is terminating or about to terminate. The API server,
+// preemption by the scheduler and the taint manager mark such a pod with a condition, and
+// a background eviction marks it with an annotation.
 func Disrupted(pod *v1.Pod) bool {
 	_, target := podutil.GetPodCondition(&pod.Status, v1.DisruptionTarget)
 	_, background := pod.Annotations[evictionInProgress]

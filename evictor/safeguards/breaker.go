@@ -19,8 +19,8 @@ const (
 	callsWithin = 10 * time.Minute
 )
 
-// close collects why nothing may be evicted. The hourly budget is left out,
-// because it depends on what is evicted.
+// close collects the reasons why nothing may be evicted. The hourly budget is not among
+// them, because it depends on what is evicted.
 func (v *Verdict) close(facts *Facts) {
 	b, calls := &v.config.Breaker, v.calls(facts.Calls)
 	for _, c := range []closure{
@@ -76,7 +76,7 @@ func (v *Verdict) calls(calls []Call) []Call {
 	return all
 }
 
-// failed closes after consecutive failures.
+// failed stops evicting after too many consecutive failures.
 func (b *Breaker) failed(calls []Call, now time.Time, tooMany func(*trouble, int) bool) closure {
 	var failures trouble
 	for i := len(calls) - 1; i >= 0 && calls[i].Err; i-- {
@@ -88,10 +88,10 @@ func (b *Breaker) failed(calls []Call, now time.Time, tooMany func(*trouble, int
 	return closure{reasons.APIErrors, fmt.Sprintf("%d eviction calls failed in a row, %s", failures.count, failures.whose()), calls[len(calls)-1].At.Add(b.Rest)}
 }
 
-// nobodyAsked closes once webhooks could not be called in as many namespaces in a row as
-// calls may fail in a row, with no eviction in between: these webhooks then guard all
-// namespaces, or the API server reaches none of them. The failures in one namespace count
-// once, so that they hold up no other namespace.
+// nobodyAsked stops evicting once webhooks could not be called in MaxErrors namespaces
+// since the latest eviction. Either these webhooks guard all namespaces, or the API
+// server reaches none of them. Failures in the same namespace count once, so that one
+// namespace cannot hold up the others.
 func (v *Verdict) nobodyAsked() closure {
 	b, last, namespaces := &v.config.Breaker, time.Time{}, 0
 	for _, failed := range v.unasked {
@@ -107,8 +107,8 @@ func (v *Verdict) nobodyAsked() closure {
 		namespaces), last.Add(b.Rest)}
 }
 
-// refused closes after many refusals. Calls are counted back from the latest,
-// not from now, because none are made while evicting rests.
+// refused stops evicting after too many refusals. The calls that count are the latest
+// ones, not those of a recent period, because no calls are made while evicting rests.
 func (b *Breaker) refused(calls []Call, now time.Time, tooMany func(*trouble, int) bool) closure {
 	calls = calls[max(0, len(calls)-recentCalls):]
 	var refused trouble
@@ -129,7 +129,7 @@ func (b *Breaker) refused(calls []Call, now time.Time, tooMany func(*trouble, in
 		refused.count, len(calls), b.MaxRefusedPercent, refused.whose()), last.Add(b.Rest)}
 }
 
-// unrest returns why to stand back because of others' changes.
+// unrest returns the reasons to stand back because of changes by others.
 func (b *Breaker) unrest(u *Unrest, now time.Time) (all []closure) {
 	if u == nil {
 		return nil
@@ -145,8 +145,8 @@ func (b *Breaker) unrest(u *Unrest, now time.Time) (all []closure) {
 	return all
 }
 
-// minShare is the percentage of an hour's evictions that must have ended in trouble
-// before the trouble counts as everyone's.
+// minShare is a lower bound on the limits of everyone's trouble, as a percentage of an
+// hour's evictions.
 const minShare = 5
 
 // stopsAll returns why the trouble of replacements stops everyone.
@@ -158,7 +158,7 @@ func (v *Verdict) stopsAll(reason reasons.Reason, kind troubleKind, limit int) c
 	return closure{reason: reason, detail: fmt.Sprintf("%d replacements, such as that of %q, at most %d: %s", t.count, t.example, limit, t.whose())}
 }
 
-// busyHour counts the evictions of the hour up to the latest one.
+// busyHour counts the evictions in the hour that ends with the latest one.
 func (v *Verdict) busyHour() (n int) {
 	for _, at := range v.all {
 		if within(at, v.evicted, time.Hour) {
@@ -168,7 +168,7 @@ func (v *Verdict) busyHour() (n int) {
 	return n
 }
 
-// percent returns a share of a number, rounded down; a share that is NaN sets
+// percent returns a percentage of a number, rounded down. A percentage that is NaN means
 // no bound.
 func percent(share float64, of int) int {
 	if n := share / 100 * float64(of); n < math.MaxInt32 {

@@ -2,8 +2,8 @@ package safeguards
 
 import "strings"
 
-// Census counts the pods of a cluster. Anything that it does not list has no
-// pods, so that the minimum of a share applies.
+// Census counts the pods of a cluster. Owners and namespaces that it does not list have
+// no pods, so that the minimum of a percentage applies to them.
 type Census struct {
 	// All counts the pods that take part, Namespaces the pods of each namespace.
 	All        int

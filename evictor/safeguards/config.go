@@ -8,28 +8,28 @@ import (
 
 // Config sets the limits on evicting.
 type Config struct {
-	// MaxPerHour and its variants bound the evictions within any 60 minutes: all
-	// of them, and those of the pods of one namespace, of one owner and on the
-	// nodes of one pool. 0 means unlimited, except for a namespace, where it means
-	// the share of MaxPerHour that one may use.
+	// MaxPerHour and its variants bound the evictions within any 60 minutes: in total, of
+	// the pods in one namespace, of the pods of one owner, and off the nodes of one pool.
+	// 0 means unlimited, except for a namespace, for which it means the default share of
+	// MaxPerHour.
 	MaxPerHour, MaxPerHourOfNamespace, MaxPerHourOfOwner, MaxPerHourOfPool int
-	// MaxPercentPerHour, if above 0, replaces MaxPerHour by that percentage of all
-	// pods, but at least LeastPerHour. MaxPercentPerHourOfOwner does the same for
-	// an owner and its own pods, with at least LeastPerHourOfOwner.
+	// MaxPercentPerHour, if above 0, replaces MaxPerHour by that percentage of all pods,
+	// but at least LeastPerHour. MaxPercentPerHourOfOwner does the same for an owner, as
+	// a percentage of its own pods, but at least LeastPerHourOfOwner.
 	MaxPercentPerHour, MaxPercentPerHourOfOwner int
 	// NodeSettle is how long nothing is moved off a node after a move from or
 	// to it.
 	NodeSettle time.Duration
-	// MoveTTL is how long a move may be in flight beyond its pod's grace period: a
-	// move's own TTL is the sum of both.
+	// MoveTTL is how long a move may be in flight beyond its pod's grace period. The TTL
+	// of a move is the sum of both.
 	MoveTTL  time.Duration
 	Cooldown Cooldown
 	Breaker  Breaker
 }
 
-// Cooldown is how long an owner is left alone: for Always after an earlier
-// cycle evicted any of its pods; after moves that did not help, for Base after
-// the first, doubled after each consecutive one, at most for Max. A Base of 0
+// Cooldown is how long an owner is left alone. It is left alone for Always after an
+// earlier cycle evicted any of its pods. After a move that did not help, it is left alone
+// for Base, and for twice as long after each consecutive one, up to Max. A Base of 0
 // disables the latter; a Max below Base counts as Base.
 type Cooldown struct {
 	Always, Base, Max time.Duration
@@ -49,15 +49,15 @@ type Breaker struct {
 	// MaxErrors consecutive failures stop evicting; 0 means never.
 	MaxRefusedPercent float64
 	MaxErrors         int
-	// Rest is how long evicting stops after either, and how long an expired
-	// move counts as pending.
+	// Rest is how long evicting stops after too many refusals or failures, and how long
+	// an expired move counts as pending.
 	Rest time.Duration
-	// MaxNotReadyPercent is the share of nodes that may be not ready.
+	// MaxNotReadyPercent is the percentage of nodes that may be not ready.
 	MaxNotReadyPercent float64
-	// MaxDrainingPercent is the share of nodes that may be cordoned, drained or
-	// being deleted. MaxUnschedulablePercent is the percentage of pods by which
-	// the number of pods waiting for a node may exceed that of the hour before.
-	// Beyond either, evicting stands back for at most StandBack.
+	// MaxDrainingPercent is the percentage of nodes that may have begun to be cordoned,
+	// drained or deleted within StandBack. MaxUnschedulablePercent is the number of pods
+	// created within StandBack that may be waiting for a node, as a percentage of all
+	// pods. Beyond either, evicting stands back for at most StandBack.
 	MaxDrainingPercent, MaxUnschedulablePercent float64
 	StandBack                                   time.Duration
 }
@@ -66,14 +66,14 @@ type Breaker struct {
 type Facts struct {
 	// InFlight and Ended are the ledger's moves, each oldest first.
 	InFlight, Ended []ledger.Move
-	// CycleStart is when the current cycle began. Its own moves settle no
-	// nodes; zero if all moves are from earlier cycles.
+	// CycleStart is when the current cycle began, because its own moves settle no nodes;
+	// zero if all moves are from earlier cycles.
 	CycleStart time.Time
-	// Unsteered: moves whose replacements were not steered stop their namespaces.
-	// This ends when kube-scheduler asks again.
+	// Unsteered reports whether moves whose replacements were not steered stop their
+	// namespaces. This ends when kube-scheduler asks again.
 	Unsteered bool
-	// Pods counts the pods to which percentage bounds refer; nil if they are not
-	// counted. It must not change afterwards.
+	// Pods counts the pods to which percentage bounds refer; nil if they are not counted.
+	// It must not be changed later.
 	Pods *Census
 	// Nodes counts the nodes, NotReady those that are not ready.
 	Nodes, NotReady int
@@ -84,7 +84,7 @@ type Facts struct {
 	// Calls are the latest eviction calls: at least 20, and at least
 	// Breaker.MaxErrors.
 	Calls []Call
-	// Closed is why the calendar forbids evicting; empty if it does not. Opens is
+	// Closed explains why the calendar forbids evicting; empty if it does not. Opens is
 	// when it allows evicting again; zero if unknown.
 	Closed string
 	Opens  time.Time
@@ -95,7 +95,8 @@ type Call struct {
 	Whose
 	Pod string
 	At  time.Time
-	// Refused: by a PodDisruptionBudget, or because of too many requests (429).
-	// Err: it failed otherwise.
+	// Refused reports whether the call was rejected with status 429, by a
+	// PodDisruptionBudget or because of too many requests. Err reports whether it failed
+	// for another reason.
 	Refused, Err bool
 }

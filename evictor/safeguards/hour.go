@@ -10,13 +10,13 @@ import (
 )
 
 const (
-	// LeastPerHour is the minimum of a percentage bound for all pods, because a
-	// hot node of a small cluster needs as many moves as one of a large cluster.
+	// LeastPerHour is the minimum of a percentage bound for all pods, because a hot node
+	// in a small cluster needs as many moves as one in a large cluster.
 	LeastPerHour = 50
-	// LeastPerHourOfOwner is the equivalent for the pods of one owner.
+	// LeastPerHourOfOwner is the minimum for the pods of one owner.
 	LeastPerHourOfOwner = 2
-	// mostPerHour is the maximum of a percentage bound: with more, the ledger
-	// would forget moves within the hour.
+	// mostPerHour is the maximum of a percentage bound, because with more moves the
+	// ledger would forget some of them within the hour.
 	mostPerHour = ledger.DefaultKeepEnded
 )
 
@@ -24,10 +24,10 @@ const (
 type budget struct {
 	reason reasons.Reason
 	limit  int
-	// share reports whether the limit depends on the number of pods.
+	// share reports whether the limit is a percentage of pods.
 	share bool
-	// of is the bound for all moves of which a namespace's limit is a part; 0 for
-	// an independent limit.
+	// of is the limit for all moves from which a namespace's limit is derived; 0 for an
+	// independent limit.
 	of int
 }
 
@@ -45,14 +45,14 @@ func (v *Verdict) budget(p party) budget {
 	return budget{reason: reasons.MovesPerHour, limit: v.limit()}
 }
 
-// limit returns the bound of all moves.
+// limit returns the hourly limit on all moves.
 func (v *Verdict) limit() int {
 	return bound(v.config.MaxPerHour, v.config.MaxPercentPerHour, v.pods.all(), LeastPerHour)
 }
 
-// budgetOfNamespace leaves half of all moves to the other namespaces. A
-// namespace with more than half of the pods may use a correspondingly large
-// part, so that the only namespace of a cluster can use all.
+// budgetOfNamespace returns the hourly budget of a namespace. By default, one namespace
+// may use half of all moves. A namespace with more than half of the pods may use the same
+// share of the moves, so that the only namespace of a cluster can use all of them.
 func (v *Verdict) budgetOfNamespace(name string) budget {
 	b := budget{reason: reasons.NamespaceMovesPerHour, limit: v.config.MaxPerHourOfNamespace}
 	all := v.limit()
@@ -81,8 +81,8 @@ func partiesOf(intent *ledger.Intent) [scopes]party {
 	return [scopes]party{{}, {ofOwner, ownerKey(intent.Namespace, intent.Owner.UID)}, {ofNamespace, intent.Namespace}, {ofPool, intent.Pool}}
 }
 
-// evictedAt returns when a move's pod was evicted, as far as known; zero if it
-// was not.
+// evictedAt returns when a move's pod was evicted, or when the move was recorded if that
+// is unknown; zero if the pod was not evicted.
 func evictedAt(move *ledger.Move) time.Time {
 	switch move.State {
 	case ledger.Evicted, ledger.Booked, ledger.Landed:
@@ -141,8 +141,8 @@ func (v *Verdict) used(p party) hour {
 	return hour{}
 }
 
-// refuses reports whether a budget is used up, counting the given number of
-// intended moves.
+// refuses returns why a party's budget is used up, counting the given number of intended
+// moves.
 func (v *Verdict) refuses(p party, intended int) closure {
 	b, h := v.budget(p), v.used(p)
 	if b.limit == 0 || h.evicted+intended < b.limit {
@@ -159,9 +159,9 @@ func (v *Verdict) refuses(p party, intended int) closure {
 	return c
 }
 
-// exceeds is refuses; without shares, percentage budgets are left out. These
-// bound only moves by usage: other plugins evict pods because of their
-// properties, and upstream does not bound that.
+// exceeds is refuses, but leaves out percentage budgets if shares is false. These bound
+// only moves by usage, because other plugins evict pods for their properties, which
+// upstream does not bound.
 func (v *Verdict) exceeds(p party, intended int, shares bool) closure {
 	if !shares && v.budget(p).share {
 		return closure{}
@@ -169,8 +169,8 @@ func (v *Verdict) exceeds(p party, intended int, shares bool) closure {
 	return v.refuses(p, intended)
 }
 
-// freeAgain returns when a used-up hour allows a move again; zero if that
-// depends on moves that are not made yet.
+// freeAgain returns when a used-up hourly budget allows a move again; zero if that
+// depends on moves that have not been made yet.
 func (v *Verdict) freeAgain() time.Time {
 	all, limit := v.used(party{}), v.limit()
 	excess := all.evicted + all.intended - limit
@@ -196,8 +196,8 @@ func (v *Verdict) ownerOf(move *ledger.Move) *owner {
 	return entry(v.owners, ownerKey(move.Namespace, move.Owner.UID))
 }
 
-// ownerKey identifies an owner within its namespace, because anyone who creates pods
-// elsewhere can name any UID; it is empty without an owner.
+// ownerKey identifies an owner by namespace and UID, because anyone who creates pods in
+// another namespace can name any UID; empty without an owner.
 func ownerKey(namespace, uid string) string {
 	if uid == "" {
 		return ""

@@ -13,7 +13,7 @@ import (
 // even while it is ready.
 const crashLoop = 3
 
-// unreadyFor is how long a replacement counts as unready after the time by
+// unreadyFor is how long a replacement continues to count as unready after the time by
 // which it should have been ready.
 const unreadyFor = time.Hour
 
@@ -21,10 +21,9 @@ const unreadyFor = time.Hour
 // denied the eviction of one of its pods.
 const deniedFor = 10 * time.Minute
 
-// unaskedFor is how long a namespace is left alone after a webhook could not be
-// called about one of its pods. Webhooks are chosen by namespace, so the other
-// owners would fail as well. It is short because a restarting webhook is soon
-// back.
+// unaskedFor is how long a namespace is left alone after a webhook could not be called
+// about one of its pods. Webhooks are selected by namespace, so evictions of other owners
+// would fail as well. The time is short because a restarting webhook soon works again.
 const unaskedFor = time.Minute
 
 // take adds a move to the verdict.
@@ -52,9 +51,9 @@ func (v *Verdict) take(move *ledger.Move, facts *Facts) {
 // replacement that was not steered.
 const UnsteeredFor = 30 * time.Minute
 
-// steered records a replacement that was not steered. A replacement that was
-// created with a node says nothing about steering, only about its owner: its
-// other pods would be evicted in vain.
+// steered records a replacement that was not steered. A replacement that was created with
+// a node shows nothing about steering in general, but it shows that evicting further pods
+// of its owner would be in vain.
 func (v *Verdict) steered(move *ledger.Move, facts *Facts) {
 	at := evictedAt(move)
 	bound := move.CameBound || reasons.Reason(move.Unsteered) == reasons.Unsteerable
@@ -72,8 +71,8 @@ func (v *Verdict) steered(move *ledger.Move, facts *Facts) {
 	}
 }
 
-// deny records when admission control last denied a move of an owner, and when
-// it last could not be called about one in a namespace.
+// deny records when admission control last denied a move of an owner, and when a webhook
+// could last not be called for a move in a namespace.
 func (v *Verdict) deny(move *ledger.Move) {
 	if move.Denied == "" {
 		return
@@ -105,7 +104,7 @@ func (v *Verdict) count(move *ledger.Move, name string, kind troubleKind, recent
 	}
 }
 
-// learn extends an owner's streak of moves that did not help, or ends it.
+// learn extends or ends an owner's streak of moves that did not help.
 func (v *Verdict) learn(move *ledger.Move) {
 	at, helped := time.Time{}, false
 	switch {
@@ -197,9 +196,9 @@ func (v *Verdict) touch(node string, at time.Time, move *ledger.Move) {
 	}
 }
 
-// isPending reports whether a replacement has been without a node for too long,
-// or was recently, until its move expired. It may be created only after the
-// pod's grace period.
+// isPending reports whether a replacement has been without a node for too long, not
+// counting the grace period of its pod, or whether its move recently expired in that
+// state.
 func (v *Verdict) isPending(move *ledger.Move) bool {
 	b := &v.config.Breaker
 	switch move.State {
@@ -214,8 +213,8 @@ func (v *Verdict) isPending(move *ledger.Move) bool {
 	return false
 }
 
-// isUnready reports whether a replacement is not ready in time, or crashes. One
-// that is gone does not count.
+// isUnready reports whether a replacement did not become ready in time, or crashes. A
+// replacement that is gone does not count.
 func (v *Verdict) isUnready(move *ledger.Move, replacement func(*ledger.Move) ledger.Replacement) bool {
 	after := v.config.Breaker.UnreadyAfter
 	if replacement == nil || move.State != ledger.Landed || !within(move.Ended, v.now, sum(after, unreadyFor)) {

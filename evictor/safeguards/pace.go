@@ -8,8 +8,8 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// Queue holds the moves needed for relief, in the order in which they are made,
-// and what determines its pace in addition to the Config.
+// Queue holds the moves needed for relief, in the order in which they are made, and the
+// settings that determine their pace in addition to the Config.
 type Queue struct {
 	Moves []Queued
 	// Interval is the minimum time between two evictions, Deadline the maximum duration
@@ -20,14 +20,14 @@ type Queue struct {
 	PerCycle, PerNode int
 	// Next returns when the next cycle begins after one that has ended.
 	Next func(ended time.Time) time.Time
-	// Open is the calendar's answer for a time, and when it changes; nil if
-	// evicting is always allowed.
+	// Open returns whether the calendar allows evicting at a time, why, and when that
+	// changes; nil if evicting is always allowed.
 	Open func(at time.Time) (open bool, why string, changes time.Time)
 }
 
-// Queued is a move that has not been made yet. Of the moves of a Group, at most
-// AtOnce may be in progress, each for the duration Takes; Reason is why others
-// wait for them. Without a Group nothing bounds them.
+// Queued is a move that has not been made yet. At most AtOnce moves of a Group may be in
+// progress at once, each for the duration Takes. Reason explains why the other moves
+// wait. Moves without a Group are not bounded in this way.
 type Queued struct {
 	ledger.Intent
 
@@ -37,38 +37,37 @@ type Queued struct {
 	Reason reasons.Reason
 }
 
-// Pace is when the moves off one node can be made at the earliest.
+// Pace describes when the moves off one node can be made at the earliest.
 type Pace struct {
-	// Moves counts the node's moves, Now those that the first cycle makes.
+	// Moves is the number of the node's moves, Now the number that the first cycle makes.
 	Moves, Now int
-	// Last is when the last of them is made; with Later, it is made after that
-	// time, up to which moves were followed.
+	// Last is when the last move is made. If Later is set, the simulation ended at Last,
+	// and the move is made after that.
 	Last  time.Time
 	Later bool
-	// Bound is what delays them longest; its Reason is empty if nothing does.
+	// Bound is the limit that delays the moves longest; its Reason is empty if none does.
 	Bound Bound
 }
 
 // Bound is a limit on moves and how long it delays others.
 type Bound struct {
 	Reason reasons.Reason
-	// Limit and Left are how many moves it allows at once or within an hour, and
-	// how many of these are left now; 0 for a bound that does not count moves.
+	// Limit is the number of moves that it allows at once or within an hour, Left the
+	// number that is left now; 0 for a bound that does not count moves.
 	Limit, Left int
 	Holds       time.Duration
 }
 
-// paceHorizon is how far ahead moves are followed, and mostLooked how many are
-// examined for that, which takes less than a second.
+// paceHorizon limits how far ahead the queue is simulated, mostLooked how many moves are
+// examined, which takes less than a second.
 const (
 	paceHorizon = 24 * time.Hour
 	mostLooked  = 500_000
 )
 
-// Pace simulates the queue in virtual time and returns the Pace of each node.
-// It asks a Verdict before each move, as a cycle does: with the moves made
-// until then, and with the facts aged accordingly. It assumes that all moves
-// help and that nothing else is moved.
+// Pace simulates the queue in virtual time and returns the Pace of each node. Like a
+// cycle, it asks a Verdict before each move, based on the moves made until then and the
+// virtual time. It assumes that all moves help and that nothing else is moved.
 func (r *Rules) Pace(facts Facts, queue *Queue, now time.Time) map[string]*Pace {
 	p := &pacing{
 		rules: r, queue: queue, facts: settled(&facts, now), now: now,
@@ -96,8 +95,8 @@ func (r *Rules) Pace(facts Facts, queue *Queue, now time.Time) map[string]*Pace 
 	return p.paces
 }
 
-// settled returns the facts that last: moves in progress land, and current
-// trouble passes.
+// settled returns the facts as they will be once moves in progress have landed and
+// current trouble has passed.
 func settled(facts *Facts, now time.Time) Facts {
 	f := Facts{Pods: facts.Pods, Nodes: facts.Nodes, Ended: slices.Clone(facts.Ended)}
 	for i := range facts.InFlight {
@@ -117,17 +116,18 @@ type pacing struct {
 	queue *Queue
 	facts Facts
 	now   time.Time
-	// today is the Verdict before any of the queue's moves, looked counts the
-	// moves examined since.
+	// today is the Verdict before any of the queue's moves. looked counts the moves
+	// examined.
 	today  *Verdict
 	looked int
 	left   []*Queued
-	// under holds, by group, when the moves in progress end.
+	// under holds, by group, the times at which the moves in progress end.
 	under map[string][]time.Time
 	paces map[string]*Pace
-	// holds is by node.
+	// holds contains, by node and reason, how long each bound has delayed the node's
+	// moves.
 	holds map[string]map[reasons.Reason]*Bound
-	// blocked holds, by node, what the first of its remaining moves waits for.
+	// blocked contains, by node, what the first of its remaining moves waits for.
 	blocked map[string]blocked
 }
 
@@ -154,9 +154,8 @@ func (p *pacing) cycle(at time.Time) time.Time {
 	}
 }
 
-// pass makes, one after another, the moves that can be made at a time. It
-// returns when it is done, and when the first of the moves that others wait for
-// ends.
+// pass makes, one after another, the moves that can be made from the given time on. It
+// returns when it is done, and when the first move ends that other moves wait for.
 func (p *pacing) pass(at time.Time, fromNode map[string]int, made *int, first bool) (done, coming time.Time) {
 	if p.queue.Open != nil {
 		p.facts.Closed, p.facts.Opens = "", time.Time{}
@@ -207,8 +206,8 @@ func (p *pacing) make(q *Queued, at time.Time) {
 	}
 }
 
-// hinders returns what a move waits for; waits reports whether that ends within
-// the cycle.
+// hinders returns what a move waits for. waits reports whether that may end within the
+// cycle.
 func (p *pacing) hinders(v *Verdict, q *Queued, ahead map[party]int, fromNode, made int, at time.Time) (is blocked, waits bool) {
 	switch {
 	case p.queue.PerCycle > 0 && made >= p.queue.PerCycle:
@@ -233,7 +232,7 @@ func (p *pacing) hinders(v *Verdict, q *Queued, ahead map[party]int, fromNode, m
 	return blocked{Bound{Reason: q.Reason, Limit: max(q.AtOnce, 1)}, slices.MinFunc(under, time.Time.Compare)}, true
 }
 
-// boundOf describes the bound for which a Verdict refuses a move.
+// boundOf describes the bound because of which a Verdict refuses a move.
 func (p *pacing) boundOf(q *Queued, reason reasons.Reason) Bound {
 	for _, of := range partiesOf(&q.Intent) {
 		if b := p.today.budget(of); b.reason == reason {
@@ -244,7 +243,7 @@ func (p *pacing) boundOf(q *Queued, reason reasons.Reason) Bound {
 	return Bound{Reason: reason}
 }
 
-// wait records how long nodes are delayed by what they wait for.
+// wait records that the blocked nodes are delayed for a duration by what they wait for.
 func (p *pacing) wait(d time.Duration) {
 	for node, is := range p.blocked {
 		all := p.holds[node]
@@ -259,7 +258,7 @@ func (p *pacing) wait(d time.Duration) {
 	}
 }
 
-// after returns when the next cycle begins that may make a move.
+// after returns when the next cycle begins in which a move may be possible.
 func (p *pacing) after(ended time.Time) time.Time {
 	next := p.queue.Next(ended)
 	for earliest := p.earliest(); next.Before(earliest) && next.Sub(p.now) < paceHorizon; {

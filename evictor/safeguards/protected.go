@@ -13,13 +13,13 @@ import (
 )
 
 // EvictAnnotation with the value "false" on a pod, its owner or its Namespace keeps the
-// pod where it is, and so does any value that is neither true nor false. A "true" closer
-// to the pod does not override it, because someone relies on the "false".
+// pod where it is, as does any value that is neither true nor false. A "true" closer to
+// the pod does not override a "false", because someone relies on the latter.
 const EvictAnnotation = "evenkeel.io/evict"
 
 const (
 	// deschedulerEvict lets descheduler evict a pod that it would otherwise protect.
-	// descheduler ignores the value, but a "false" is clearly meant as no.
+	// descheduler ignores the value, but "false" is clearly meant to forbid the eviction.
 	deschedulerEvict = "descheduler.alpha.kubernetes.io/evict"
 	// safeToEvict is cluster-autoscaler's annotation.
 	safeToEvict = "cluster-autoscaler.kubernetes.io/safe-to-evict"
@@ -29,15 +29,15 @@ const (
 	doNotEvict   = "karpenter.sh/do-not-evict"
 )
 
-// background are descheduler's annotations of pods that are not evicted at
-// once: an eviction starts something, such as a live migration, which ends at
-// its own time and place.
+// background holds descheduler's annotations of pods that are not evicted at once. Their
+// eviction only starts another process, such as a live migration, that decides when and
+// where the pod moves.
 var background = []string{"descheduler.alpha.kubernetes.io/request-evict-only", evictionInProgress}
 
 const evictionInProgress = "descheduler.alpha.kubernetes.io/eviction-in-progress"
 
-// groupKeys are the labels and annotations of pods that work, or are scheduled,
-// only together: evicting one affects all.
+// groupKeys holds the labels and annotations of pods that work or are scheduled only
+// together, so that evicting one affects all.
 var groupKeys = []string{
 	"leaderworkerset.sigs.k8s.io/name",
 	"jobset.sigs.k8s.io/jobset-name",
@@ -53,8 +53,8 @@ var groupKeys = []string{
 	"gang.scheduling.koordinator.sh/name",
 }
 
-// recreating are the controllers known to replace an evicted pod. A Job does so until its
-// backoffLimit is used up; the strategy decides whether it may be used.
+// recreating holds the controllers known to replace an evicted pod. A Job does so until
+// its backoffLimit is reached; the policy decides whether pods of Jobs may be evicted.
 var recreating = []schema.GroupKind{
 	{Group: "apps", Kind: "ReplicaSet"},
 	{Group: "apps", Kind: "StatefulSet"},
@@ -64,16 +64,16 @@ var recreating = []schema.GroupKind{
 
 var job = schema.GroupKind{Group: "batch", Kind: "Job"}
 
-// Words are the annotations that apply to a pod in addition to its own.
+// Words holds the annotations that apply to a pod in addition to its own.
 type Words struct {
 	Owner, Namespace map[string]string
 	// Parents are the annotations of the owners above Owner.
 	Parents []map[string]string
 }
 
-// Protected returns why a pod must not be moved however hot its node is, and
-// the key or kind responsible; empty if there is none. more lists controllers
-// that recreate their pods, in addition to those known for every policy.
+// Protected returns why a pod must not be moved however hot its node is, and the key or
+// kind responsible; empty if it is not protected. more lists controllers that recreate
+// their pods, in addition to those known for every policy.
 func Protected(pod *v1.Pod, by Words, more []schema.GroupKind, now time.Time) (reason reasons.Reason, detail string) {
 	if where := by.decline(pod); where != "" {
 		return reasons.EvictionDeclined, where
@@ -123,8 +123,8 @@ func declines(annotations map[string]string, whose string) string {
 	return ""
 }
 
-// autoscalers returns the annotation because of which an autoscaler would leave
-// a pod alone, read as that autoscaler reads it.
+// autoscalers returns the annotation because of which an autoscaler would leave a pod
+// alone. It interprets each annotation as that autoscaler does.
 func autoscalers(pod *v1.Pod, now time.Time) string {
 	switch {
 	case pod.Annotations[safeToEvict] == "false":
@@ -137,8 +137,8 @@ func autoscalers(pod *v1.Pod, now time.Time) string {
 	return ""
 }
 
-// undisturbed reports whether Karpenter would not disrupt a pod, at least not
-// yet.
+// undisturbed reports whether Karpenter would not disrupt a pod, in general or at the
+// moment.
 func undisturbed(pod *v1.Pod, now time.Time) bool {
 	word := pod.Annotations[doNotDisrupt]
 	if word == "" || word == "true" {
@@ -148,7 +148,7 @@ func undisturbed(pod *v1.Pod, now time.Time) bool {
 	return err == nil && span > 0 && (pod.Status.StartTime == nil || now.Before(pod.Status.StartTime.Add(span)))
 }
 
-// groupOf returns what makes a pod a member of a group.
+// groupOf returns the key or kind that makes a pod a member of a group.
 func groupOf(pod *v1.Pod) string {
 	if pod.Spec.SchedulingGroup != nil {
 		return "spec.schedulingGroup"
@@ -171,7 +171,7 @@ func gone(pod *v1.Pod, more []schema.GroupKind) (reason reasons.Reason, detail s
 	if !slices.Contains(recreating, kind) && !slices.Contains(more, kind) {
 		return reasons.ControllerUnknown, kind.String()
 	}
-	// The API server fills in Always; pods of Jobs always have another policy.
+	// The API server defaults to Always; pods of Jobs always have another policy.
 	if policy := pod.Spec.RestartPolicy; policy != "" && policy != v1.RestartPolicyAlways && kind != job {
 		return reasons.RestartPolicyNotAlways, string(policy)
 	}

@@ -1,18 +1,17 @@
-// Package safeguards decides whether anything may be evicted now, and whose
-// pods: which pods are protected, how many pods of an owner must be available,
-// hourly budgets, cooldowns of owners whose moves did not help, nodes whose
-// measurements have to catch up, and the breaker that stops evicting when it
+// Package safeguards decides whether anything may be evicted now, and whose pods. It
+// implements the protection of pods, the minimum number of available pods of an owner,
+// hourly budgets, cooldowns of owners whose moves did not help, the settling time of
+// nodes whose measurements have to catch up, and the breaker that stops evicting when it
 // does harm.
 //
-// It decides nothing about usage, fit or PodDisruptionBudgets, and takes the
-// calendar's answer as input. All its information comes from the moves in the
-// ledger and a few other facts, so a new process applies the same limits as its
-// predecessor. It is purely functional: it never asks for the time and keeps
-// nothing between Verdicts.
+// It decides nothing about usage, fit or PodDisruptionBudgets, and takes the calendar's
+// answer as input. All its information comes from the moves in the ledger and a few other
+// facts, so a new process applies the same limits as its predecessor. It is purely
+// functional: it never reads a clock and keeps no state between Verdicts.
 //
-// An event counts for a stated time and then no longer, however late the
-// question comes. A time more than an hour ahead of now is a clock error and is
-// ignored; otherwise it would count until then.
+// An event counts for a fixed time after it happened, regardless of when the question is
+// asked. A time more than an hour in the future is a clock error and is ignored, because
+// otherwise the event would count until then.
 package safeguards
 
 import (
@@ -51,7 +50,7 @@ func (r *Rules) Breaker() *Breaker { return &r.config.Breaker }
 // Cooldown returns how long an owner is left alone after the first move that did not help.
 func (r *Rules) Cooldown() time.Duration { return r.config.Cooldown.Base }
 
-// At judges the facts at a time. The Verdict retains their Census only.
+// At judges the facts at a time. The Verdict keeps a reference only to their Census.
 func (r *Rules) At(facts Facts, now time.Time) *Verdict {
 	v := &Verdict{
 		config: &r.config, now: now, pods: facts.Pods, owners: map[string]*owner{}, nodes: map[string]settling{},

@@ -7,7 +7,7 @@ import (
 	"github.com/evenkeel/evenkeel/ledger"
 )
 
-// within reports whether a time is less than d ago, or plausibly in the future.
+// within reports whether a time is less than d ago or in the plausible future.
 func within(t, now time.Time, d time.Duration) bool { return ledger.Within(t, now, d) }
 
 // known reports whether a time is set and plausible.

@@ -7,14 +7,14 @@ import (
 	"github.com/evenkeel/evenkeel/ledger"
 )
 
-// Stir is what others are changing in the cluster at one time.
+// Stir describes what others are changing in the cluster at one time.
 type Stir struct {
-	// Nodes counts the nodes. Draining are the nodes that are cordoned, drained or
-	// being deleted, by name, with the time since when; zero if unknown.
+	// Nodes is the number of nodes. Draining holds, by name, the nodes that are being
+	// cordoned, drained or deleted, with the time at which that began; zero if unknown.
 	Nodes    int
 	Draining map[string]time.Time
-	// Pods counts the pods; Waiting are those for which kube-scheduler has found
-	// no node.
+	// Pods is the number of pods. Waiting holds the pods for which kube-scheduler has
+	// found no node.
 	Pods    int
 	Waiting []Waiting
 }
@@ -26,15 +26,15 @@ type Waiting struct {
 	Since time.Time
 }
 
-// Unrest tracks what others change in the cluster, so that evicting stands back
-// meanwhile. It only counts what has begun within the duration of a stand-back,
-// because some clusters are never at rest. The zero value is ready for use. It
-// must not be used concurrently.
+// Unrest tracks what others change in the cluster, so that evicting stands back in the
+// meantime. It counts only changes that have begun within the duration of a stand-back,
+// because some clusters are never at rest. The zero value is ready for use. It must not
+// be used concurrently.
 type Unrest struct {
 	seen time.Time
 	stir Stir
-	// memory is what outlives the process, so that a new process does not stand
-	// back for the same wave again.
+	// memory outlives the process, so that a new process does not stand back again for
+	// the same wave of changes.
 	memory ledger.Unrest
 	// draining and rush are the current counts.
 	draining int
@@ -46,8 +46,9 @@ const (
 	// One node or a few pods are not unrest, however small the cluster.
 	minDraining = 2
 	minWaiting  = 5
-	// rushRests is how many stand-backs must pass calmly after a rush of pods
-	// before the next one counts, because tenants can cause one at any time.
+	// rushRests is how many times the duration of a stand-back must pass calmly after a
+	// rush of pods before the next rush counts, because tenants can cause a rush at any
+	// time.
 	rushRests = 5
 )
 
@@ -57,14 +58,14 @@ func (u *Unrest) Due(now time.Time) bool {
 	return u.seen.IsZero() || age < 0 || age >= unrestEvery
 }
 
-// Recall takes over what an earlier process has observed. Call it before the
+// Recall restores what an earlier process has observed. It must be called before the
 // first Observe.
 func (u *Unrest) Recall(memory ledger.Unrest) { u.memory = memory }
 
-// Memory returns what a later process has to know.
+// Memory returns the state that a later process passes to Recall.
 func (u *Unrest) Memory() ledger.Unrest { return u.memory }
 
-// Observe records others' current changes, using the limits of a Breaker.
+// Observe records the current changes by others, using the limits of a Breaker.
 func (u *Unrest) Observe(stir Stir, b *Breaker, now time.Time) {
 	u.seen, u.stir = now, stir
 	u.draining = u.newlyDraining(b.StandBack, now)
@@ -81,9 +82,9 @@ func (u *Unrest) Observe(stir Stir, b *Breaker, now time.Time) {
 }
 
 // newlyDraining counts the nodes whose draining began within the duration of a
-// stand-back. If the API server does not state when it began, it is when the
-// node was first seen draining; nodes that are draining at the very first look
-// may have done so for years.
+// stand-back. If the API server does not state when it began, the time at which the node
+// was first seen draining counts. Nodes that are already draining at the very first look
+// do not count, because they may have been draining for years.
 func (u *Unrest) newlyDraining(standBack time.Duration, now time.Time) (n int) {
 	first := map[string]time.Time{}
 	for name, since := range u.stir.Draining {
@@ -105,8 +106,8 @@ func (u *Unrest) newlyDraining(standBack time.Duration, now time.Time) (n int) {
 	return n
 }
 
-// next continues a spell of unrest. A new one begins only after a calm of the
-// given length, so that recurring unrest cannot stop evicting indefinitely.
+// next updates a spell of unrest. A new spell begins only after a calm of the given
+// length, so that recurring unrest cannot stop evicting indefinitely.
 func next(s ledger.Spell, now time.Time, calm time.Duration, tooMany bool) ledger.Spell {
 	if !known(s.Began, now) || !s.Calm.IsZero() && !within(s.Calm, now, calm) {
 		s = ledger.Spell{}

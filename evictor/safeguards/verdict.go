@@ -6,7 +6,7 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// Verdict is what may be evicted at one time. It is immutable and safe for
+// Verdict determines what may be evicted at one time. It is immutable and safe for
 // concurrent use; each query takes constant time.
 type Verdict struct {
 	config   *Config
@@ -18,12 +18,13 @@ type Verdict struct {
 	owners map[string]*owner
 	// unasked holds, by namespace, when a webhook last could not be called.
 	unasked map[string]denied
-	// before holds, by pod UID, the intents recorded before each intended move: if
-	// several exceed a budget together, the first may be made.
+	// before holds, for each intended move by pod UID, how many intents recorded before
+	// it share its budgets. If several moves together exceed a budget, the first ones may
+	// be made.
 	before map[string]counts
-	// all holds the times of all known evictions, evictions those of this hour;
-	// evicted is the latest one, and hourEnds is when a used-up hour allows a move
-	// again.
+	// all holds the times of all known evictions, evictions those within the last hour.
+	// evicted is the time of the latest eviction, hourEnds the time at which a used-up
+	// hourly budget allows a move again.
 	all, evictions    []time.Time
 	evicted, hourEnds time.Time
 
@@ -33,11 +34,11 @@ type Verdict struct {
 	together troubles
 	// unsteered holds, by namespace, why its replacements count as not steered.
 	unsteered map[string]reasons.Reason
-	// failing holds, by namespace, why its latest eviction calls stop it.
+	// failing holds, by namespace, why its latest eviction calls forbid further ones.
 	failing map[string]closure
 }
 
-// closure is why nothing may be evicted, and until when; zero if unknown.
+// closure is a reason why nothing may be evicted, and when it ends; zero if unknown.
 type closure struct {
 	reason reasons.Reason
 	detail string
@@ -46,7 +47,7 @@ type closure struct {
 
 func (c closure) words() (reasons.Reason, string) { return c.reason, c.detail }
 
-// scope is what an hourly budget covers.
+// scope is the kind of party that an hourly budget covers.
 type scope int
 
 const (
@@ -64,7 +65,7 @@ type party struct {
 	name  string
 }
 
-// hour is what a party has used of its hourly budget.
+// hour is the part of its hourly budget that a party has used.
 type hour struct {
 	evicted int
 	// intended moves are recorded but not evicted yet: they count in advance.
@@ -73,7 +74,7 @@ type hour struct {
 	oldest time.Time
 }
 
-// counts is how many intended moves count against each of a move's budgets.
+// counts holds, for each of a move's budgets, how many intended moves count against it.
 type counts [scopes]int
 
 // owner holds the results of one owner's moves.
@@ -88,8 +89,7 @@ type owner struct {
 	// moved is when an earlier cycle last evicted one of its pods.
 	moved    time.Time
 	troubles troubles
-	// bound is the newest move whose replacement was created with a node, and when
-	// that was.
+	// bound is the newest move whose replacement was created with a node, with its time.
 	bound settling
 }
 
@@ -112,7 +112,8 @@ const (
 
 type troubles [troubleKinds]trouble
 
-// settling is when a move last touched a node, and which pod it moved.
+// settling holds the time of the latest move that touched a node, and the pod that it
+// moved.
 type settling struct {
 	since time.Time
 	pod   string

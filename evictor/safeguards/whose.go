@@ -16,7 +16,7 @@ type Whose struct{ Namespace, OwnerUID string }
 // of owners and pods there.
 const minParties = 3
 
-// trouble counts what goes wrong, by owner. Only this type decides whether trouble is one
+// trouble counts problems by owner. Only this type decides whether trouble is one
 // tenant's or everyone's.
 type trouble struct {
 	of      map[Whose]int
@@ -44,8 +44,9 @@ func (t *trouble) namespaces() map[string]int {
 // exceeds reports whether it is more than limit, regardless of the owners.
 func (t *trouble) exceeds(limit int) bool { return t.count > limit }
 
-// everybodys reports whether more than limit of it is shared trouble: of several owners
-// in several namespaces, each of which counts for at most a third of the limit, plus one.
+// everybodys reports whether the trouble is everyone's. It must affect at least
+// minParties owners in at least minParties namespaces and exceed limit, where each owner
+// and each namespace counts for at most a third of limit, plus one.
 func (t *trouble) everybodys(limit int) bool {
 	most, namespaces, n := limit/minParties+1, map[string]int{}, 0
 	for of, its := range t.of {

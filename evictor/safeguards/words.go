@@ -8,8 +8,8 @@ import (
 // Answer is the value of an annotation that should be true or false.
 type Answer int
 
-// The answers. A missing annotation is Unstated. One with any other value is Unreadable,
-// because its author wanted something.
+// The answers. A missing annotation is Unstated. An annotation with any other value is
+// Unreadable, because its author meant to state something.
 const (
 	Unstated Answer = iota
 	Yes

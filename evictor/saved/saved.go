@@ -1,6 +1,6 @@
-// Package saved measures what moves have really saved: how many minutes less nodes were
-// hot than they would have been with the moved pods in their old places, based on the
-// usage of their replacements.
+// Package saved measures how much hot time moves have actually saved, compared with nodes
+// that still had the moved pods in their old places. It uses the usage of the
+// replacements.
 package saved
 
 import (
@@ -19,7 +19,7 @@ import (
 // what happened in between is unknown.
 const longestGap = 2 * time.Minute
 
-// Watch adds up what landed moves save. It holds only moves that are in the ledger. The
+// Watch adds up what landed moves save. It keeps only moves that are in the ledger. The
 // zero value is ready for use; it is safe for concurrent use.
 type Watch struct {
 	mu sync.Mutex
@@ -47,9 +47,8 @@ func (w *Watch) SoFar() map[string]ledger.Saved {
 	return all
 }
 
-// Look evaluates a view and the moves that have ended. It returns, in minutes,
-// what moves have saved whose expected time is over or that the ledger no
-// longer has.
+// Look evaluates a view and the moves that have ended. For each move whose evaluation is
+// over, or that is no longer in the ledger, it returns the hot minutes saved.
 func (w *Watch) Look(view *usage.View, lines *thresholds.Resolved, ended []ledger.Move) (minutes []float64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -82,7 +81,7 @@ func (w *Watch) Look(view *usage.View, lines *thresholds.Resolved, ended []ledge
 	return minutes
 }
 
-// within is the time within which a move was expected to save something.
+// within returns the time within which a move was expected to save hot time.
 func within(m *ledger.Move) time.Duration {
 	if m.Decision == nil {
 		return forecast.Horizon
@@ -90,8 +89,8 @@ func within(m *ledger.Move) time.Duration {
 	return max(forecast.Horizon, time.Duration(m.Decision.WithinMinutes*float64(time.Minute)))
 }
 
-// onNode is how moves have changed a node: the pods that would be there without
-// them, and those that would not.
+// onNode describes how moves have changed a node: gone holds the pods that would be on it
+// without the moves, came those that would not.
 type onNode struct{ gone, came []placed }
 
 // placed is the pod of a move with its CPU usage.
@@ -100,10 +99,10 @@ type placed struct {
 	used int64
 }
 
-// shares returns each move's share of having cooled a node that would be hot
-// without the moves, negative for a node that it made hot. The moves off one
-// node divide it by the usage they took off. A pod that was moved twice would
-// be where it was at first.
+// shares returns each move's share of the effect on nodes: positive for a node that would
+// be hot without the moves, negative for a node that they made hot. The moves of one node
+// share its effect in proportion to their usage. A pod that was moved twice is assumed to
+// be on its first node without the moves.
 func shares(view *usage.View, lines *thresholds.Resolved, moves []*ledger.Move) map[string]float64 {
 	of, nodes := make(map[string]float64, len(moves)), map[string]onNode{}
 	next, again := make(map[string]*ledger.Move, len(moves)), make(map[string]bool, len(moves)) // by the evicted pod
@@ -133,7 +132,7 @@ func shares(view *usage.View, lines *thresholds.Resolved, moves []*ledger.Move) 
 	return of
 }
 
-// share adds the effect on a node to the moves' shares.
+// share adds the effect on one node to the shares of its moves.
 func (n *onNode) share(of map[string]float64, view *usage.View, lines *thresholds.Resolved, i int) {
 	gone, came := total(n.gone), total(n.came)
 	switch is, would := hot(view, lines, i, 0), hot(view, lines, i, gone-came); {
@@ -155,8 +154,8 @@ func total(pods []placed) (used int64) {
 	return used
 }
 
-// uses returns the CPU usage of a move's replacement; 0 if it no longer exists. Until the
-// replacement is measured, it returns its predecessor's usage.
+// uses returns the CPU usage of a move's replacement, or the usage of its predecessor
+// until the replacement is measured; 0 if the replacement no longer exists.
 func uses(view *usage.View, m *ledger.Move) int64 {
 	i := view.Snapshot.Index(m.Node)
 	if i < 0 {

@@ -1,6 +1,6 @@
-// Package trial judges the moves that a dry run would have made. It keeps them
-// in memory, because the stored ledger holds only real moves; the results are
-// logged, and `evenkeel history --from-logs` reads them from there.
+// Package trial judges the moves that a dry run would have made. It keeps them in memory,
+// because the stored ledger holds only real moves. It logs the results, which `evenkeel
+// history --from-logs` reads.
 package trial
 
 import (
@@ -22,7 +22,7 @@ const (
 	// maxPending bounds the number of moves that await judgement. Moves beyond it
 	// are logged but never judged.
 	maxPending = 2000
-	// maxWait is how long a due judgement waits for measurements.
+	// maxWait is how long a judgement that is due waits for measurements.
 	maxWait = time.Hour
 )
 
@@ -55,11 +55,11 @@ func (t *Trial) Add(intent *ledger.Intent, now time.Time) {
 	}
 }
 
-// Judge logs what became of the moves that would have been made until the given time. A
+// Judge logs the results of the moves that would have been made until the given time. A
 // move was worth its eviction if its source is still hot without it, its destination
-// would still take the pod, and the pod still exists. Moves of nodes that are not
-// measured now wait. So do moves from a node that no longer exists, because it is no
-// longer possible to know whether it would have cooled.
+// would still take the pod, and the pod still exists. Moves wait while their nodes are
+// not measured. Moves off a node that no longer exists also wait, because it is unknown
+// whether the node would have cooled.
 func (t *Trial) Judge(ctx context.Context, latest *observer.Observation, pods Pods, until time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
