@@ -2,7 +2,7 @@ package cluster
 
 import "testing"
 
-// What taints and a deletion make of a node: whether pods may land on it, and
+// How taints and a deletion affect a node: whether pods may land on it, and
 // whether it is relieved.
 func TestTaintRule(t *testing.T) {
 	rule := TaintRule{Leaving: []string{"drained", "gone.io/*"}, Closing: []string{"soft", "nth/*", "drained", "evenkeel.io/*"}, Own: []string{"evenkeel.io/hot", "gone.io/ours"}}

@@ -40,7 +40,8 @@ func attach(root *yaml.Node, path, text string) bool {
 	return true
 }
 
-// lift moves the comment of a list item's first field in front of the dash.
+// lift moves the comment on the first field of a list item in front of the
+// item's dash.
 func lift(node *yaml.Node) {
 	for _, child := range node.Content {
 		lift(child)

@@ -34,7 +34,7 @@ func mustConvert(t *testing.T, text string) *rewritten.File {
 	return result
 }
 
-// mustLoad returns what a policy means, without positions and the converters'
+// mustLoad loads a policy and returns it without positions and the converters'
 // notes.
 func mustLoad(t *testing.T, text []byte) *policy.File {
 	t.Helper()

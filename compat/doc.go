@@ -1,11 +1,11 @@
-// Package compat is the only part that knows the files of legacy systems. It
-// converts them into the current format, text in, text out, and lets the
+// Package compat is the only part of Evenkeel that knows the files of legacy
+// systems. It converts their text into the current format, and lets the
 // policy's loader read them as they are. It decides which documents of a file
-// are converted, where comments hold the converters' notes, and what becomes of
+// are converted, which comments hold the converters' notes, and what happens to
 // the rest of the file. The packages below it, one per format, decide what a
 // legacy document means; package policy decides whether it is valid. Only
-// programs import these packages: they pass Convert, ConvertFile and the like
-// to the readers of policies.
+// programs import these packages. They pass functions such as Convert and
+// ConvertFile to the readers of policies.
 //
 // Invariants:
 //   - A file's policies mean the same before and after: Load reads both, with

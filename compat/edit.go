@@ -43,7 +43,7 @@ func apply(part policy.Part, edits []edit) ([]byte, error) {
 	return text, sameTree(want, text)
 }
 
-// isNew reports whether there is anything to do: nothing for a comment that
+// isNew reports whether there is anything to do. There is not if the comment
 // already exists.
 func (e *edit) isNew(text []byte) bool {
 	return e.value != nil || !bytes.Contains(text, []byte(comment(policy.OneLine(e.comment))))

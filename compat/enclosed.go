@@ -30,7 +30,7 @@ const (
 // names occur in every text that contains a policy.
 var names = []string{valuesKey, optionsKey, "-pods", "node-selector", "DeschedulerPolicy", policy.LoadPolicyKind, "DynamicSchedulerPolicy", openshift.Kind, "Rulename"}
 
-// enclosedDepth bounds how deep policies are searched for. A text counts as
+// enclosedDepth bounds the depth of the search for policies. A text counts as
 // perText levels, because reading it takes longer.
 const enclosedDepth, perText = 40, 10
 
@@ -265,7 +265,7 @@ func afterKey(text string) string {
 	return rest
 }
 
-// encodedIn are the fields with base64 data.
+// encodedIn maps kinds to their fields with base64 data.
 var encodedIn = map[string]string{"Secret": "data", "ConfigMap": "binaryData"}
 
 // decoded returns the encoded data that is text.
@@ -280,8 +280,8 @@ func decoded(data map[string]any) map[string]any {
 	return texts
 }
 
-// enclosures returns the findings for the policies inside a document that are
-// not converted there.
+// enclosures returns the findings for policies inside a document, which are not
+// converted there.
 func enclosures(object map[string]any) []finding {
 	name := objectName(object)
 	apiVersion, kind := typeOf(object)

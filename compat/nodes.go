@@ -9,7 +9,7 @@ import (
 
 // find follows a path and returns where it ends: the node that carries
 // comments, and the value. left is the part of the path behind an alias or a
-// missing field. A field's name may contain dots, and so span several steps.
+// missing field. A field's name may contain dots and thus span several steps.
 func find(node *yaml.Node, path []string) (key, value *yaml.Node, left []string) {
 	value, left = node, path
 	for n := 1; n <= len(left); n++ {

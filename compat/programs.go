@@ -15,7 +15,8 @@ type program struct {
 	binaries, images []string
 	// image describes the replacement of its image; command replaces its binary.
 	image, command string
-	// flags are those that its successor accepts; nil if it accepts all.
+	// flags are the flags that the program's successor accepts; nil if it
+	// accepts all.
 	flags []string
 }
 
@@ -114,7 +115,7 @@ func imageName(image string) string {
 	return image
 }
 
-// mark is what to change in a field of a container.
+// mark describes what to change in a field of a container.
 type mark struct{ field, text string }
 
 func (p *program) marks(container map[string]any) (marks []mark) {
@@ -171,7 +172,8 @@ const (
 	evictorArgs = "among the args of DefaultEvictor"
 )
 
-// successors are those of the flags of earlier descheduler releases.
+// successors maps flags of earlier descheduler releases to the fields that
+// replace them.
 var successors = map[string]successor{
 	"node-selector":                   {"nodeSelector", topLevel, false},
 	"max-pods-to-evict-per-node":      {"maxNoOfPodsToEvictPerNode", topLevel, false},
@@ -185,8 +187,9 @@ var successors = map[string]successor{
 	"node-fit":                        {"nodeFit", evictorArgs, true},
 }
 
-// advice says what to do about flags among words that the program's successor
-// does not accept: a flag that limits evictions becomes a field of the policy.
+// advice returns what to do about flags among words that the program's
+// successor does not accept. For example, a flag that limits evictions becomes
+// a field of the policy.
 func (p *program) advice(words []string) (advice []string) {
 	if p.flags == nil {
 		return nil

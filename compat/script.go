@@ -12,7 +12,7 @@ import (
 // only what is certain; a person must check everything else.
 
 var (
-	// shells run the text behind -c.
+	// shells run the text that follows -c.
 	shells = []string{"sh", "bash", "ash", "dash"}
 	// wrappers run the program that is among their arguments.
 	wrappers = []string{
@@ -23,13 +23,13 @@ var (
 	unreadable = []string{"eval", "set", "shift", "alias", "source", "."}
 )
 
-// xargs adds arguments that it reads.
+// xargs is a wrapper that appends arguments read from its input.
 const xargs = "xargs"
 
 // call describes how a list of words runs a program.
 type call struct {
-	// at is the position of the program; -1 if it is not found, or is inside a
-	// script.
+	// at is the position of the program among the words; -1 if it is not found
+	// or is inside a script.
 	at   int
 	args []string
 	// script means that a shell runs it.

@@ -97,7 +97,7 @@ type stream struct {
 	changed   bool
 }
 
-// document returns one document in the current format.
+// document converts one document into the current format and returns it.
 func (s *stream) document(part policy.Part) []byte {
 	object := part.Object
 	switch {
@@ -126,7 +126,7 @@ func (s *stream) document(part policy.Part) []byte {
 	return nil
 }
 
-// policy converts a document that Load takes.
+// policy converts a document that Load accepts.
 func (s *stream) policy(part policy.Part) []byte {
 	padded := append(bytes.Repeat([]byte("\n"), part.SkippedLines), part.Text...)
 	file, err := Load(s.fileName, padded, s.kinds)

@@ -12,7 +12,7 @@ import (
 const Help = "a DeschedulerPolicy of v1alpha1, OpenShift's KubeDescheduler, Crane's DynamicSchedulerPolicy, dynamicScheduler's rules, kube-scheduler's Policy\n" +
 	"or its KubeSchedulerConfiguration of a beta version"
 
-// expected names what a file may contain, for messages.
+// expected lists what a file may contain, for messages.
 const expected = "a DeschedulerPolicy (descheduler/v1alpha1 or v1alpha2), a LoadPolicy (" + policy.GroupVersion + "), " +
 	"a KubeDescheduler (operator.openshift.io/v1), " +
 	"a DynamicSchedulerPolicy (scheduler.policy.crane.io/v1alpha1), rules of dynamicScheduler (Rulename), " +

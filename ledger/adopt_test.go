@@ -11,7 +11,8 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// snapshot is a cluster of a node with the given pods, all of ReplicaSet rs-1.
+// snapshot returns a cluster of one node with the given pods, all of ReplicaSet
+// rs-1.
 func snapshot(node string, pods ...Pod) *cluster.Snapshot {
 	on := &cluster.NodePods{Node: cluster.Node{Name: node}}
 	for _, p := range pods {
@@ -23,8 +24,8 @@ func snapshot(node string, pods ...Pod) *cluster.Snapshot {
 	return &cluster.Snapshot{Nodes: []*cluster.NodePods{on}}
 }
 
-// What a process does that adopts the documents of another and sees the same
-// pods come and go.
+// A process that adopts another's documents, and sees the same pods come and
+// go, reaches the same ledger.
 func TestFollows(t *testing.T) {
 	type pair struct {
 		State       State

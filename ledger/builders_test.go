@@ -56,8 +56,8 @@ func (b *books) reserved() map[string]cluster.Amounts {
 
 var used = cluster.Amounts{cluster.CPU: 2200, cluster.Memory: 1 << 30}
 
-// web is the intent to move pod web-<n> of ReplicaSet rs-1 from the hot node to
-// a cool one.
+// web returns the intent to move pod web-<n> of ReplicaSet rs-1 from the hot
+// node to a cool one.
 func web(n int, change ...func(*Intent)) Intent {
 	i := Intent{
 		Namespace: "ns", Pod: fmt.Sprintf("web-%d", n), PodUID: fmt.Sprintf("uid-%d", n),
@@ -76,7 +76,7 @@ func to(node string) func(*Intent) { return func(i *Intent) { i.To = node } }
 
 func unmeasured(i *Intent) { i.Usage = cluster.Amounts{} }
 
-// webPod is a new pod of the ReplicaSet.
+// webPod returns a new pod of the ReplicaSet.
 func webPod(uid string, change ...func(*Pod)) Pod {
 	p := Pod{UID: uid, Namespace: "ns", Name: "web-" + uid, OwnerUID: "rs-1", OwnerKind: "ReplicaSet", TemplateHash: "h1"}
 	for _, c := range change {

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// decided gives a move the decision that production keeps.
+// decided gives a move a Decision bounded as in production.
 func decided(i *Intent) {
 	i.Decision = &Decision{
 		Message: fmt.Sprintf("Node %s is hot by real usage: cpu is at 72.7 %% over avg_5m, above the evict line of 65 %%, cpu is at 71.9 %% over p95_1h, "+
@@ -76,9 +76,9 @@ func TestEveryMoveKeepsItsDecision(t *testing.T) {
 	t.Logf("%d moves take %d KiB of %d", len(kept.Moves), len(data)>>10, MaxEncodedBytes>>10)
 }
 
-// If the reasons of moves are too long for all to be stored, the oldest reasons are left
-// out, and no move is: the next process has to know which pods were moved within a day,
-// and how many within an hour. The ledger of this one keeps them all.
+// If the Decisions are too long for all to be stored, the oldest ones are left out, but no move is, because the next
+// process has to know which pods were moved within a day, and how many within an hour. The ledger in memory keeps them
+// all.
 func TestReasonsAreForgottenBeforeMoves(t *testing.T) {
 	b, random := newBooks(Config{}), rand.New(rand.NewPCG(3, 4))
 	for n := range DefaultKeepEnded {
@@ -145,8 +145,8 @@ func TestDecisionsAreAnAddition(t *testing.T) {
 	}
 }
 
-// Another process learns why a move is made, and that the API server accepted
-// its eviction, whatever it has observed itself.
+// Another process learns from the document why a move is made and that the API
+// server accepted its eviction, regardless of what it has observed itself.
 func TestDecisionsAreAdopted(t *testing.T) {
 	writer := newBooks(Config{})
 	writer.Record(at(0), web(1, decided))

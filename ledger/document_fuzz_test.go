@@ -41,9 +41,9 @@ func lived() *books {
 	return b
 }
 
-// Nothing stored in place of a ledger does harm: it is rejected, or it means
-// the same after it was written again, and a ledger that adopts it, with or
-// without moves of its own, stays consistent.
+// Nothing that is stored in place of a ledger does harm. It is either rejected
+// or means the same after it was written again, and a ledger that adopts it,
+// with or without moves of its own, stays consistent.
 func FuzzDecode(f *testing.F) {
 	document := lived().Export()
 	document.Generation, document.Writer, document.Written = 7, "me", at(5)
@@ -169,7 +169,7 @@ func TestEncodeMakesRoom(t *testing.T) {
 	}
 }
 
-// What is not a ledger is rejected with a reason.
+// Anything that is not a ledger is rejected with a reason.
 func TestDecodeRefuses(t *testing.T) {
 	move := `{"podUID":"a","from":"n","state":"Intended","recorded":"2026-03-01T12:00:00Z"`
 	document := func(moves string) []byte { return packed([]byte(`{"format":1,"moves":[` + moves + `]}`)) }

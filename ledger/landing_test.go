@@ -8,7 +8,8 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// Which pods take up a move whose pod left in the second it was recorded.
+// Which pods take up a move whose pod left in the second in which the move was
+// recorded.
 func TestMatch(t *testing.T) {
 	created := func(second int) func(*Pod) { return func(p *Pod) { p.Created = at(second) } }
 	db := func(name string) Pod {
@@ -51,8 +52,8 @@ func TestMatch(t *testing.T) {
 	}
 }
 
-// elsewhere puts a pod into another namespace while it names the same owner:
-// whoever may create pods there can forge that.
+// elsewhere puts a pod into another namespace, but keeps its owner. Anyone who
+// may create pods there can forge such an owner.
 func elsewhere(p *Pod) { p.Namespace = "other" }
 
 // A pod of another namespace never takes up a move.
@@ -280,8 +281,8 @@ func TestGuessesTakeNothing(t *testing.T) {
 	}
 }
 
-// A booking that came to nothing with its pod is forgotten with it: the next
-// pod has all attempts.
+// A booking is forgotten when its pod is deleted, so the next pod has all
+// attempts.
 func TestGoneGivesAttemptsBack(t *testing.T) {
 	b := newBooks(Config{})
 	b.move(0, web(1))

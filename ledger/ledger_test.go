@@ -142,8 +142,8 @@ func TestEndsRelease(t *testing.T) {
 	}
 }
 
-// A move is in flight up to its last second: its wait plus its time to live
-// until its pod leaves, its time to live from then on.
+// A move is in flight up to its last second: for its wait plus its TTL if its
+// pod has not left, otherwise for its TTL from when the pod left.
 func TestExpireIsExact(t *testing.T) {
 	cases := map[string]struct {
 		leaves int // second; 0 never
@@ -172,8 +172,8 @@ func TestExpireIsExact(t *testing.T) {
 	}
 }
 
-// Whoever evicts or moves pods of another namespace that name an owner does not
-// keep that owner's pods away from any node.
+// Moves of pods in another namespace that name an owner do not keep that
+// owner's pods away from any node.
 func TestForgedOwnersAvoidNothing(t *testing.T) {
 	b := newBooks(Config{SourceAvoidance: 10 * time.Minute})
 	b.move(0, web(1, func(i *Intent) { i.Namespace = "evil" }))
@@ -250,7 +250,7 @@ func TestUnmeasuredMove(t *testing.T) {
 	}
 }
 
-// An owner's pods are kept away from the node that one was moved from for as
+// An owner's pods are kept away from the node from which one was moved, for as
 // long as the policy sets and whatever became of the move, unless it was never
 // made.
 func TestAvoid(t *testing.T) {
@@ -342,7 +342,7 @@ func TestExpectationsEnd(t *testing.T) {
 }
 
 // Moves that were never made, of which a tenant can cause any number, do not
-// displace those that were.
+// displace moves that were made.
 func TestMovesThatWereNotMadeDisplaceNoOthers(t *testing.T) {
 	b := newBooks(Config{KeepEnded: 3})
 	b.move(0, web(1))
@@ -364,7 +364,7 @@ func TestMovesThatWereNotMadeDisplaceNoOthers(t *testing.T) {
 	}
 }
 
-// What others ask about the moves in flight.
+// The queries about moves in flight.
 func TestQuestions(t *testing.T) {
 	b := newBooks(Config{})
 	b.Record(at(0), web(1), web(2), web(3, statefulSet))
@@ -391,8 +391,8 @@ func TestQuestions(t *testing.T) {
 	}
 }
 
-// What others have to know counts as a revision, a repetition does not; the
-// Listener receives each end once.
+// A change that others have to know increases the revision, a repetition does
+// not. The Listener receives each end once.
 func TestRevisionsAndEnds(t *testing.T) {
 	b := newBooks(Config{})
 	hold := Hold{Reason: "TooManyPending", Since: at(1), Until: at(600)}

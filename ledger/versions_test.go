@@ -83,8 +83,8 @@ func TestDocumentsOfOtherVersions(t *testing.T) {
 	}
 }
 
-// takenOver verifies that a process that takes over a document continues with
-// all of its content.
+// takenOver checks that a process that takes over a document continues with all
+// of its content.
 func takenOver(t *testing.T, document *Document) {
 	t.Helper()
 	b := newBooks(Config{KeepEnded: 50})
@@ -208,7 +208,8 @@ func (m *moveBefore) inFlight() bool {
 	return slices.Contains(statesBefore[:3], m.State)
 }
 
-// refuses returns why the previous version cannot read a document.
+// refuses returns the reason why the previous version cannot read a document;
+// nil if it can.
 func (d *documentBefore) refuses() error {
 	if d.Format != 1 || d.Generation < 0 || len(d.Moves) > 20_000 {
 		return fmt.Errorf("format %d, generation %d, %d moves", d.Format, d.Generation, len(d.Moves))
@@ -273,8 +274,8 @@ func plainJSON(t *testing.T, data []byte) (value any) {
 	return value
 }
 
-// lacking lists what one JSON value contains that another lacks or has
-// differently. Anything else in the other value is ignored.
+// lacking lists the parts of want that got lacks or contains with another
+// value. Anything else in got is ignored.
 func lacking(path string, wanted, got any) (lost []string) {
 	switch wanted := wanted.(type) {
 	case map[string]any:

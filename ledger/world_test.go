@@ -34,15 +34,16 @@ type world struct {
 type inhabitant struct {
 	Pod
 	node string
-	// untold: the watch has not reported it yet, although kube-scheduler may ask
-	// about it.
+	// untold is true if the watch has not reported the pod yet, although
+	// kube-scheduler may ask about it.
 	untold bool
-	// evicted: the API server lets it leave; leaving: the watch has reported it.
+	// evicted is true once the API server has accepted the pod's eviction,
+	// leaving once the watch has reported that the pod is leaving.
 	evicted, leaving bool
 }
 
-// family identifies the pods that may replace each other: those of an owner in
-// one namespace, because other namespaces may forge the owner.
+// family identifies the pods that may replace each other: those of one owner in
+// one namespace, because pods in other namespaces may forge the owner.
 func (p *Pod) family() string { return p.Namespace + "/" + p.OwnerUID }
 
 var (
@@ -76,7 +77,7 @@ func (w *world) next(n int) int {
 	return int(b) % n
 }
 
-// say logs what happens, for whoever investigates a failure.
+// say logs what happens, to help investigate a failure.
 func (w *world) say(format string, args ...any) {
 	w.log = append(w.log, fmt.Sprintf("%4d: ", w.second)+fmt.Sprintf(format, args...))
 }

@@ -108,8 +108,8 @@ func TestAnEmptySnapshotRefuses(t *testing.T) {
 	}
 }
 
-// New requests the informers that the plugins read and no others: each one
-// costs memory and a permission.
+// New requests only the informers that the plugins read, because each one costs
+// memory and needs a permission.
 func TestOnlyNeededInformersAreRequested(t *testing.T) {
 	for name, tc := range map[string]struct {
 		cfg  Config

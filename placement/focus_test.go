@@ -8,9 +8,8 @@ import (
 )
 
 // One node represents the others of its domain only if they count alike. In
-// zone-0, which has no matching pod, one node in eight differs from all others:
-// whatever a result depends on, it equals the plugins' result when they read
-// every node.
+// zone-0, which has no matching pod, one node in eight differs from all others.
+// Whatever the difference, results equal those of plugins that read every node.
 func TestResultsWhereNodesOfOneDomainDiffer(t *testing.T) {
 	first := func(i int) bool { return i == 0 }
 	others := func(i int) bool { return i > 0 }

@@ -37,8 +37,9 @@ func TestReplacementRequestsWhatTheSpecSays(t *testing.T) {
 	}
 }
 
-// Versions come and go during a process's lifetime: after pod-by-pod updates no
-// more empty groups are kept than are worth cleaning up.
+// Versions come and go during a process's lifetime. After pod-by-pod updates,
+// only so few empty groups are kept that cleaning them up would not be
+// worthwhile.
 func TestUpdatesForgetEmptyGroups(t *testing.T) {
 	f := offline(t)
 	syncAll(t, f, []*v1.Node{aNode("a")}, nil)

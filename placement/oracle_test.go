@@ -13,7 +13,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
-// oracle answers the same as Session.Fits in the plain way: it writes both
+// oracle gives the answers of Session.Fits in the simplest way. It writes both
 // worlds as lists of pods and runs the plugins over kube-scheduler's own
 // snapshot of each, built from scratch for every question.
 type oracle struct {

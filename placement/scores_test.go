@@ -176,8 +176,8 @@ func talkative(terms int) *v1.Pod {
 	return pod
 }
 
-// The cost that one pod with many terms causes for every other workload: in
-// proportion to the terms.
+// BenchmarkScoresBesideManyTerms measures the cost that one pod with many terms
+// causes for every other workload. It is proportional to the number of terms.
 func BenchmarkScoresBesideManyTerms(b *testing.B) {
 	for _, terms := range []int{1000, 4000} {
 		b.Run(fmt.Sprintf("terms=%d", terms), func(b *testing.B) {

@@ -42,8 +42,9 @@ func TestAntiAffinityLeavesOneLandingForOneMove(t *testing.T) {
 	}
 }
 
-// Filters see no preferences, so pods that differ in nothing else share a
-// state; but not with a pod whose preferences cannot be read, which is refused.
+// Filters ignore preferences, so pods that differ in nothing else share a
+// state. A pod whose preferences cannot be read does not share it, because it
+// is refused.
 func TestPreferencesAreFilteredAsPlainPods(t *testing.T) {
 	unreadable := &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app", Operator: "unreadable"}}}
 	pods := []*v1.Pod{

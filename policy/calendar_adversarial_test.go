@@ -139,7 +139,8 @@ func watchAny(t *testing.T, periods []Period, from time.Time, span time.Duration
 		}
 		var due time.Time
 		for now := from.Add(-p.Duration.Duration).Truncate(time.Minute); now.Before(from.Add(span)); now = now.Add(time.Minute) {
-			// A period begins if it was due since the last look at the clock, or is due at the time shown now.
+			// A period begins if it became due since the previous minute, or is due at the
+			// time that the clock shows now.
 			before, wall := shown(now.Add(-time.Minute)), shown(now)
 			if wall.Before(before) {
 				before, due = wall.Add(-time.Minute), time.Time{}

@@ -305,7 +305,7 @@ func BenchmarkCalendarOpen(b *testing.B) {
 	for i := range all {
 		all[i] = every("* * * * *", time.Minute)
 	}
-	var teeth []Period // each begins when the previous one ends
+	var teeth []Period // each period begins when the previous one ends
 	for i := range 50 {
 		teeth = append(teeth, Period{Schedule: []string{"0-58/2 * * * *", "1-59/2 * * * *"}[i%2], Duration: duration(time.Minute)})
 	}

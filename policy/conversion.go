@@ -29,7 +29,8 @@ type Note struct {
 	Field string
 	// Text describes what changed and why, in one sentence without a period.
 	Text string
-	// Lossy marks a change after which something the legacy system did is no longer done, or the user has to act.
+	// Lossy marks a change after which something that the legacy system did is no longer done, or after which the user
+	// has to act.
 	Lossy bool
 	// Place is the position of the field, such as "line 3, column 5"; empty if unknown.
 	Place string

@@ -1,5 +1,5 @@
-// Package policy holds everything a user can configure: what to run (the
-// DeschedulerPolicy that upstream's plugins know) and what real usage means
+// Package policy holds everything that a user can configure: what to run (the
+// DeschedulerPolicy, which upstream's plugins know) and how to judge real usage
 // (the LoadPolicy, which the evicting half and the scheduling half share).
 //
 // It decides whether a policy is valid and what it says. Others read files,

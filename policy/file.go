@@ -7,7 +7,7 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage"
 )
 
-// Runs reports whether the file says what to run.
+// Runs reports whether the file defines what to run.
 func (f *File) Runs() bool { return f.Descheduler != nil || f.DefaultProfile }
 
 // Warnings returns what a user should know about a file that is valid.

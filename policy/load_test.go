@@ -210,7 +210,7 @@ func TestLoadTakesTheExamples(t *testing.T) {
 	}
 }
 
-// A LoadPolicy alone runs the default profile, unless it disables it or has no line that a move relieves.
+// A LoadPolicy alone runs the default profile, unless it disables that profile or has no line that a move relieves.
 func TestLoadSaysWhatRuns(t *testing.T) {
 	const marks = "usage: {sources: [{type: Prometheus, prometheus: {queries: {nodes: {busy: {expr: busy}}}}}], metrics: [{name: busy, relieves: none}]}\n" +
 		"lines: {busy: {evict: 90}}\n"

@@ -16,7 +16,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the tables of docs/reasons.md")
 
-// group is what one part of the process answers with: what for, and the reasons.
+// group is a group of reasons and the heading that describes them.
 type group struct {
 	about string
 	names []string

@@ -447,8 +447,8 @@ func TestTaintsReachTheNextSnapshot(t *testing.T) {
 	}
 }
 
-// Whether a node is closed is known as soon as the watch shows it, whatever the
-// latest Snapshot contains.
+// Closed reports that a node is closed as soon as the watch shows it, whatever
+// the latest Snapshot contains.
 func TestClosedNow(t *testing.T) {
 	s := newTold()
 	s.SetTaints(cluster.TaintRule{Leaving: []string{"leaving"}})

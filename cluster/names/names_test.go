@@ -41,7 +41,7 @@ func steered(by string) func(*v1.Pod) {
 	return func(pod *v1.Pod) { pod.Annotations = map[string]string{Annotation: by} }
 }
 
-// named is what becomes of a pod that is restricted.
+// named returns a copy of the pod that is restricted to the nodes.
 func named(t *testing.T, pod *v1.Pod, nodes ...string) *v1.Pod {
 	t.Helper()
 	pod = pod.DeepCopy()
@@ -51,8 +51,8 @@ func named(t *testing.T, pod *v1.Pod, nodes ...string) *v1.Pod {
 	return pod
 }
 
-// Each term of a pod's own is combined with each node, and nothing else of it
-// changes but what the policy says.
+// Each of the pod's own terms is combined with each node, and nothing else in
+// the pod changes except what the policy changes, too.
 func TestAdd(t *testing.T) {
 	spread := []v1.TopologySpreadConstraint{{TopologyKey: "zone", LabelSelector: &metav1.LabelSelector{}}}
 	many := make([]v1.NodeSelectorTerm, maxTerms/2)
@@ -108,7 +108,8 @@ func TestAdd(t *testing.T) {
 	}
 }
 
-// What the API server adds is taken out, whatever the pod had of its own.
+// Remove removes what the API server added, whatever terms the pod had of its
+// own.
 func TestRemove(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 2000 {
@@ -145,8 +146,8 @@ func TestRemove(t *testing.T) {
 	}
 }
 
-// The annotation may be anybody's: what does not look as the API server writes
-// it stays.
+// Anyone may have set the annotation, so an affinity that does not look as the
+// API server writes it stays.
 func TestRemoveLeavesOthersAlone(t *testing.T) {
 	for name, pod := range map[string]*v1.Pod{
 		"no annotation":               requiring(field("n1")),

@@ -24,7 +24,7 @@ import (
 // For stored pods, the filters, the records and the questions of upstream's
 // plugins give the same results as for whole ones.
 func TestDecisionsAreThoseOnWholePods(t *testing.T) {
-	kinds := map[string]bool{} // kinds of verdicts seen: a test in which all pods fit everywhere would show nothing
+	kinds := map[string]bool{} // kinds of verdicts seen, because a test in which all pods fit everywhere would prove nothing
 	onWhole, onStored := newFilters(t), newFilters(t)
 	for seed := range uint64(15) {
 		rnd := rand.New(rand.NewPCG(seed, 1))

@@ -222,8 +222,8 @@ func join(path string, field *reflect.StructField) string {
 	return path + "." + field.Name
 }
 
-// A container's start is kept only if it was not promptly after its pod's,
-// because otherwise it is not distinguished from the pod's start.
+// A container's start time is kept only if the container did not start promptly
+// after its pod, because otherwise the two are not distinguished.
 func TestLateStartsAreKept(t *testing.T) {
 	began := time.Unix(1_800_000_000, 0)
 	for after, kept := range map[time.Duration]bool{0: false, 10 * time.Second: false, 11 * time.Second: true, time.Hour: true} {

@@ -52,8 +52,8 @@ func TestReplicasShareWhatTheyHaveInCommon(t *testing.T) {
 	}
 }
 
-// What distinguishes a pod stays its own, and what it shares with others does
-// not change for them.
+// Fields in which a pod differs from others are not shared, and the shared
+// fields do not change for the other pods.
 func TestPodsKeepWhatSetsThemApart(t *testing.T) {
 	cases := map[string]func(*v1.Pod){
 		"another owner":            func(p *v1.Pod) { p.OwnerReferences[0].UID = "other"; p.Spec.Containers[0].Image = "v2" },
@@ -95,7 +95,8 @@ func TestPodsKeepWhatSetsThemApart(t *testing.T) {
 	}
 }
 
-// Objects of other kinds lose what is known to be large, and keep what is read.
+// Objects of other kinds lose the parts that are known to be large, and keep
+// those that are read.
 func TestOtherKinds(t *testing.T) {
 	meta := func(change func(*metav1.ObjectMeta)) metav1.ObjectMeta {
 		controller := true
@@ -175,7 +176,7 @@ func TestSeveralTransformAtOnce(t *testing.T) {
 				pod := replica(fmt.Sprintf("p-%d-%d", i, k), fmt.Sprintf("owner-%d", k%7), "1")
 				pod.Spec.NodeName = fmt.Sprintf("node-%d", k%5)
 				out, err := s.Transform(pod)
-				if err != nil || out.(*v1.Pod).Spec.NodeName != fmt.Sprintf("node-%d", k%5) { //nolint:forcetypeassert // it is what was given
+				if err != nil || out.(*v1.Pod).Spec.NodeName != fmt.Sprintf("node-%d", k%5) { //nolint:forcetypeassert // Transform returns the object that it was given
 					t.Errorf("got %v, error %v", out, err)
 				}
 			}

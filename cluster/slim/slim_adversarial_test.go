@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// What no informer should deliver is passed on unchanged.
+// Anything that no informer should deliver is passed on unchanged.
 func TestWhatIsNoObjectIsHandedOn(t *testing.T) {
 	cases := map[string]any{
 		"nothing": nil, "a word": "pod", "a tombstone": cache.DeletedFinalStateUnknown{Key: "a/b", Obj: &v1.Pod{}}, "no pod": v1.Pod{},

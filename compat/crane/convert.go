@@ -1,9 +1,9 @@
 // Package crane converts a DynamicSchedulerPolicy, which crane-scheduler and
-// crane-scheduler-plus read, into the current format: annotations as the source
-// of usage, predicates and priorities as scoring by measured windows, the hot
-// value unchanged, and new lines at its predicates. It decides only what the
-// policy means in the current format; annotations, scores and rejections work
-// as in any other policy.
+// crane-scheduler-plus read, into the current format. Annotations become the
+// source of usage, and predicates and priorities become scoring by measured
+// windows; the hot value stays unchanged, and new lines are set at the
+// predicates. It decides only what the policy means in the current format;
+// annotations, scores and rejections work as in any other policy.
 //
 // Invariants:
 //   - Limits are all fractions or all percentages; the annotations use the same

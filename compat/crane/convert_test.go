@@ -114,7 +114,7 @@ func TestPolicyLoadsAsALoadPolicy(t *testing.T) {
 	}
 }
 
-// The one-line policy in the documentation of crane-scheduler-plus is the one above.
+// The one-line policy in the documentation of crane-scheduler-plus means the same as the policy above.
 func TestPolicyOfTheText(t *testing.T) {
 	text := string(testkit.EarlierSystem(t, "crane-scheduler-plus.md"))
 	_, text, _ = strings.Cut(text, head[:strings.Index(head, "\n")])

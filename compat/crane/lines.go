@@ -79,7 +79,7 @@ func (c *conversion) lines(limits []limit) map[string]any {
 	return lines
 }
 
-// linesOf sets the reject lines of a metric to its limits, and the others
+// linesOf sets the reject lines of a metric to its limits, and the other lines
 // around them. The lowest limit bounds low and leave, because those apply to
 // every window.
 func linesOf(limits []limit) map[string]any {

@@ -47,7 +47,7 @@ const avg5m = "avg_5m"
 // metric is what an annotation of Crane reports.
 type metric struct{ name, window string }
 
-// metrics are all those that Crane knows, by annotation.
+// metrics holds all metrics that Crane knows, by annotation.
 var metrics = map[string]metric{
 	"cpu_usage_avg_5m":     {"cpu", avg5m},
 	"cpu_usage_max_avg_1h": {"cpu", "max_avg_1h"},
@@ -75,8 +75,8 @@ func (s *spec) periodBefore(name string) (longest time.Duration, found bool) {
 	return longest, found
 }
 
-// unit is the unit of limits, and of the annotations that they are compared
-// with.
+// unit is the unit of limits, and of the annotations with which they are
+// compared.
 type unit string
 
 const (

@@ -12,8 +12,8 @@ import (
 	"github.com/evenkeel/evenkeel/policy/check"
 )
 
-// The bounds of a policy's values; Crane has none, and divides by a count that
-// may be zero.
+// The bounds of a policy's values. Crane checks none, and even divides by a
+// count that may be zero.
 const (
 	leastPeriod, mostPeriod = 10 * time.Second, 24 * time.Hour
 	mostWeight              = 1000
@@ -56,8 +56,8 @@ func (s *spec) validateSync(path *field.Path) field.ErrorList {
 	return errs
 }
 
-// validatePredicates checks that all limits have the same unit: 0.65 beside 75
-// is a mistake, and it is unclear which one is wrong.
+// validatePredicates checks that all limits have the same unit. If 0.65 stands
+// beside 75, that is a mistake, and it is unclear which one is wrong.
 func (s *spec) validatePredicates(path *field.Path) field.ErrorList {
 	errs := known(path, s.Predicate, func(p predicate) string { return p.Name })
 	first := slices.IndexFunc(s.Predicate, func(p predicate) bool { return p.MaxLimitPercent > 0 })

@@ -38,10 +38,11 @@ func within(object map[string]any, names ...string) map[string]any {
 // subject is the strategy that is being converted.
 type subject struct {
 	kind kind
-	// params are its parameters; raw, as in the file.
+	// params are the strategy's parameters; raw holds them as in the file.
 	params params
 	raw    map[string]any
-	// from is their path; to is the path of its plugin's arguments.
+	// from is the path of the parameters; to is the path of the plugin's
+	// arguments.
 	from *field.Path
 	to   string
 }
@@ -72,8 +73,9 @@ type kind struct {
 	// neverFits means that the strategy never checked whether a pod fits
 	// elsewhere.
 	neverFits bool
-	// params are those that it reads besides the common ones.
+	// params are the parameters that the strategy reads in addition to the
+	// common ones.
 	params []string
-	// args creates its plugin's arguments.
+	// args creates the arguments of the strategy's plugin.
 	args func(c *conversion, s *subject) map[string]any
 }

@@ -1,7 +1,8 @@
 // Package descheduler converts a DeschedulerPolicy of v1alpha1, which
-// descheduler itself no longer reads, into one of v1alpha2, and one of an earlier
-// release's v1alpha2 into the current one. It decides which plugin and arguments
-// a strategy becomes; descheduler's own code runs the plugins.
+// descheduler itself no longer reads, into v1alpha2. It also converts the
+// v1alpha2 of an earlier release into that of the current release. It decides
+// which plugin and arguments a strategy becomes; descheduler's own code runs
+// the plugins.
 //
 // Invariants:
 //   - Each enabled strategy becomes one profile. Its DefaultEvictor combines
@@ -40,16 +41,17 @@ func Convert(object map[string]any) (policy.Conversion, field.ErrorList) {
 	return c.out, c.errs
 }
 
-// unread are fields of a strategy's params that descheduler's own examples and documentation show although no release
-// read them, with where each belongs.
+// unread lists fields of a strategy's params that descheduler's own examples and documentation show although no release
+// read them, and where each of them belongs.
 var unread = []struct{ within, name, instead string }{
 	{"nodeResourceUtilizationThresholds", "nodeFit", "it belongs to params"},
 	{"failedPods", "minPodLifeTimeSeconds", "the field is minPodLifetimeSeconds"},
 	{"podsHavingTooManyRestarts", "podRestartThresholds", "the field is podRestartThreshold"},
 }
 
-// dropUnread removes those fields. descheduler ignored them, like all unknown
-// fields; others are rejected here, because most are typing errors.
+// dropUnread removes these fields. descheduler ignored them, like all unknown
+// fields. Other unknown fields are rejected here, because most of them are
+// typing errors.
 func (c *conversion) dropUnread() {
 	strategies := within(c.raw, "strategies")
 	for _, name := range slices.Sorted(maps.Keys(strategies)) {

@@ -38,7 +38,7 @@ func converted(t *testing.T, text string) policy.Conversion {
 	return out
 }
 
-// one returns the conversion of a policy with one enabled strategy.
+// one returns the expected conversion of a policy with one enabled strategy.
 func one(name, point, evictorArgs, args string) string {
 	return "apiVersion: descheduler/v1alpha2\nkind: DeschedulerPolicy\nprofiles:\n- name: strategy-" + name +
 		"-profile\n  pluginConfig:\n  - {name: DefaultEvictor, args: {" + evictorArgs + "}}\n  - {name: " + name +

@@ -58,7 +58,7 @@ func (r *renewal) args(config map[string]any, path *field.Path) {
 }
 
 // softConstraints replaces includeSoftConstraints with the kinds of constraints
-// that it stood for.
+// that it selected.
 func (r *renewal) softConstraints(args map[string]any, path *field.Path) {
 	const name = "includeSoftConstraints"
 	value, given := args[name]

@@ -79,7 +79,7 @@ func spreadArgs(c *conversion, s *subject) map[string]any {
 }
 
 // constraintKinds returns the kinds of spread constraints that
-// includeSoftConstraints stood for.
+// includeSoftConstraints selected.
 func constraintKinds(soft bool) []any {
 	if soft {
 		return []any{"DoNotSchedule", "ScheduleAnyway"}

@@ -1,9 +1,9 @@
 // Package openshift converts a KubeDescheduler, which configures the
-// descheduler that OpenShift's operator runs, into a DeschedulerPolicy: each
-// profile with the plugins and arguments that the operator gives it, and where
-// nodes are judged by usage, RealUsageLowNodeUtilization instead of
-// LowNodeUtilization with a query. It decides only what a profile means here;
-// the plugins are descheduler's and Evenkeel's.
+// descheduler that OpenShift's operator runs, into a DeschedulerPolicy. Each
+// profile gets the plugins and arguments that the operator gives it. If a
+// profile judges nodes by usage, RealUsageLowNodeUtilization replaces
+// LowNodeUtilization with a query. The package decides only what a profile
+// means here; the plugins are descheduler's and Evenkeel's.
 //
 // Invariants:
 //   - A KubeDescheduler in mode Predictive, which is the default, evicts nothing.

@@ -74,13 +74,15 @@ func (s Memory) validate() field.ErrorList {
 	return errs
 }
 
-// usage is read once a minute, and is valid for three minutes.
+// usage returns the usage settings: usage is read once a minute, and is valid
+// for three minutes.
 func (s Memory) usage() map[string]any {
 	query := map[string]any{"unit": "percent", "expr": s.Metric}
 	return map[string]any{
 		"sampleInterval": "60s",
 		"maxAge":         "180s",
-		// Long enough for the three samples that a process that evicts needs.
+		// This is long enough for the three samples that an evicting process
+		// needs.
 		"observationPeriod": "180s",
 		"sources":           prometheus(s.PrometheusURL, "instance", "memory", query),
 	}
@@ -93,7 +95,8 @@ const (
 	coolPercent = 20
 )
 
-// lines are around the threshold: no move is planned to a rejected node.
+// lines returns lines around the threshold, so that no move is planned to a
+// rejected node.
 func (s Memory) lines() map[string]any {
 	reject := min(s.ThresholdPercent, 100-gapPercent)
 	low := reject - coolPercent
@@ -118,6 +121,6 @@ func (s Memory) measured() map[string]any {
 	}
 }
 
-// from is the threshold for usage that is not rounded down to a whole percent
-// first, as the extender did.
+// from returns the threshold for unrounded usage. The extender rounded usage
+// down to a whole percent before it compared.
 func (s Memory) from() float64 { return math.Ceil(s.ThresholdPercent) }

@@ -27,7 +27,7 @@ type PluginPolicy struct {
 }
 
 // ReadPlugin reads the args of a legacy plugin, without apiVersion and kind, or
-// returns all their mistakes. Nil stands for no args.
+// returns all their mistakes. Nil means no args.
 func ReadPlugin(name string, args map[string]any) (PluginPolicy, field.ErrorList) {
 	if name == Dynamic {
 		return readDynamic(args)

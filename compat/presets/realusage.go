@@ -51,7 +51,7 @@ const (
 	// maxAge is just above how long Prometheus itself keeps the last value of a
 	// series current; the samples of a policy must be more frequent.
 	maxAge = 305
-	// samples is the number of samples that a process that evicts needs.
+	// samples is the number of samples that an evicting process needs.
 	samples = 3
 	// minObservation is the minimum observationPeriod of a policy, in seconds.
 	minObservation = 150
@@ -118,7 +118,7 @@ func (s RealUsage) usage(interval, timeout int) map[string]any {
 	}
 }
 
-// lines are so high that normal usage never reaches them.
+// lines returns lines so high that normal usage never reaches them.
 func (s RealUsage) lines() map[string]any {
 	return map[string]any{s.metric(): map[string]any{
 		"low": policy.Number(77), "reject": policy.Number(97), "evict": policy.Number(100), "leave": policy.Number(97),

@@ -27,7 +27,7 @@ type Extender struct {
 	level    string
 	format   string
 
-	// notes describe which flags mean less than before.
+	// notes describe which flags do less than before.
 	notes []string
 }
 
@@ -58,8 +58,8 @@ func (e *Extender) Add(flags *pflag.FlagSet) {
 	flags.StringVar(&e.format, formatFlag, "", `Same as --logging-format, for example "logger:stderr?json=true".`)
 }
 
-// presetFlags select the preset; otherFlags have variables that only count with
-// it. Each entry is a flag and its variable.
+// presetFlags select the preset; the variables of otherFlags count only if the
+// preset is selected. Each entry is a flag and its environment variable.
 var (
 	presetFlags = [][2]string{
 		{presets.NameURL, "PROMETHEUS_URL"},
@@ -69,9 +69,8 @@ var (
 	otherFlags = [][2]string{{listenFlag, "LISTEN_ADDRESS"}, {bodyFlag, "LOG_REQUEST_BODY"}}
 )
 
-// Settle sets the current flags to the meaning of these flags and the
-// environment. It returns the preset's policy; nil if nothing selects the
-// preset.
+// Settle translates these flags and the environment into the current flags. It
+// returns the preset's policy; nil if nothing selects the preset.
 func (e *Extender) Settle(flags *pflag.FlagSet) (*policy.File, error) {
 	preset, err := e.preset(flags)
 	if err != nil {
@@ -173,7 +172,7 @@ func (e *Extender) settleFormat(flags *pflag.FlagSet) error {
 	return flags.Set("logging-format", "json")
 }
 
-// Tell logs the flags that mean less than before.
+// Tell logs the flags that do less than before.
 func (e *Extender) Tell(ctx context.Context) {
 	for _, note := range e.notes {
 		klog.FromContext(ctx).Info("Flag has lost part of its meaning", "flag", note)

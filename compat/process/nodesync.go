@@ -43,7 +43,7 @@ func (n *NodeSync) Add(flags *pflag.FlagSet) {
 	flags.IntVarP(&n.seconds, "seconds", "s", 10, "Seconds between two samples, instead of the policy's usage.sampleInterval: 5 to 300.")
 }
 
-// Settle sets the current flags to the meaning of these flags.
+// Settle translates these flags into the current flags.
 func (n *NodeSync) Settle(flags *pflag.FlagSet) error {
 	switch own := flags.Lookup(policyFlag).Value; {
 	case own.String() != "" && flags.Changed("rules"):

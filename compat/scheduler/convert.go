@@ -2,9 +2,10 @@
 // registered extenders until Kubernetes 1.22, into a
 // KubeSchedulerConfiguration.
 //
-// It converts the extenders' entries and reports what became of the rest; the
-// owner of a profile decides which filters and scores it runs. Invariant:
-// current kube-schedulers accept whatever Convert returns without an error.
+// It converts the extenders' entries and reports what is lost of the rest;
+// which filters and scores a profile runs is for its owner to decide.
+// Invariant: current kube-schedulers accept whatever Convert returns without an
+// error.
 package scheduler
 
 import (

@@ -1,7 +1,8 @@
 // Package schedulerconfig converts a KubeSchedulerConfiguration of a beta
-// version into v1. It checks the arguments of plugins and keeps them: the
-// kube-scheduler that Evenkeel builds knows those of legacy systems' plugins,
-// and those of kube-scheduler's own changed only in version.
+// version into v1. It checks the arguments of plugins and keeps them, because
+// the kube-scheduler that Evenkeel builds knows the arguments of legacy
+// systems' plugins, and those of kube-scheduler's own plugins changed only in
+// version.
 package schedulerconfig
 
 import (
@@ -29,7 +30,8 @@ func Is(object map[string]any) bool {
 func Current(object map[string]any) bool { return object["apiVersion"] == currentVersion }
 
 // Convert returns the configuration in the current version, or all its
-// mistakes. One that has the current version already is only checked.
+// mistakes. A configuration that already has the current version is only
+// checked.
 func Convert(object map[string]any) (policy.Conversion, field.ErrorList) {
 	apiVersion, _ := object["apiVersion"].(string)
 	doc := policy.Conversion{Format: Kind + " of " + apiVersion}

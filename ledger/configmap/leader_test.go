@@ -34,8 +34,9 @@ func TestOnlyTheLeaderWrites(t *testing.T) {
 	}
 }
 
-// A process that leads again no longer holds the ledger, like one that starts:
-// a newer version may have led meanwhile, and its document stays.
+// A process that leads again no longer holds the ledger, just like a process
+// that has just started. A newer version may have led meanwhile, and its
+// document stays.
 func TestALedgerOfTheTermBeforeIsNotRestored(t *testing.T) {
 	for name, tc := range unreadable(t) {
 		t.Run(name, func(t *testing.T) {
@@ -164,8 +165,8 @@ func TestAMissingLedgerIsDamage(t *testing.T) {
 	}
 }
 
-// A process that no longer leads sets nothing aside, either: each copy takes
-// one of few places.
+// A process that no longer leads sets nothing aside, either, because each copy
+// takes one of a few names.
 func TestOnlyTheLeaderSetsAside(t *testing.T) {
 	d, lost := newDesk(), errors.New("the Lease is lost")
 	s, leader := d.store(t, "w"), &leads{}

@@ -123,7 +123,7 @@ func TestOthersContentStays(t *testing.T) {
 }
 
 // unreadable returns contents that this version cannot read as a ledger, and
-// what of them is kept when they are set aside: everything.
+// the copies of them that must be set aside, which are complete.
 func unreadable(t *testing.T) map[string]struct {
 	change func(*v1.ConfigMap)
 	kept   string
@@ -285,9 +285,9 @@ func (d *desk) accept(t *testing.T) {
 	d.changes(t, func(c *v1.ConfigMap) { c.Annotations = map[string]string{AcceptAnnotation: value} })
 }
 
-// A process that does not hold the ledger continues without an unreadable one
-// once a user accepts its loss. All of the content is kept, generations
-// continue, and another loss has to be accepted separately.
+// A process that does not hold the ledger continues without it once a user
+// accepts the loss of the unreadable one. All of the content is kept,
+// generations continue, and another loss has to be accepted separately.
 func TestLossIsAccepted(t *testing.T) {
 	for name, tc := range unreadable(t) {
 		t.Run(name, func(t *testing.T) {
@@ -346,9 +346,9 @@ func TestAnotherLossIsNotAccepted(t *testing.T) {
 	}
 }
 
-// A process that once held the ledger does not restore it over one that another
-// process has written since in a version that it cannot read, because it would
-// forget the moves in flight of that one.
+// A process that once held the ledger does not overwrite a ledger that another
+// process has written since in a version that it cannot read, because that
+// would lose the other's moves in flight.
 func TestOnlyTheNewestIsRestored(t *testing.T) {
 	signed := func(generation, writer string) func(*v1.ConfigMap) {
 		return func(c *v1.ConfigMap) {
@@ -468,7 +468,8 @@ func TestSetAsideRefused(t *testing.T) {
 	}
 }
 
-// Two processes that both think they evict: the second to write finds out.
+// If two processes both think that they evict, the second one to write finds
+// out.
 func TestOnlyOneWrites(t *testing.T) {
 	d := newDesk()
 	first, second := d.store(t, "first"), d.store(t, "second")
@@ -612,8 +613,8 @@ func TestFollow(t *testing.T) {
 	}
 }
 
-// A following replica reports an unreadable ledger for as long as it exists: no
-// other is written before the next move, perhaps for days.
+// A following replica reports an unreadable ledger for as long as it exists,
+// because no other one is written before the next move, which may take days.
 func TestUnreadableUntilDeleted(t *testing.T) {
 	damaged := configMap(func(c *v1.ConfigMap) { c.BinaryData = map[string][]byte{Key: {1}} })
 	theirs := damaged.DeepCopy()

@@ -11,12 +11,12 @@ import (
 const (
 	// calendarReach is how far ahead a Calendar looks.
 	calendarReach = 366 * day
-	// maxLeaps bounds how many starts and ends without effect a Calendar skips: a policy with a hundred periods that
-	// almost touch can have a million.
+	// maxLeaps bounds how many starts and ends without effect a Calendar skips. A policy with a hundred periods that
+	// almost touch can have a million of them.
 	maxLeaps = 500
 )
 
-// Calendar says when evicting is allowed.
+// Calendar determines when evicting is allowed.
 type Calendar struct {
 	windows, blackouts []*recurrence
 }
@@ -114,7 +114,7 @@ func (s standing) why() string {
 	}
 }
 
-// coverage is whether a time is inside any of a list of periods, the earliest time at which that can change, and the
+// coverage holds whether a time is inside any of a list of periods, the earliest time at which that can change, and the
 // period that decides it.
 type coverage struct {
 	in    bool

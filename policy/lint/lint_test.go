@@ -381,7 +381,8 @@ func TestTheShippedPolicyGivesNoWarning(t *testing.T) {
 	}
 }
 
-// A server without an address is one that something else may set, or a mistake.
+// A server without an address is a mistake unless something else may set the
+// address.
 func TestAddressesThatAreNotSet(t *testing.T) {
 	for name, tc := range map[string]struct {
 		server source.Server

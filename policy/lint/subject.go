@@ -15,11 +15,11 @@ type Level string
 
 // The levels, worst first.
 const (
-	// Error: the policy is rejected.
+	// Error means that the policy is rejected.
 	Error Level = "error"
-	// Warning: something is lost, or looks like a mistake.
+	// Warning means that something is lost or looks like a mistake.
 	Warning Level = "warning"
-	// Note: worth knowing.
+	// Note means that something is worth knowing.
 	Note Level = "note"
 )
 
@@ -59,7 +59,8 @@ type survey struct {
 	Subject
 
 	load *policy.LoadPolicy
-	// strategies are those that plan moves by usage. relieves reports whether one of them moves pods off hot nodes.
+	// strategies are the enabled strategies that plan moves by usage. relieves is true if one of them moves pods off
+	// hot nodes.
 	strategies []policy.Strategy
 	relieves   bool
 	// lines are the policy's lines, overlaid with the strategies' thresholds.
