@@ -5,6 +5,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
+
+	"github.com/evenkeel/evenkeel/reasons"
 )
 
 // Metrics measures cycles. A nil Metrics does nothing.
@@ -32,13 +34,13 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 	m.cycles.WithLabelValues("success")
 	m.cycles.WithLabelValues("error")
 	for _, cause := range Causes() {
-		m.starts.WithLabelValues(string(cause))
+		m.starts.WithLabelValues(reasons.Snake(string(cause)))
 	}
 	return m
 }
 
 // Started counts a cycle by its cause.
-func (m *Metrics) Started(cause Cause) { m.starts.WithLabelValues(string(cause)).Inc() }
+func (m *Metrics) Started(cause Cause) { m.starts.WithLabelValues(reasons.Snake(string(cause))).Inc() }
 
 // NotBegun counts a cycle that ended before it began, for example because the
 // stored ledger could not be read.

@@ -170,7 +170,7 @@ func TestBadInputIsToldInOneLine(t *testing.T) {
 		"an unknown field of a profile":         {policyFile("profile-field.yaml"), usage, []string{`profile-field.yaml: line 6, column 3: DeschedulerPolicy: profiles[0].pluginConfigs: unknown field "pluginConfigs", did you mean "pluginConfig"?`}},
 		"an unknown plugin":                     {policyFile("no-plugin.yaml"), usage, []string{`no-plugin.yaml: line 10, column 17: DeschedulerPolicy: profiles[0].plugins.balance.enabled[0]: there is no plugin "RemoveTriplets"`}},
 		"a plugin without configuration":        {policyFile("no-config.yaml"), usage, []string{`plugin "RemoveDuplicates" has no entry in the profile's pluginConfig; add one: - name: RemoveDuplicates`}},
-		"a plugin at the wrong extension point": {live("wrong-point.yaml"), usage, []string{"wrong-point.yaml: "}},
+		"a plugin at the wrong extension point": {policyFile("wrong-point.yaml"), usage, []string{`plugins.deschedule.enabled[0]: plugin "RemoveDuplicates" cannot be enabled here, but under balance`}},
 		"an unknown priority class":             {live("priority-class.yaml"), usage, []string{`priority-class.yaml: profile "plain": DefaultEvictor: priorityThreshold.name: there is no priority class "gold"`}},
 		"an unknown upstream argument":          {policyFile("upstream-args.yaml"), usage, []string{`args.excludeOwners: unknown field "excludeOwners", did you mean "excludeOwnerKinds"? (allowed: `}},
 		"an unknown LoadPolicy field":           {policyFile("load-top-field.yaml"), usage, []string{`load-top-field.yaml: line 3, column 1: LoadPolicy: line: unknown field "line", did you mean "lines"?`}},
@@ -187,7 +187,7 @@ func TestBadInputIsToldInOneLine(t *testing.T) {
 		"a threshold out of range":      {policyFile("args-range.yaml"), usage, []string{"args-range.yaml: line 8, column 30: DeschedulerPolicy: profiles[0].pluginConfig[0].args.thresholds[cpu]: Invalid value: -1"}},
 		"low threshold at the high one": {policyFile("args-low.yaml"), usage, []string{"args-low.yaml: line 8, column 30: DeschedulerPolicy: profiles[0].pluginConfig[0].args.thresholds[cpu]: Invalid value: 60"}},
 		"an unknown argument of ours":   {policyFile("args-field.yaml"), usage, []string{`args.threshold: unknown field "threshold", did you mean "thresholds"? (allowed: `}},
-		"low threshold above reject":    {policyFile("args-reject.yaml"), usage, []string{"args-reject.yaml: resolving thresholds: RealUsageLowNodeUtilization: lines[cpu].low: Invalid value: 58"}},
+		"low threshold above reject":    {policyFile("args-reject.yaml"), usage, []string{"args-reject.yaml: line 8, column 30: DeschedulerPolicy: profiles[0].pluginConfig[0].args.thresholds[cpu]: Invalid value: 58: with it, lines[cpu].low: Invalid value: 58"}},
 
 		"no kubeconfig file":            {kubeconfig("gone.conf"), usage, []string{"--kubeconfig: stat gone.conf: no such file"}},
 		"an empty kubeconfig":           {kubeconfig("empty.conf"), environment, []string{`"empty.conf": invalid configuration`}},

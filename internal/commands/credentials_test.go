@@ -111,7 +111,7 @@ profiles:
 	}
 	var out bytes.Buffer
 	err := Plan(t.Context(), flags.Options{Kubeconfig: heatedServer(t, 2*time.Hour), PolicyFile: policy}, PlanOptions{Format: "table", Progress: io.Discard}, &out)
-	if err != nil || !strings.Contains(out.String(), "Hot nodes:      1 of 2\n") {
+	if err != nil || !strings.Contains(out.String(), "Hot nodes:      1 of 2, all cooled") {
 		t.Errorf("error %v and\n%s", err, out.String())
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/descheduler/pkg/framework/pluginregistry"
 	"sigs.k8s.io/descheduler/pkg/framework/plugins/defaultevictor"
+	frameworktypes "sigs.k8s.io/descheduler/pkg/framework/types"
 
 	"github.com/evenkeel/evenkeel/internal/likely"
 	"github.com/evenkeel/evenkeel/policy"
@@ -56,11 +58,33 @@ func (m *mistakes) ofEnabled(path *field.Path, profile map[string]any) {
 		enabled, _ := set["enabled"].([]any)
 		for i, name := range enabled {
 			at := path.Child(point, "enabled").Index(i)
-			if name, isText := name.(string); isText && m.exists(at, name) && !configures(profile, name) {
+			name, isText := name.(string)
+			switch {
+			case !isText || !m.exists(at, name):
+			case !configures(profile, name):
 				m.add(field.NotFound(at, name), fmt.Sprintf("%v: plugin %q has no entry in the profile's pluginConfig; add one: - name: %s", at, name, name))
+			case !m.runsAt(name, point):
+				m.add(field.NotFound(at, name), fmt.Sprintf("%v: plugin %q cannot be enabled here, but under %s", at, name,
+					strings.Join(slices.DeleteFunc([]string{"deschedule", "balance", "filter", "preEvictionFilter"}, func(other string) bool { return !m.runsAt(name, other) }), " or ")))
 			}
 		}
 	}
+}
+
+// runsAt reports whether the framework can run a plugin at an extension point.
+func (m *mistakes) runsAt(name, point string) (runs bool) {
+	is := m.registry[name].PluginType
+	switch point {
+	case "deschedule":
+		_, runs = is.(frameworktypes.DeschedulePlugin)
+	case "balance":
+		_, runs = is.(frameworktypes.BalancePlugin)
+	case "filter", "preEvictionFilter":
+		_, runs = is.(frameworktypes.EvictorPlugin)
+	default:
+		return true // the points that upstream's loader does not know it reports itself
+	}
+	return runs
 }
 
 // configures reports whether a profile contains a plugin's arguments.

@@ -282,7 +282,7 @@ func TestProfilesThatAreNotShownAreNamed(t *testing.T) {
 // Moves that are unrelated to hot nodes are listed by reason, and cool no node.
 func TestOtherMovesAreListed(t *testing.T) {
 	f := idle()
-	pod := strategies.Pod{Pod: &cluster.Pod{Namespace: "shop", Name: "web-1", Owner: cluster.Owner{Kind: "ReplicaSet", Name: "web"}}}
+	pod := strategies.Pod{Pod: &cluster.Pod{Namespace: "shop", Name: "web-1", Owner: cluster.Owner{Kind: "ReplicaSet", Name: "web"}}, Usage: cluster.Amounts{300, 1 << 30}}
 	f.Closed = ""
 	f.Plan.Moves = []strategies.Move{{Pod: pod, From: "dear", To: "cheap", Reason: reasons.PreferredNode, Why: "It is preferred."}}
 	got := printedPlan(f, layout.Style{Width: 200}, false)
