@@ -1,8 +1,8 @@
 // Package cycle runs cycles: observe, judge, plan, make, settle. Runner.Run is one of
-// them. A policy's profiles take their turns in it: Evenkeel's strategies plan, and the
-// evictor makes their moves; upstream plugins evict by themselves, hosted as upstream's
-// own runner does, but with Evenkeel's informers and clientset. Due says when cycles
-// run.
+// them. A policy's profiles take their turns in it: Evenkeel's strategies plan, as does
+// package hosted for some upstream plugins, and the evictor makes their moves; other
+// upstream plugins evict by themselves, run as upstream's own runner does, but with
+// Evenkeel's informers and clientset. Due says when cycles run.
 package cycle
 
 import (
@@ -58,10 +58,10 @@ func (r *Runner) Run(ctx context.Context) error {
 	for i := range r.turns {
 		turn := &r.turns[i]
 		failed = append(failed, turn.take(ctx, func(ctx context.Context) error {
-			if turn.strategy == nil {
-				return turn.host(ctx, nodes)
+			if turn.planner == nil {
+				return turn.runUpstream(ctx, nodes)
 			}
-			more, err := PlanAndMake(ctx, evictor, executor, turn.strategy, nodes, supposed)
+			more, err := PlanAndMake(ctx, evictor, executor, turn.planner, nodes, supposed)
 			supposed = append(supposed, more...)
 			return err
 		}))
@@ -71,18 +71,18 @@ func (r *Runner) Run(ctx context.Context) error {
 	return err
 }
 
-// PlanAndMake is the turn of a strategy. The strategy plans on the latest observation, as
-// if the supposed moves had been made. Its moves are made, or returned if later
-// strategies must suppose them.
-func PlanAndMake(ctx context.Context, half plugin.Half, executor Executor, strategy *plugin.Plugin, nodes []*v1.Node, supposed []strategies.Move) ([]strategies.Move, error) {
+// PlanAndMake is the turn of a planning plugin. The plugin plans on the latest
+// observation, as if the supposed moves had been made. Its moves are made, or returned if
+// later turns must suppose them.
+func PlanAndMake(ctx context.Context, half plugin.Half, executor Executor, planner *plugin.Plugin, nodes []*v1.Node, supposed []strategies.Move) ([]strategies.Move, error) {
 	observed := half.Observe()
 	observed = observed.Supposing(supposed)
-	made, err := strategy.Plan(ctx, &observed, nodes)
+	made, err := planner.Plan(ctx, &observed, nodes)
 	if err != nil {
-		return nil, fmt.Errorf("plugin %q finished with error: %w", strategy.Name(), err)
+		return nil, fmt.Errorf("plugin %q finished with error: %w", planner.Name(), err)
 	}
-	executor.Planned(ctx, strategy, made)
-	return executor.Make(ctx, &made.Plan, strategy.Profile()), nil
+	executor.Planned(ctx, planner, made)
+	return executor.Make(ctx, &made.Plan, planner.Profile()), nil
 }
 
 // nodes returns the nodes that the policy's nodeSelector matches and that are ready;
@@ -112,8 +112,8 @@ func (t *turn) take(ctx context.Context, act func(context.Context) error) (err e
 	}()
 	began := time.Now()
 	err = act(klog.NewContext(ctx, logger))
-	if t.strategy != nil { // the framework measures upstream plugins
-		labels, took := map[string]string{"strategy": t.strategy.Name(), "profile": t.profile}, time.Since(began).Seconds()
+	if t.planner != nil { // the framework measures upstream plugins
+		labels, took := map[string]string{"strategy": t.planner.Name(), "profile": t.profile}, time.Since(began).Seconds()
 		metrics.DeschedulerStrategyDuration.With(labels).Observe(took)
 		metrics.StrategyDuration.With(labels).Observe(took)
 	}
@@ -123,9 +123,10 @@ func (t *turn) take(ctx context.Context, act func(context.Context) error) (err e
 	return nil
 }
 
-// host runs a turn's upstream plugins through the framework.
-func (t *turn) host(ctx context.Context, nodes []*v1.Node) error {
-	if status := t.hosted(ctx, nodes); status != nil {
+// runUpstream runs a turn's upstream plugins that evict by themselves, through the
+// framework.
+func (t *turn) runUpstream(ctx context.Context, nodes []*v1.Node) error {
+	if status := t.evicts(ctx, nodes); status != nil {
 		return status.Err
 	}
 	return nil

@@ -32,9 +32,10 @@ import (
 // upstream plugins of a profile.
 type turn struct {
 	profile string
-	// strategy is nil in a turn of upstream plugins that evict. hosted runs these.
-	strategy *plugin.Plugin
-	hosted   func(context.Context, []*v1.Node) *frameworktypes.Status
+	// planner is nil in a turn of upstream plugins that evict by themselves. evicts runs
+	// these.
+	planner *plugin.Plugin
+	evicts  func(context.Context, []*v1.Node) *frameworktypes.Status
 }
 
 // PodsOnNode indexes pods by node. Call it only once for the same informers.
@@ -93,17 +94,17 @@ func (r *Runner) build(ctx context.Context, instance string, p *api.DeschedulerP
 		return nil, nil, err
 	}
 	built := 0
-	split := func(enabled []string, host func(names []string) (turn, error)) (turns []turn, err error) {
+	split := func(enabled []string, evicting func(names []string) (turn, error)) (turns []turn, err error) {
 		for left := enabled; len(left) > 0; {
 			n := slices.IndexFunc(left, r.plans)
 			if n == 0 {
-				turns, left = append(turns, turn{profile: p.Name, strategy: planners[left[0]]}), left[1:]
+				turns, left = append(turns, turn{profile: p.Name, planner: planners[left[0]]}), left[1:]
 				continue
 			}
 			if n < 0 {
 				n = len(left)
 			}
-			next, err := host(left[:n])
+			next, err := evicting(left[:n])
 			if err != nil {
 				return nil, err
 			}
@@ -111,7 +112,7 @@ func (r *Runner) build(ctx context.Context, instance string, p *api.DeschedulerP
 		}
 		return turns, nil
 	}
-	framework := func(deschedule, balance []string) (hosting, error) {
+	framework := func(deschedule, balance []string) (upstreamProfile, error) {
 		some := *p
 		some.Plugins.Deschedule.Enabled, some.Plugins.Balance.Enabled = deschedule, balance
 		built++
@@ -122,7 +123,7 @@ func (r *Runner) build(ctx context.Context, instance string, p *api.DeschedulerP
 		if err != nil {
 			return turn{}, err
 		}
-		return turn{profile: p.Name, hosted: runs.RunDeschedulePlugins}, nil
+		return turn{profile: p.Name, evicts: runs.RunDeschedulePlugins}, nil
 	})
 	if err != nil {
 		return nil, nil, err
@@ -132,19 +133,19 @@ func (r *Runner) build(ctx context.Context, instance string, p *api.DeschedulerP
 		if err != nil {
 			return turn{}, err
 		}
-		return turn{profile: p.Name, hosted: runs.RunBalancePlugins}, nil
+		return turn{profile: p.Name, evicts: runs.RunBalancePlugins}, nil
 	})
 	return deschedule, balance, err
 }
 
-// hosting runs the upstream plugins of a profile.
-type hosting interface {
+// upstreamProfile runs the upstream plugins of a profile that evict by themselves.
+type upstreamProfile interface {
 	RunDeschedulePlugins(ctx context.Context, nodes []*v1.Node) *frameworktypes.Status
 	RunBalancePlugins(ctx context.Context, nodes []*v1.Node) *frameworktypes.Status
 }
 
 // framework builds a profile of the framework.
-func (r *Runner) framework(ctx context.Context, instance string, p api.DeschedulerProfile, registry pluginregistry.Registry) (hosting, error) {
+func (r *Runner) framework(ctx context.Context, instance string, p api.DeschedulerProfile, registry pluginregistry.Registry) (upstreamProfile, error) {
 	return frameworkprofile.NewProfile(ctx, p, registry, //nolint:wrapcheck // the caller says which profile
 		frameworkprofile.WithClientSet(r.config.Client),
 		frameworkprofile.WithSharedInformerFactory(r.config.Informers),

@@ -41,5 +41,5 @@ type checkedEvictions struct {
 }
 
 func (e checkedEvictions) Evict(ctx context.Context, eviction *policyv1.Eviction) error {
-	return e.evictor.evictHosted(ctx, eviction)
+	return e.evictor.evictUnplanned(ctx, eviction)
 }

@@ -18,9 +18,9 @@ import (
 // in one cycle, regardless of what evicts them; nil means unlimited.
 type Limits struct{ Total, PerNode, PerNamespace *uint }
 
-// evictHosted evicts a pod for an upstream plugin.
-func (e *Evictor) evictHosted(ctx context.Context, eviction *policyv1.Eviction) error {
-	q := &question{e: e, at: hostedPhase, move: &Move{}, pod: e.config.Cluster.Pod(eviction.Namespace, eviction.Name), eviction: eviction}
+// evictUnplanned evicts a pod for an upstream plugin that evicts by itself.
+func (e *Evictor) evictUnplanned(ctx context.Context, eviction *policyv1.Eviction) error {
+	q := &question{e: e, at: unplannedPhase, move: &Move{}, pod: e.config.Cluster.Pod(eviction.Namespace, eviction.Name), eviction: eviction}
 	q.move.Namespace, q.move.Pod = eviction.Namespace, eviction.Name
 	if q.pod != nil {
 		q.move.From = q.pod.Spec.NodeName
@@ -96,7 +96,7 @@ func (q *question) changed(ctx context.Context) ruling {
 		return ruling{reason: reasonOf(err), err: err}
 	}
 	q.pod = object
-	if q.at == hostedPhase {
+	if q.at == unplannedPhase {
 		*q.move = q.e.unplanned(object, q.eviction)
 		return ruling{}
 	}

@@ -40,9 +40,9 @@ const (
 type Execution struct {
 	e *Evictor
 
-	profile  *strategies.Profile
-	left     []Move
-	outcomes []Outcome
+	profile *strategies.Profile
+	left    []Move
+	results []Result
 	// deadline and the times below are from Clock.Local, except began.
 	deadline time.Time
 	// probing holds back further evictions until the last one's replacement has
@@ -86,7 +86,7 @@ func (e *Evictor) BeginCycle(ctx context.Context) {
 }
 
 // Make makes the moves of a plan for a profile, paced by the clock, and logs the
-// outcomes. A dry run returns the moves that would have been made.
+// results. A dry run returns the moves that would have been made.
 func (e *Evictor) Make(ctx context.Context, p *strategies.Plan, profile *strategies.Profile) []strategies.Move {
 	x := e.Begin(ctx, e.Moves(p), profile)
 	for ctx.Err() == nil {
@@ -97,13 +97,13 @@ func (e *Evictor) Make(ctx context.Context, p *strategies.Plan, profile *strateg
 		Sleep(ctx, next.Wait)
 	}
 	logger, made := klog.FromContext(ctx), map[string]bool{}
-	for _, outcome := range x.End(ctx) {
-		if outcome.Reason == "" {
-			made[outcome.Move.PodUID] = true
+	for _, result := range x.End(ctx) {
+		if result.Reason == "" {
+			made[result.Move.PodUID] = true
 			continue
 		}
-		logger.Info("Move was not made", "pod", klog.KRef(outcome.Move.Namespace, outcome.Move.Pod), "node", outcome.Move.From,
-			"destination", outcome.Move.To, "reason", outcome.Reason, "error", outcome.Err)
+		logger.Info("Move was not made", "pod", klog.KRef(result.Move.Namespace, result.Move.Pod), "node", result.Move.From,
+			"destination", result.Move.To, "reason", result.Reason, "error", result.Err)
 	}
 	if e.config.Evictions.DryRun() {
 		logger.Info("Plan would be carried out", "planned", len(p.Moves), "wouldEvict", len(made))
@@ -122,10 +122,10 @@ func (e *Evictor) Begin(ctx context.Context, moves []Move, profile *strategies.P
 		unsteered:  map[string]reasons.Reason{},
 		backingOff: map[string]backoff{},
 	}
-	reason := x.steered(ctx)
+	reason := x.whyUnsteered(ctx)
 	x.quickFirst()
 	if reason == "" {
-		reason = x.held(ctx)
+		reason = x.whyHeld(ctx)
 	}
 	if reason == "" {
 		reason = x.record(ctx)
@@ -189,16 +189,16 @@ func (x *Execution) Step(ctx context.Context) Next {
 	x.e.tallies = nil
 	x.e.mu.Unlock()
 	for i := 0; i < len(x.left) && x.stop == "" && ctx.Err() == nil; {
-		outcome, wait := x.make(ctx, x.left[i])
+		result, wait := x.make(ctx, x.left[i])
 		if wait {
 			i++
 			continue
 		}
-		x.drop(ctx, i, outcome)
+		x.drop(ctx, i, result)
 		switch {
 		case len(x.left) == 0 || x.stop != "":
 			return Next{}
-		case outcome.Reason == "":
+		case result.Reason == "":
 			x.waits = time.Time{}
 			return Next{Wait: x.e.config.Settings.Interval}
 		}
@@ -228,17 +228,17 @@ func (x *Execution) wait() Next {
 // Left returns the moves that are neither made nor given up.
 func (x *Execution) Left() []Move { return x.left }
 
-// End finishes the execution and returns the outcomes of its moves. It removes moves that
+// End finishes the execution and returns the results of its moves. It removes moves that
 // were not made from the ledger and stores the results, even if the process is told to
 // stop.
-func (x *Execution) End(ctx context.Context) []Outcome {
+func (x *Execution) End(ctx context.Context) []Result {
 	x.leaveAll(reasons.CycleDeadline)
 	x.keep(ctx)
-	for i := range x.outcomes {
-		x.e.config.Metrics.Skipped(x.outcomes[i].Reason)
+	for i := range x.results {
+		x.e.config.Metrics.Skipped(x.results[i].Reason)
 	}
 	if x.e.config.Evictions.DryRun() {
-		return x.outcomes
+		return x.results
 	}
 	x.e.ledger().CancelIntended(x.e.config.Clock.Now())
 	ctx = context.WithoutCancel(ctx)
@@ -250,7 +250,7 @@ func (x *Execution) End(ctx context.Context) []Outcome {
 	if x.e.config.Steering != nil {
 		bounded(ctx, settleTimeout, x.e.config.Steering.Settle)
 	}
-	return x.outcomes
+	return x.results
 }
 
 func bounded(ctx context.Context, limit time.Duration, call func(context.Context)) {
@@ -261,15 +261,15 @@ func bounded(ctx context.Context, limit time.Duration, call func(context.Context
 
 // make makes one move. wait reports whether to retry later, because a check asks for that
 // or the API server refused the eviction for now.
-func (x *Execution) make(ctx context.Context, move Move) (outcome Outcome, wait bool) {
+func (x *Execution) make(ctx context.Context, move Move) (result Result, wait bool) {
 	pod := x.e.config.Cluster.Pod(move.Namespace, move.Pod)
 	q := question{e: x.e, at: recheckPhase, execution: x, profile: x.profile, move: &move, pod: pod}
 	if a := q.ask(ctx, checks); a.refuses() {
-		return Outcome{Move: move, Reason: a.reason}, a.wait || passes(a.reason)
+		return Result{Move: move, Reason: a.reason}, a.wait || passes(a.reason)
 	}
 	x.closeSession()
 	if reason, wait := x.ready(ctx, &move, pod); wait || reason != "" {
-		return Outcome{Move: move, Reason: reason}, wait
+		return Result{Move: move, Reason: reason}, wait
 	}
 	err := x.e.evict(ctx, &question{
 		e: x.e, at: callPhase, execution: x, profile: x.profile, move: &move, pod: pod, eviction: x.e.request(&move, x.profile),
@@ -277,14 +277,14 @@ func (x *Execution) make(ctx context.Context, move Move) (outcome Outcome, wait 
 	switch {
 	case err == nil:
 		x.startProbe(pod)
-		return Outcome{Move: move}, false
+		return Result{Move: move}, false
 	case apierrors.IsTooManyRequests(err):
 		klog.FromContext(ctx).V(2).Info("Eviction was refused for now", "pod", klog.KObj(pod), "error", err.Error())
 		x.undo(ctx, &move)
 		x.backingOff[move.PodUID] = newBackoff(err, x.e.config.Cluster.Budgets(pod), x.e.config.Clock.Local())
-		return Outcome{}, true
+		return Result{}, true
 	}
-	return Outcome{Move: move, Reason: x.classify(err), Err: err}, false
+	return Result{Move: move, Reason: x.classify(err), Err: err}, false
 }
 
 // unsteered refuses pods of a namespace in which a replacement was not steered during
@@ -311,18 +311,18 @@ func (x *Execution) classify(err error) reasons.Reason {
 	return reason
 }
 
-func (x *Execution) drop(ctx context.Context, i int, outcome Outcome) {
+func (x *Execution) drop(ctx context.Context, i int, result Result) {
 	x.left = append(x.left[:i:i], x.left[i+1:]...)
-	if outcome.Reason != "" && !x.e.config.Evictions.DryRun() { // a dry run records no moves, so a recorded one belongs to another process
-		x.e.ledger().Cancel(outcome.Move.PodUID, x.e.config.Clock.Now())
-		x.undo(ctx, &outcome.Move)
+	if result.Reason != "" && !x.e.config.Evictions.DryRun() { // a dry run records no moves, so a recorded one belongs to another process
+		x.e.ledger().Cancel(result.Move.PodUID, x.e.config.Clock.Now())
+		x.undo(ctx, &result.Move)
 	}
-	x.outcomes = append(x.outcomes, outcome)
+	x.results = append(x.results, result)
 }
 
 func (x *Execution) leaveAll(reason reasons.Reason) {
 	for _, move := range x.left {
-		x.outcomes = append(x.outcomes, Outcome{Move: move, Reason: reason})
+		x.results = append(x.results, Result{Move: move, Reason: reason})
 	}
 	x.left = nil
 }

@@ -30,7 +30,7 @@ func (s scene) test(t *testing.T) {
 	playing(t, func(t *testing.T, p *play) {
 		s.play(p)
 		if diff := cmp.Diff(s.want, p.run(s.moves...)); diff != "" {
-			t.Errorf("outcomes (-want +got):\n%s", diff)
+			t.Errorf("results (-want +got):\n%s", diff)
 		}
 		if diff := cmp.Diff(s.evicted, p.evicted); diff != "" {
 			t.Errorf("evictions (-want +got):\n%s", diff)
@@ -423,9 +423,9 @@ func TestExecutorKeepsTheOwnersLimit(t *testing.T) {
 			worst = max(worst, onTheMove)
 			return err
 		}
-		outcomes := carryOut(t.Context(), executor, moves)
-		if worst > atOnce || len(outcomes) != len(moves) {
-			t.Errorf("%d of %d outcomes, up to %d pods on the move, want at most %d", len(outcomes), len(moves), worst, atOnce)
+		results := carryOut(t.Context(), executor, moves)
+		if worst > atOnce || len(results) != len(moves) {
+			t.Errorf("%d of %d results, up to %d pods on the move, want at most %d", len(results), len(moves), worst, atOnce)
 		}
 		time.Sleep(time.Minute)
 	})
@@ -473,9 +473,9 @@ func TestExecutorStops(t *testing.T) {
 		p.after(3*time.Second, cancel)
 		executor := p.evictor()
 		p.pods["a"] = aPod("a")
-		outcomes := carryOut(ctx, executor, []Move{moveOf("a")})
-		if len(outcomes) != 1 || outcomes[0].Reason == "" || time.Since(p.start) != 3*time.Second {
-			t.Errorf("outcomes %v after %v", outcomes, time.Since(p.start))
+		results := carryOut(ctx, executor, []Move{moveOf("a")})
+		if len(results) != 1 || results[0].Reason == "" || time.Since(p.start) != 3*time.Second {
+			t.Errorf("results %v after %v", results, time.Since(p.start))
 		}
 	})
 }
@@ -534,14 +534,14 @@ func TestExecutorDryRun(t *testing.T) {
 		executor := p.evictor()
 		moves := []Move{moveOf("a"), moveOf("b")}
 		p.pods["a"], p.pods["b"] = aPod("a"), aPod("b")
-		outcomes := carryOut(t.Context(), executor, moves)
-		for _, outcome := range outcomes {
-			if outcome.Reason != "" {
-				t.Errorf("outcome %+v", outcome)
+		results := carryOut(t.Context(), executor, moves)
+		for _, result := range results {
+			if result.Reason != "" {
+				t.Errorf("result %+v", result)
 			}
 		}
-		if len(outcomes) != 2 || progress == 0 || time.Since(p.start) > time.Second {
-			t.Errorf("%d outcomes, %d times progress, %v", len(outcomes), progress, time.Since(p.start))
+		if len(results) != 2 || progress == 0 || time.Since(p.start) > time.Second {
+			t.Errorf("%d results, %d times progress, %v", len(results), progress, time.Since(p.start))
 		}
 	})
 }
@@ -582,9 +582,9 @@ func TestDryRunCancelsNoMove(t *testing.T) {
 		p.ledger.Record(time.Now(), move.Intent)
 		refusal := &reasons.Refusal{Reason: reasons.PodChanged}
 		p.evict = func(*v1.Pod, *Move) error { return refusal }
-		outcomes := carryOut(t.Context(), p.evictor(), []Move{move})
-		if len(outcomes) != 1 || outcomes[0].Reason != reasons.PodChanged || !p.ledger.Moving("uid-a") {
-			t.Errorf("outcomes %+v, still moving %v", outcomes, p.ledger.Moving("uid-a"))
+		results := carryOut(t.Context(), p.evictor(), []Move{move})
+		if len(results) != 1 || results[0].Reason != reasons.PodChanged || !p.ledger.Moving("uid-a") {
+			t.Errorf("results %+v, still moving %v", results, p.ledger.Moving("uid-a"))
 		}
 	})
 }

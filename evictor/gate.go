@@ -26,9 +26,9 @@ const (
 	recheckPhase
 	// callPhase: the last question before the eviction call of a planned move.
 	callPhase
-	// hostedPhase is callPhase for an upstream plugin, which has selected the pod by its
-	// own rules.
-	hostedPhase
+	// unplannedPhase is callPhase for an upstream plugin that evicts by itself. It has
+	// selected the pod by its own rules.
+	unplannedPhase
 )
 
 // check is one rule that keeps pods where they are.
@@ -43,9 +43,9 @@ type check struct {
 // determines the reason. Cheap and specific checks come first. To add a rule, add an
 // element and its function.
 var checks = []check{
-	{"the framework's limits are not reached", recheckPhase | callPhase | hostedPhase, (*question).limited},
-	{"this process may evict", callPhase | hostedPhase, (*question).forbidden},
-	{"the pod is still as planned", callPhase | hostedPhase, (*question).changed},
+	{"the framework's limits are not reached", recheckPhase | callPhase | unplannedPhase, (*question).limited},
+	{"this process may evict", callPhase | unplannedPhase, (*question).forbidden},
+	{"the pod is still as planned", callPhase | unplannedPhase, (*question).changed},
 	{"replacements in the namespace are steered", recheckPhase, (*question).unsteered},
 	{"the pod still exists", recheckPhase, (*question).gone},
 	{"the move is not cancelled", recheckPhase, (*question).cancelled},
@@ -53,7 +53,7 @@ var checks = []check{
 	{"the source still has to be relieved", recheckPhase, (*question).relieved},
 	{"a pod moved ahead of time is quiet", recheckPhase, (*question).busy},
 	{"the destination stays below its line", recheckPhase, (*question).tooHot},
-	{"the safeguards allow the eviction", recheckPhase | callPhase | hostedPhase, (*question).unsafe},
+	{"the safeguards allow the eviction", recheckPhase | callPhase | unplannedPhase, (*question).unsafe},
 	{"nothing empties the pod's node", planPhase, (*question).emptied},
 	{"it is no static pod", planPhase, (*question).static},
 	{"it is no pod of a DaemonSet", planPhase, (*question).ofDaemonSet},
@@ -109,11 +109,11 @@ type question struct {
 	pod *v1.Pod
 	// candidate is the pod that a strategy asks about; nil in later phases.
 	candidate *strategies.Candidate
-	// profile is the profile for which the pod is moved; nil for an upstream plugin,
-	// whose own profile has already allowed the move.
+	// profile is the profile for which the pod is moved; nil for an upstream plugin that
+	// evicts by itself, whose own profile has already allowed the eviction.
 	profile *strategies.Profile
 	// move and execution are nil while planning; execution is also nil for an upstream
-	// plugin.
+	// plugin that evicts by itself.
 	move      *Move
 	execution *Execution
 	// eviction is the request for the API server; nil before the call.

@@ -72,11 +72,11 @@ func TestWhatRefusesInEachPhase(t *testing.T) {
 		"its budget has no room": {[]func(*play){full}, kept{planPhase: reasons.PodDisruptionBudgetExhausted, recheckPhase: reasons.PodDisruptionBudgetExhausted}},
 		"its node is not hot":    {[]func(*play){cool}, kept{recheckPhase: reasons.SourceNoLongerHot}},
 		"no more evictions are allowed": {[]func(*play){limit}, kept{
-			recheckPhase: reasons.EvictionLimit, callPhase: reasons.EvictionLimit, hostedPhase: reasons.EvictionLimit,
+			recheckPhase: reasons.EvictionLimit, callPhase: reasons.EvictionLimit, unplannedPhase: reasons.EvictionLimit,
 		}},
 		"evicting is paused": {[]func(*play){func(p *play) {
 			p.config.paused = func(context.Context) error { return &reasons.Refusal{Reason: reasons.Paused} }
-		}}, kept{callPhase: reasons.Paused, hostedPhase: reasons.Paused}},
+		}}, kept{callPhase: reasons.Paused, unplannedPhase: reasons.Paused}},
 		"it is protected, and the budget has no room": {[]func(*play){protect, full}, kept{
 			planPhase: reasons.EvictionDeclined, recheckPhase: reasons.EvictionDeclined, callPhase: reasons.EvictionDeclined,
 		}},
@@ -92,7 +92,7 @@ func TestWhatRefusesInEachPhase(t *testing.T) {
 				}
 				e, got := p.evictor(), kept{}
 				x := e.Begin(t.Context(), []Move{moveOf("a")}, anyProfile)
-				for _, at := range []phase{planPhase, recheckPhase, callPhase, hostedPhase} {
+				for _, at := range []phase{planPhase, recheckPhase, callPhase, unplannedPhase} {
 					move := x.left[0]
 					q := question{e: e, at: at, pod: p.pods["a"], candidate: candidateOf(p.pods["a"]), profile: anyProfile, move: &move, execution: x, eviction: evictionOf("a")}
 					if reason := q.ask(t.Context(), checks).reason; reason != "" {
@@ -183,7 +183,7 @@ func (e *Evictor) recheck(move *Move) reasons.Reason {
 func (e *Evictor) Allow(intent *ledger.Intent) (reasons.Reason, string) {
 	q := question{e: e, at: callPhase, execution: &Execution{}, profile: anyProfile, move: &Move{Intent: *intent}, pod: e.config.Cluster.Pod(intent.Namespace, intent.Pod)}
 	if intent.To == "" || q.pod == nil {
-		q.at = hostedPhase
+		q.at = unplannedPhase
 	}
 	a := q.ask(context.Background(), between("the safeguards allow the eviction", checks[len(checks)-1].name))
 	return a.reason, a.detail

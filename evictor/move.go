@@ -18,8 +18,9 @@ type Move struct {
 	Wanted bool
 }
 
-// Outcome is the result of a Move. The pod was evicted if Reason is empty.
-type Outcome struct {
+// Result is what became of the attempt to make a Move. The pod was evicted if Reason is
+// empty. What the move achieved is its ledger.Outcome.
+type Result struct {
 	Move   Move
 	Reason reasons.Reason
 	// Err is the API server's response behind EvictionFailed.

@@ -479,18 +479,18 @@ func (p *play) runWith(executor *Evictor, names ...string) []string {
 		}
 	}
 	var got []string
-	for _, outcome := range carryOut(p.t.Context(), executor, moves) {
-		if outcome.Reason == "" {
-			got = append(got, outcome.Move.Pod)
+	for _, result := range carryOut(p.t.Context(), executor, moves) {
+		if result.Reason == "" {
+			got = append(got, result.Move.Pod)
 			continue
 		}
-		got = append(got, fmt.Sprintf("%s: %s", outcome.Move.Pod, outcome.Reason))
+		got = append(got, fmt.Sprintf("%s: %s", result.Move.Pod, result.Reason))
 	}
 	return got
 }
 
-// carryOut makes moves as Make does, and returns their outcomes.
-func carryOut(ctx context.Context, e *Evictor, moves []Move) []Outcome {
+// carryOut makes moves as Make does, and returns their results.
+func carryOut(ctx context.Context, e *Evictor, moves []Move) []Result {
 	x := e.Begin(ctx, moves, anyProfile)
 	for ctx.Err() == nil {
 		next := x.Step(ctx)

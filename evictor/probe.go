@@ -19,11 +19,11 @@ import (
 // unless kube-scheduler asks an extender in the meantime.
 const probeAgainAfter = safeguards.UnsteeredFor
 
-// steered finds out how replacements are steered, and returns why they are not. Steering
-// that is proven needs no probe. The moves of a descheduler plugin are made even without
-// steering, because their destinations are the ones that kube-scheduler's own scores
-// prefer.
-func (x *Execution) steered(ctx context.Context) reasons.Reason {
+// whyUnsteered finds out how replacements are steered, and returns why they are not.
+// Steering that is proven needs no probe. The moves of a descheduler plugin are made even
+// without steering, because their destinations are the ones that kube-scheduler's own
+// scores prefer.
+func (x *Execution) whyUnsteered(ctx context.Context) reasons.Reason {
 	if x.e.config.Steering == nil || x.e.config.Evictions.DryRun() || len(x.left) == 0 {
 		return ""
 	}
@@ -83,10 +83,10 @@ func (x *Execution) undo(ctx context.Context, move *Move) {
 	}
 }
 
-// held returns why this cycle must not evict; empty if it may. A failed probe is kept in
-// the ledger, so that later cycles and one-shot runs do not probe again too soon: a probe
-// in every cycle would keep evicting one pod per interval without cooling anything.
-func (x *Execution) held(ctx context.Context) reasons.Reason {
+// whyHeld returns why this cycle must not evict; empty if it may. A failed probe is kept
+// in the ledger, so that later cycles and one-shot runs do not probe again too soon: a
+// probe in every cycle would keep evicting one pod per interval without cooling anything.
+func (x *Execution) whyHeld(ctx context.Context) reasons.Reason {
 	hold := x.e.ledger().Hold()
 	if hold.Reason == "" || hold.Partial || len(x.left) == 0 || x.hosted { // the safeguards enforce a partial hold
 		return ""

@@ -159,10 +159,10 @@ func Register(registry pluginregistry.Registry, all []Strategy) {
 
 // Plugin is a strategy as a plugin of the framework.
 type Plugin struct {
-	strategy Planner
-	is       policy.StrategyDescription
-	handle   frameworktypes.Handle
-	deps     Deps
+	planner Planner
+	is      policy.StrategyDescription
+	handle  frameworktypes.Handle
+	deps    Deps
 }
 
 // New returns the plugin of a strategy.
@@ -179,7 +179,7 @@ func Of(planner Planner, handle frameworktypes.Handle, deps Deps) (*Plugin, erro
 	if deps.Half == nil {
 		return nil, errors.New("plugin: Half must be set")
 	}
-	return &Plugin{strategy: planner, is: planner.Describe(), handle: handle, deps: deps}, nil
+	return &Plugin{planner: planner, is: planner.Describe(), handle: handle, deps: deps}, nil
 }
 
 // Describe returns what others need to know about the strategy.
@@ -190,7 +190,7 @@ func (p *Plugin) Name() string { return p.is.Name }
 
 // Is reports whether the plugin runs with this very arguments object, which belongs to
 // one profile. Another profile may have equal arguments.
-func (p *Plugin) Is(args policy.Strategy) bool { return any(p.strategy) == any(args) }
+func (p *Plugin) Is(args policy.Strategy) bool { return any(p.planner) == any(args) }
 
 // Profile returns the profile that the plugin plans for.
 func (p *Plugin) Profile() *strategies.Profile {

@@ -63,7 +63,7 @@ func (p *Plugin) study(ctx context.Context, observed *strategies.Observed, nodes
 	round := p.round(observed, nodes)
 	defer round.close()
 	round.Asked, round.asked = study.Pod, object
-	result, err := p.strategy.Plan(ctx, round)
+	result, err := p.planner.Plan(ctx, round)
 	if err != nil {
 		return study, err
 	}
