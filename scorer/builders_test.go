@@ -81,8 +81,7 @@ func testConfig() lined {
 	return lined{cluster.Percents{60, 75}, Config{Weights: cluster.Percents{1, 1}, DampPercent: 5}}
 }
 
-// indices returns the nodes of a request; -1 is a node that the board does not
-// know.
+// indices returns the first n indices of nodes.
 func indices(n int) []cluster.NodeIndex {
 	all := make([]cluster.NodeIndex, n)
 	for i := range all {
@@ -93,10 +92,10 @@ func indices(n int) []cluster.NodeIndex {
 
 var pod = cluster.Amounts{500, 2 * gib} // 5 % and 2 %
 
-// Accepts is Refused for a single node: it reports whether kube-scheduler may
-// put a pod of the given usage on the node, that is, whether the node stays at
-// or under the reject line with it or, with measured windows, is within their
-// limits. An unknown node accepts every pod.
+// Accepts is the opposite of Refused for a single node. It reports whether
+// kube-scheduler may put a pod of the given usage on the node: whether the node
+// stays at or under the reject line with the pod or, with measured windows, is
+// within their limits. An unknown node accepts every pod.
 func (b *Board) Accepts(i cluster.NodeIndex, pod cluster.Amounts) bool {
 	if b.Measured() {
 		return !b.full(i)

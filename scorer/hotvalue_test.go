@@ -161,8 +161,8 @@ func TestHotValueOfStrangers(t *testing.T) {
 	}
 }
 
-// Hot values order nodes of equal usage; they are no reason to refuse a
-// destination or to choose another.
+// Hot values rank nodes of equal usage, but are no reason to refuse a
+// destination or to choose another one.
 func TestHotValueLeavesLandingsAlone(t *testing.T) {
 	b := boundBoard(t, []HotTerm{{Within: time.Minute, Count: 1}}, times(50, 0), []time.Duration{})
 	if !b.Accepts(0, pod) || b.Best(indices(2), pod, func(cluster.NodeIndex) bool { return false }) != 0 {

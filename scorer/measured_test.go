@@ -362,10 +362,10 @@ func randomBoard(t *testing.T, rng *rand.Rand, measured *Measured) *Board {
 	return b
 }
 
-// Whatever a source and this package do to an annotation's number on the way,
-// the score is exactly what the formula gives for it: here computed in
-// integers, with usage in hundred-thousandths as in annotations and weights in
-// tenths.
+// However a source and this package convert an annotation's number, the score
+// is exactly what the formula gives for the original number. The test computes
+// it in integers, with usage in hundred-thousandths, as in annotations, and
+// weights in tenths.
 func TestCraneScoresToTheLastDigit(t *testing.T) {
 	rng := rand.New(rand.NewPCG(53, 54))
 	measured := craneConfig()
@@ -395,7 +395,7 @@ func TestCraneScoresToTheLastDigit(t *testing.T) {
 	}
 }
 
-// Unmeasured nodes without stated size break nothing.
+// Unmeasured nodes without a stated size cause no failure.
 func TestMeasuredOfNothing(t *testing.T) {
 	view := measuredView(told{{50, 50, 50}, {50, 50, 50}}, told{})
 	view.Snapshot.Nodes[0].Node.Capacity = cluster.Amounts{}

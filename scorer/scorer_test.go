@@ -392,8 +392,8 @@ func TestLikeliest(t *testing.T) {
 	}
 }
 
-// Of two nodes that use the same now, the one that will use more at its busiest
-// scores lower, but stays open.
+// Of two nodes with the same current usage, the one that will use more when it
+// is busiest scores lower, but still accepts pods.
 func TestNodesScoreByTheirBusiestHour(t *testing.T) {
 	// Twelve pods of 100m each; those of the second node used 300m in the last
 	// hours, or will at some hour of the day.

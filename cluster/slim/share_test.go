@@ -176,7 +176,7 @@ func TestSeveralTransformAtOnce(t *testing.T) {
 				pod := replica(fmt.Sprintf("p-%d-%d", i, k), fmt.Sprintf("owner-%d", k%7), "1")
 				pod.Spec.NodeName = fmt.Sprintf("node-%d", k%5)
 				out, err := s.Transform(pod)
-				if err != nil || out.(*v1.Pod).Spec.NodeName != fmt.Sprintf("node-%d", k%5) { //nolint:forcetypeassert // Transform returns the object that it was given
+				if err != nil || out.(*v1.Pod).Spec.NodeName != fmt.Sprintf("node-%d", k%5) { //nolint:forcetypeassert // it is what was given
 					t.Errorf("got %v, error %v", out, err)
 				}
 			}

@@ -83,7 +83,7 @@ func TestTrend(t *testing.T) {
 	})
 }
 
-// loadOf is the load of the given number of pods with the same series.
+// loadOf returns the load of the given number of pods with the same series.
 func loadOf(pods int, trend *Trend) (l Load) {
 	for range pods {
 		l.Add(trend.Expect())
@@ -127,8 +127,8 @@ func TestHotMinutes(t *testing.T) {
 	}
 }
 
-// A node that moves as far from its level as it often does returns; one that
-// moves further than ever stays.
+// A node whose usage moves as far from its level as it often does is expected
+// to return; one that moves further than ever is expected to stay.
 func TestStays(t *testing.T) {
 	last := Spans - 1
 	var step Trend
@@ -166,9 +166,9 @@ func TestStays(t *testing.T) {
 	}
 }
 
-// Spikes of several pods that happen to follow each other end with the last of
-// them, however long the node was quiet before. After 20 minutes, a step is
-// believed in part.
+// Spikes of several pods that happen to follow each other are expected to end
+// with the last of them, however long the node was quiet before. After 20
+// minutes, a step is partly expected to last.
 func TestSpikesDoNotStay(t *testing.T) {
 	const pods, base, whole, quiet = 20, 18, 1000, 24 * 12
 	for name, tc := range map[string]struct {

@@ -46,7 +46,7 @@ func TestRecurs(t *testing.T) {
 		"it occurred at another time": {2, func(d, m int) int64 { return burst(300+500*d)(d, m) }, false},
 		"it occurs at random":         {6, func(d, m int) int64 { return burst(d*d*397%1440)(d, m) }, false},
 		"it has not recurred":         {4, func(d, m int) int64 { return burst(600+1000000*min(d/3, 1))(d, m)*int64(1-d/3) + 100*int64(d/3) }, false},
-		"nothing changes":             {3, func(int, int) int64 { return 250 }, true}, // as predicted, and without consequence
+		"nothing changes":             {3, func(int, int) int64 { return 250 }, true}, // recurs as predicted, but has no effect
 		"nothing is used":             {3, func(int, int) int64 { return 0 }, true},
 		"it grows from day to day":    {3, func(d, m int) int64 { return int64(1+d) * burst(600)(d, m) }, true}, // predicted too low, but at the right time
 		"it drifts by ten minutes":    {4, func(d, m int) int64 { return burst(600+10*d)(d, m) }, true},
@@ -89,8 +89,8 @@ func TestPattern(t *testing.T) {
 	}
 }
 
-// What a pod is expected to use follows its pattern: nothing of the burst
-// before it begins, all of it while it lasts.
+// The expected usage of a pod follows its pattern: it includes nothing of the
+// burst before the burst begins, and all of it while it lasts.
 func TestPatternAhead(t *testing.T) {
 	var r Recurrence
 	days(&r, 0, 3, burst(600))
@@ -208,8 +208,8 @@ func BenchmarkCourseHotMinutes(b *testing.B) {
 	}
 }
 
-// Pods of one owner that are unlike each other have no pattern, however well
-// their mean recurs, because none of them behaves like the mean.
+// Pods of one owner that differ too much have no pattern, however well their
+// mean recurs, because none of them behaves like the mean.
 func TestUnlikePodsDoNotRecur(t *testing.T) {
 	for name, tc := range map[string]struct {
 		second func(day, minute int) int64

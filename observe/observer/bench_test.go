@@ -54,9 +54,9 @@ func podOf(i, k, nodes int) string {
 	return fmt.Sprintf("workload-%05d-6c9f4d7b8-%02d%03d", (i+k)%nodes, k, i%1000)
 }
 
-// BenchmarkSample takes in a reading, reads it against the cluster, builds the
-// board and classifies the nodes: everything that happens between the source's
-// answer and the observation.
+// BenchmarkSample measures everything that happens between the source's answer
+// and the observation: it ingests a reading, combines it with the cluster,
+// builds the board and classifies the nodes.
 func BenchmarkSample(b *testing.B) {
 	for _, nodes := range []int{100, 1000, 5000} {
 		b.Run(fmt.Sprintf("nodes=%d", nodes), func(b *testing.B) {

@@ -62,11 +62,12 @@ func spoil(names ...string) func(*usage.Batch) {
 	}
 }
 
-// A source is asked if those before it left something open, and only then.
+// A source is asked if the sources before it left something missing, and only
+// then.
 func TestChainAsks(t *testing.T) {
 	cases := map[string]struct {
 		play func(*harbor)
-		want []int // how often each source is asked in three samples, after one without faults
+		want []int // how often each source is asked in three samples, after one sample without faults
 	}{
 		"everything is there":              {play: func(*harbor) {}, want: []int{3, 0, 0}},
 		"the first is down":                {play: func(h *harbor) { h.fail = errSource }, want: []int{3, 3, 0}},
@@ -160,8 +161,8 @@ func TestChainHoldsOn(t *testing.T) {
 	}
 }
 
-// Stopping and starting the first source changes nothing for those who look at
-// nodes.
+// Stopping and starting the first source does not change the usage and states
+// of nodes.
 func TestChainTakesOver(t *testing.T) {
 	h := newHarbor(t, also("second"))
 	h.everybody(map[string]int64{"n1": 7000, "n2": 3000, "n3": 3000})
@@ -225,8 +226,8 @@ func TestChainAllDown(t *testing.T) {
 	}
 }
 
-// A source that does not answer takes as long as its timeout. Then the next is
-// asked, and the pace of samples holds.
+// A source that does not answer takes as long as its timeout. Then the next
+// source is asked, and the pace of samples stays the same.
 func TestSlowSource(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const timeout = 10 * time.Second

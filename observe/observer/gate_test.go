@@ -147,8 +147,8 @@ func TestGated(t *testing.T) {
 	}
 }
 
-// Before the first reading has reported enough nodes, the reason is what is
-// missing: windows, nodes, everything or the source.
+// Before a reading has reported enough nodes, the reason names what is missing:
+// windows, nodes, everything or the source.
 func TestGateAtTheStart(t *testing.T) {
 	cases := map[string]struct {
 		play func(*harbor)
@@ -189,9 +189,9 @@ func TestGatedFromTheStart(t *testing.T) {
 	}
 }
 
-// An observation is settled if sources with history vouch for what makes a node
-// hot on as many of the known nodes as the gate requires. A Job then need not
-// keep watching.
+// An observation is settled if, on as many of the known nodes as the gate
+// requires, sources with history cover the time that it takes to make a node
+// hot. A Job then need not keep watching.
 func TestSettled(t *testing.T) {
 	median := usage.Window{Kind: usage.KindQuantile, Percentile: 50, Over: 5 * time.Minute}
 	short := usage.Window{Kind: usage.KindAvg, Over: time.Minute}
@@ -304,7 +304,8 @@ func TestRipe(t *testing.T) {
 	}
 }
 
-// A ready node whose first sample is late is waited for, but not for long.
+// If the first sample of a ready node is late, the observer waits for it, but
+// not for long.
 func TestRipeWaitsForLateNodes(t *testing.T) {
 	began := time.Date(2026, 11, 4, 12, 0, 0, 0, time.UTC)
 	for name, tc := range map[string]struct {

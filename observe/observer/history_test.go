@@ -79,8 +79,8 @@ func (h *harbor) measured(t *testing.T, node string, w usage.Window) int64 {
 	return view.Nodes[i].Measured[k][cluster.CPU]
 }
 
-// The past is queried before the first sample is taken in, the furthest back
-// first, and never again.
+// The past is queried before the first sample is ingested, beginning with the
+// span that reaches back furthest, and never again.
 func TestHistoryFillsWindows(t *testing.T) {
 	c := &chronicle{used: 7000}
 	h := newHarbor(t, remembering(0, c), windows(hour, quarter))
@@ -131,8 +131,8 @@ func TestHistoryIsNoSample(t *testing.T) {
 	}
 }
 
-// The past is queried up to now. A sample that was measured before that is as
-// good as any: the decision does not wait for the next one.
+// The past is queried up to now. A sample that was measured earlier counts
+// nevertheless, so the decision does not wait for the next one.
 func TestSamplesOlderThanThePastCount(t *testing.T) {
 	h := newHarbor(t, remembering(0, &chronicle{used: 9000}), func(h *harbor, _ *Config) {
 		h.window = usage.Avg5m
@@ -151,7 +151,7 @@ func TestSamplesOlderThanThePastCount(t *testing.T) {
 	}
 }
 
-// A past that cannot be read does not prevent observing.
+// If the past cannot be read, observing continues without it.
 func TestHistoryFails(t *testing.T) {
 	cases := map[string]struct {
 		failing []int
@@ -198,7 +198,7 @@ func TestHistoryOfALaterSource(t *testing.T) {
 	}
 }
 
-// While no source can be read, the past is queried again and taken in anew
+// While no source can be read, the past is queried again and ingested anew
 // without counting anything twice.
 func TestHistoryWhileDown(t *testing.T) {
 	c := &chronicle{used: 7000}

@@ -54,7 +54,8 @@ func off(by time.Duration) func(*usage.Batch) {
 		func(now time.Time, s *usage.PodSample) { s.Last.At = now.Add(by) })
 }
 
-// twice reports everything twice, the second time as if it were full.
+// twice reports everything twice, the second time with the usage of a full
+// node.
 func twice(batch *usage.Batch) {
 	nodes, pods := slices.Clone(batch.Nodes), slices.Clone(batch.Pods)
 	for i := range nodes {
@@ -92,7 +93,7 @@ func silent(nodes ...string) func(*usage.Batch) {
 type fault struct {
 	fail error
 	bend func(*usage.Batch)
-	// gate is the gate's reason after three minutes of the fault, fromStart its
+	// gate is the gate's reason after three minutes of the fault, fromStart the
 	// reason if the source was never healthy.
 	gate, fromStart reasons.Reason
 	// unknown counts the unknown nodes by reason at that time, unknownFromStart if

@@ -158,8 +158,8 @@ func TestBoardBetweenSamples(t *testing.T) {
 			t.Errorf("%s: predicted %d and %d, want %d and %d", step.name, n1, n2, step.n1, step.n2)
 		}
 	}
-	// The next observation starts from the same figures: b and a have left n1,
-	// whose own window still includes them.
+	// The next observation starts from the same figures, although b and a have
+	// left n1, whose own window still includes them.
 	h.nodes["n1"], h.nodes["n2"] = cluster.Amounts{1000, 0}, cluster.Amounts{1000, 0}
 	h.pods = map[string]cluster.Amounts{}
 	h.pass(15 * time.Second)
@@ -168,9 +168,10 @@ func TestBoardBetweenSamples(t *testing.T) {
 	}
 }
 
-// A replacement came with a node if it was created with one, which its kubelet
-// confirms only later. One that was bound by a scheduler did not, even if this
-// process had not seen it before: its watch may have had a gap or a delay.
+// A replacement came with a node if it was created with one, in which case its
+// kubelet accepts it only later. A replacement that a scheduler bound did not
+// come with a node, even if this process sees it for the first time, because
+// its watch may have had a gap or a delay.
 func TestReplacementsThatCameWithANode(t *testing.T) {
 	const scheduled = true
 	type report struct {

@@ -7,9 +7,9 @@ import (
 	"github.com/evenkeel/evenkeel/observe/forecast"
 )
 
-// A term begins while the new sources of a policy are still being observed:
-// patterns that the previous process learned in seven days are known once the
-// new sources are in use, too.
+// If a term begins while the new sources of a policy are still being observed,
+// patterns that the previous process learned in seven days are still known once
+// the new sources are in use.
 func TestPatternsAdoptedWhileAPolicyChanges(t *testing.T) {
 	h := twoNodes(t, daily)
 	stored := h.sevenDays()
@@ -47,7 +47,8 @@ func TestPatternsAdoptedBeforeTheFirstObservation(t *testing.T) {
 
 func daily(_ *harbor, c *Config) { c.Usage.Recurs = forecast.Clock{Period: 24 * time.Hour} }
 
-// sevenDays returns, as stored, the patterns learned in the seven days before.
+// sevenDays returns, in stored form, the patterns learned in the previous seven
+// days.
 func (h *harbor) sevenDays() []byte {
 	clock := h.at.config.Usage.Recurs
 	var r forecast.Recurrence

@@ -15,7 +15,8 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// policyOf is the harbor's configuration with changes, as from another policy.
+// policyOf returns the harbor's configuration with changes, as another policy
+// would set it.
 func (h *harbor) policyOf(changes ...func(*Config)) Config {
 	config := h.at.config
 	config.ObservationPeriod = 2 * time.Minute
@@ -66,7 +67,7 @@ func twoNodes(t testing.TB, changes ...func(*harbor, *Config)) *harbor {
 }
 
 // New lines apply at once, but still require the usual number of samples to
-// make a node hot, counting those already taken: no node becomes unknown.
+// make a node hot, including those already taken. No node becomes unknown.
 func TestReconfigureLinesKeepsSamples(t *testing.T) {
 	h := twoNodes(t)
 	before := h.Latest()
@@ -194,8 +195,7 @@ func TestReconfigureTakesOver(t *testing.T) {
 	}
 }
 
-// Reverting a policy, or changing it again in other ways, loses nothing that is
-// known.
+// Reverting a policy, or changing it again in other ways, loses no samples.
 func TestReconfigureAgain(t *testing.T) {
 	h := twoNodes(t)
 	old := h.policyOf()
@@ -245,7 +245,7 @@ func TestReconfigureKeepsTheBoardTrue(t *testing.T) {
 	}
 }
 
-// Before the first sample there is no old data to use: only the new policy's
+// Before the first sample there is no old data to use, so only the new policy's
 // sources are asked.
 func TestReconfigureBeforeTheFirstSample(t *testing.T) {
 	h := newHarbor(t)

@@ -16,9 +16,10 @@ import (
 func TestClockSteps(t *testing.T) {
 	cases := map[string]struct {
 		steps []time.Duration // of this process's clock, a sample apart
-		// sources: their clocks step, too.
+		// sources is true if the sources' clocks step, too.
 		sources bool
-		// known: the node stays known; otherwise it is known again after MinWindow.
+		// known is true if the node stays known; otherwise it is known again
+		// after MinWindow.
 		known         bool
 		back, forward float64
 	}{
@@ -69,8 +70,8 @@ func TestClockSteps(t *testing.T) {
 	}
 }
 
-// A step back that undoes a step forward leaves nothing to compensate: the next
-// step forward is time asleep.
+// After a step back that undoes a step forward, nothing is left to compensate,
+// so the next step forward counts as time asleep.
 func TestStepsThatWereUndone(t *testing.T) {
 	const hour = time.Hour
 	for name, tc := range map[string]struct{ steps, want []time.Duration }{

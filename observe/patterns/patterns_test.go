@@ -12,7 +12,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// told is a store of patterns that records what it is given.
+// told holds patterns and records the patterns that it is given.
 type told struct {
 	knows   string
 	adopted string

@@ -8,9 +8,9 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage"
 )
 
-// BenchmarkJudge asks everything that one observation asks of the lines: both
-// resources over three windows, available memory and a pressure, as distances
-// from the mean and absolute.
+// BenchmarkJudge evaluates everything that one observation needs from the
+// lines: both resources over three windows, available memory and a pressure, as
+// distances from the mean and as absolute levels.
 func BenchmarkJudge(b *testing.B) {
 	for _, nodes := range []int{100, 1000, 5000} {
 		b.Run(fmt.Sprintf("nodes=%d", nodes), func(b *testing.B) {

@@ -50,10 +50,10 @@ func (r Rule) relieves(resource cluster.Resource) Rule {
 // node has 10 cores and 100 GiB allocatable of 120 GiB capacity; its usage is
 // in milli-cores and GiB.
 type node struct {
-	// last, average and highest are the current and predicted usage over last,
-	// avg_5m and max_avg_1h.
+	// last, average and highest are the current usage over last, avg_5m and
+	// max_avg_1h.
 	last, average, highest [2]int64
-	// predicted exceeds current by this much.
+	// more is by how much predicted exceeds current.
 	more [2]int64
 	// io and swap are signals over every window.
 	io, swap float64

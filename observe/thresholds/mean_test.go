@@ -8,7 +8,8 @@ import (
 )
 
 // Levels given as distances from the mean use the mean of the nodes that accept
-// pods: nodes that are intentionally idle must not make other nodes hot.
+// pods, because nodes that are intentionally idle must not make other nodes
+// hot.
 func TestTheMeanIsOfNodesThatTakePods(t *testing.T) {
 	cases := map[string]func(*cluster.Node){
 		"cordoned":     func(n *cluster.Node) { n.Schedulable = false },

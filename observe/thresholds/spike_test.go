@@ -9,8 +9,8 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage"
 )
 
-// rig runs one node through store, lines and Classify, as an observer with the
-// default policy does.
+// rig passes one node's samples through store, lines and Classify, as an
+// observer with the default policy does.
 type rig struct {
 	t        *testing.T
 	store    *usage.Store
@@ -138,8 +138,9 @@ func TestSpikeInALoop(t *testing.T) {
 	})
 }
 
-// Nor do they in a Job that starts at any time during the spike: once the
-// window is long enough, after 150 s, most samples come from the time after it.
+// Nor do they in a Job that starts at any time during the spike. Once the
+// window is long enough, after 150 s, most samples come from the time after the
+// spike.
 func TestSpikeInAJob(t *testing.T) {
 	eachLoad([]int{1, 15}, []int{40, 55}, func(l load) {
 		for start := 0; start < 55; start += 6 {
@@ -175,8 +176,8 @@ func TestLoadKeptUpInALoop(t *testing.T) {
 	t.Logf("hot after at most %d s", slowest)
 }
 
-// A Job that starts 35 s into it finds the node hot as soon as its window is
-// long enough.
+// A Job that starts 35 s after the load began finds the node hot as soon as its
+// window is long enough.
 func TestLoadKeptUpInAJob(t *testing.T) {
 	eachLoad([]int{1, 10}, []int{forever}, func(l load) {
 		if second, hot := l.firstHot(t, 35, 35+240); !hot || second-35 > 165 {

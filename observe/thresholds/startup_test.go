@@ -34,8 +34,8 @@ type play struct {
 	workers []worker
 	// ready is when the node became ready.
 	ready, begins int
-	// windows: the source provides windows, as Prometheus does; otherwise it
-	// provides samples.
+	// windows is true if the source provides windows, as Prometheus does;
+	// otherwise it provides samples.
 	windows bool
 	startup time.Duration
 }
@@ -187,7 +187,7 @@ func aWorker(i int, owner string, created, start int, burst, seconds, steady int
 
 const longAgo = -7200
 
-// base returns pods that have been running for a long time. With the system they use 58 % of the node.
+// base returns pods that have been running for a long time. Together with the system they use 58 % of the node.
 func base() (pods []worker) {
 	for i := range 10 {
 		pods = append(pods, aWorker(i, "old", longAgo, longAgo, 0, 0, 1800))
@@ -277,9 +277,9 @@ func TestWithoutStartupItIsHeat(t *testing.T) {
 	}
 }
 
-// The same usage is acted on if it lasts beyond the startup: pods whose
-// requests are far lower and that have no siblings count from then on, with the
-// samples or the mean that have to follow.
+// The same usage makes the node hot if it lasts beyond the startup. Pods that
+// have no siblings and request far less count once the samples or the mean
+// after the startup cover enough time.
 func TestHeatThatOutlastsTheStartup(t *testing.T) {
 	latest := map[bool]int{}
 	eachPlay(t, forever, 3*time.Minute, func(t *testing.T, name string, p *play) {

@@ -26,7 +26,7 @@ type seen struct {
 	last, avg, predicted int64 // thousandths of CPU; predicted is at least the higher of the two
 	unknown              reasons.Reason
 	notReady             bool
-	again                bool // the source had nothing newer
+	again                bool // the source has nothing newer
 	// sourceSpan is the time that the source itself observed for avg, medianSpan
 	// for the five-minute median, which equals avg.
 	sourceSpan, medianSpan time.Duration

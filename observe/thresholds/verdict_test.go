@@ -335,8 +335,8 @@ func TestEvidence(t *testing.T) {
 	}
 }
 
-// What has to leave because of CPU usage is distinguished from what has to leave
-// because of anything else.
+// Usage that has to leave because of CPU is distinguished from usage that has
+// to leave because of another metric.
 func TestNeedOther(t *testing.T) {
 	cpu, memory := evictAt(usage.CPU, usage.Avg5m, 65), evictAt(usage.Memory, usage.Avg5m, 80)
 	pressure := evictAt(usage.IOPressure, usage.Avg5m, 40)
@@ -363,8 +363,8 @@ func TestNeedOther(t *testing.T) {
 	}
 }
 
-// Nodes that are hot by CPU alone are distinguished from nodes that are hot by
-// another metric as well.
+// Nodes that are over by CPU alone are distinguished from nodes that are over
+// by another metric as well.
 func TestOverOnly(t *testing.T) {
 	rules := []Rule{evictAt(usage.CPU, usage.Avg5m, 65), evictAt(usage.Memory, usage.Avg5m, 80)}
 	for name, tc := range map[string]struct {

@@ -17,8 +17,8 @@ func TestFirstSaneSourceWins(t *testing.T) {
 	first := func() *told { return readBy("first", now) }
 	cases := map[string]struct {
 		first *told
-		// source is the source that the node is read from; pod is the CPU of its pod.
-		// The second source reports 8000m and 2000m.
+		// source is the source from which the node is read; pod is the CPU of its pod. The second source reports 8000m
+		// and 2000m.
 		source string
 		pod    int64
 		want   map[Cause]int
@@ -81,8 +81,8 @@ func TestEachNodeHasItsSource(t *testing.T) {
 	}
 }
 
-// The first source stops and comes back. The second takes over at once, with
-// its own windows and none of the first's.
+// If the first source stops and comes back, the second one takes over at once
+// meanwhile, with its own windows and none of the first source's.
 func TestChangeOfSource(t *testing.T) {
 	store, snapshot := newStore(t, wanting(t, "max_avg_1h")), snapshotOf(nodeWith("n1"))
 	hour := window(t, "max_avg_1h")

@@ -13,9 +13,9 @@ import (
 // daemons is the usage of n1 outside its pods in these tests, in milli-cores.
 const daemons = 1000
 
-// samplesOf is a node whose pods arrive, leave and restart between two samples.
-// Each sample is a rate since the previous one, so it includes half the usage
-// of pods that left or arrived in between.
+// samplesOf samples a node whose pods arrive, leave and restart between two
+// samples. Each sample is a rate since the previous one, so it includes half
+// the usage of pods that left or arrived in between.
 type samplesOf struct {
 	store  *Store
 	pods   map[string]*cluster.Pod
@@ -80,9 +80,9 @@ func (s *samplesOf) sample(read func(b *told, node int64) *told) int64 {
 func asLast(b *told, node int64) *told { return b.node("n1", amounts(node, 0)) }
 
 // The usage of pods that left during a sample must not be mistaken for usage
-// outside pods, because further pods would then have to leave in vain. Nor may
-// pods that arrive or restart shift it, however many samples in a row they do
-// so.
+// outside pods, because further pods would then have to leave without effect.
+// Nor must pods that arrive or restart change the usage outside pods, however
+// many samples in a row they do so.
 func TestSystemIsNotDerivedFromPodsThatComeAndGo(t *testing.T) {
 	const rounds, perRound = 24, 4
 	for name, between := range map[string]func(s *samplesOf, round int){

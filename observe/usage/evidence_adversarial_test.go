@@ -8,8 +8,8 @@ import (
 	"github.com/evenkeel/evenkeel/observe/forecast"
 )
 
-// A pod's usage during startup is no evidence: it counts neither as its demand
-// on a full node nor as its future usage.
+// A pod's usage during startup is no evidence. It counts neither as the pod's
+// demand on a full node nor as its future usage.
 func TestStartupIsNoPeak(t *testing.T) {
 	store := starting(t)
 	pod := aPod("jvm", startedAt(0))

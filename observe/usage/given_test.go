@@ -137,8 +137,8 @@ func TestPodMeanIsChecked(t *testing.T) {
 	}
 }
 
-// Signals have their own windows and are unknown if no source reports them, or
-// no longer does.
+// Signals have their own windows. They are unknown if no source reports them,
+// or no source does so any longer.
 func TestSignals(t *testing.T) {
 	const swap = Metric("swap")
 	store := newStore(t, signalling(IOPressure, swap), wanting(t, "p50_5m"))
@@ -179,8 +179,8 @@ func TestSignals(t *testing.T) {
 	}
 }
 
-// A resource that no rule judges need not be known; one that was known but no
-// longer is counts as zero, not as its last value.
+// A resource that no rule judges need not be known. If it was known but no
+// longer is, it counts as zero, not as its last value.
 func TestOptionalResources(t *testing.T) {
 	for resource, metric := range map[cluster.Resource]Metric{cluster.CPU: Memory, cluster.Memory: CPU} {
 		t.Run("without "+resource.String(), func(t *testing.T) {

@@ -75,7 +75,8 @@ func TestSmallStepOfAWorkloadThatRecurs(t *testing.T) {
 	}
 }
 
-// Nor does one tall burst a day hide that the node is hot for the rest of it.
+// Nor does one high burst a day hide that the node is hot for the rest of the
+// day.
 func TestStepBesideATallBurst(t *testing.T) {
 	for name, change := range map[string]func(*Config){"recurring": daily, "lasting": func(*Config) {}} {
 		t.Run(name, func(t *testing.T) {
@@ -178,8 +179,8 @@ func TestWrongPatternIsFoundOut(t *testing.T) {
 	}
 }
 
-// A pattern that is off by as much as it varies is not believed, however large
-// both figures are.
+// A pattern that is off by as much as it varies is not used, however large both
+// figures are.
 func TestPatternThatOverflows(t *testing.T) {
 	const most = 3.4e38
 	p := &forecast.Pattern{Periods: 3, Off: most, Spread: most, Within: most}

@@ -12,8 +12,8 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// What a Batch contains beyond new samples of known objects is counted, named
-// and left out.
+// Anything in a Batch except new samples of known objects is counted, named and
+// left out.
 func TestIngestProblems(t *testing.T) {
 	snapshot := snapshotOf(nodeWith("n1", aPod("a"), aPod("late", startedAt(100)), aPod("pending", notStarted)))
 	cases := map[string]struct {

@@ -11,7 +11,7 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// A window that no source reported is not zero, and no other window replaces it where individual windows are judged.
+// A window that no source reported is not zero. If individual windows are judged, no other window replaces it.
 func TestToldIsWhatSourcesStandBy(t *testing.T) {
 	hour := Window{Kind: KindMaxAvg, Over: time.Hour}
 	nothing := Reported{math.NaN(), math.NaN()}

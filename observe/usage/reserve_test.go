@@ -68,8 +68,8 @@ func TestReserveCountsOnce(t *testing.T) {
 }
 
 // The system's usage of the reserve stays known while samples of pods are lost
-// or have yet to arrive. Otherwise the node would seem fuller, and be hot for
-// lack of data.
+// or have yet to arrive. Otherwise the node would seem fuller, and would be hot
+// for lack of data.
 func TestLostSamplesLeaveTheReserveOut(t *testing.T) {
 	both := map[string]cluster.Amounts{"a": amounts(400, 1000), "b": amounts(200, 600)}
 	for name, kept := range map[string]map[string]cluster.Amounts{

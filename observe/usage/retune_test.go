@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// What is judged may change while samples are kept; what is sampled may not.
+// A new Config may change what is judged, and the samples are kept. It must not
+// change what is sampled.
 func TestRetune(t *testing.T) {
 	cases := map[string]struct {
 		change func(*Config)

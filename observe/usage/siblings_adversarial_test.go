@@ -11,7 +11,8 @@ import (
 )
 
 // Pods that only look like a version of the Deployment "web", whose ReplicaSet
-// "web-old" is measured, do not count; those that cannot be told apart do.
+// "web-old" is measured, do not count, unless they cannot be told apart from
+// its pods.
 func TestWhoIsNoVersion(t *testing.T) {
 	kin := func(change func(*Kin)) Kin {
 		k := kinOfVersion("new")
@@ -52,7 +53,7 @@ func TestNoSiblingsAtAll(t *testing.T) {
 	}
 }
 
-// Pods that pass for a Deployment's without being so contribute nothing to it.
+// Pods that pretend to belong to a Deployment contribute nothing to its usage.
 func TestNothingIsLentAcross(t *testing.T) {
 	stateful := kinOfVersion("old")
 	stateful.Owner.Kind = "StatefulSet"
@@ -97,8 +98,8 @@ func TestForgedSiblingsCountForNothing(t *testing.T) {
 	}
 }
 
-// Deployments that come and go do not fill the store: if too many no longer exist, none of these is remembered.
-// Existing ones always are.
+// Deployments that come and go do not fill the store. If too many no longer exist, none of these is remembered.
+// Existing ones are always remembered.
 func TestTheRememberedAreBounded(t *testing.T) {
 	const deployments = mostRemembered + 1
 	store, node, read := newStore(t), nodeWith("n1"), readAt(0).node("n1", amounts(16000, 900))

@@ -7,15 +7,15 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// starting is a store with the shipped startup of three minutes.
+// starting returns a store with the shipped startup of three minutes.
 func starting(t *testing.T) *Store {
 	t.Helper()
 	return newStore(t, func(c *Config) { c.Startup, c.MinWindow = 3*time.Minute, 150*time.Second })
 }
 
 // A starting pod that uses more than its siblings, or more than its requests
-// suggest, counts for only that much: towards hot in every window, but not when
-// pods are placed.
+// suggest, counts for only as much as they do when deciding whether its node is
+// hot, in every window. When pods are placed, its full usage counts.
 func TestStartingPodsCountAsTheirSiblings(t *testing.T) {
 	cases := map[string]struct {
 		owner      string

@@ -8,8 +8,8 @@ import (
 )
 
 // CPU that a machine was denied is not available: a burstable machine has only
-// 1.6 of its 8 cores while 6.4 are stolen. The capacity returns once nothing is
-// stolen, or nothing is reported any more.
+// 1.6 of its 8 cores while 6.4 are stolen. The capacity is available again once
+// nothing is stolen or nothing is reported any longer.
 func TestStolenCPUIsNotThere(t *testing.T) {
 	store, pod := newStore(t), aPod("a")
 	node := sized(cluster.Amounts{8000, 32 * gib}, cluster.Amounts{7500, 30 * gib}, pod)

@@ -170,7 +170,8 @@ func TestRepeatedSamplesAge(t *testing.T) {
 	}
 }
 
-// The cluster bounds the store: series end with their objects.
+// The size of the cluster bounds the store, because series are dropped with
+// their objects.
 func TestIngestForgetsWhatIsGone(t *testing.T) {
 	store := newStore(t)
 	whole := snapshotOf(nodeWith("n1", aPod("a"), aPod("b")), nodeWith("n2"))

@@ -114,8 +114,8 @@ func sameMiB(a, b cluster.Amounts) bool {
 	return a[cluster.CPU] == b[cluster.CPU] && a[cluster.Memory]/mib == b[cluster.Memory]/mib
 }
 
-// A cool node is not charged with its pods' requests because its source
-// changed; moves already on their way there would be given up.
+// A cool node is not charged with its pods' requests just because its source
+// changed. Otherwise moves in flight to it would be given up.
 func TestLandingOutlivesItsSource(t *testing.T) {
 	used := cluster.Amounts{}
 	var pods []*cluster.Pod

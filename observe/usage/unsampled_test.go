@@ -52,7 +52,8 @@ func TestUnsampledPodsStayCounted(t *testing.T) {
 	}
 }
 
-// A pod that leaves takes its usage along, even beside pods without a sample.
+// When a pod leaves, its usage is subtracted, even if other pods on the node
+// have no sample.
 func TestPodsThatLeaveUnsampledOnesBehind(t *testing.T) {
 	for name, means := range map[string]bool{"samples": false, "means of five minutes": true} {
 		t.Run(name, func(t *testing.T) {
@@ -146,7 +147,8 @@ func TestNodesArePredictedWithUnsampledPods(t *testing.T) {
 	}
 }
 
-// What a pod counts for is what its node no longer counts once it leaves.
+// When a pod leaves, its node's usage falls by exactly the amount for which the
+// pod counted.
 func TestCountedUsageLeavesWithThePod(t *testing.T) {
 	for name, tc := range map[string]struct {
 		pod  *cluster.Pod

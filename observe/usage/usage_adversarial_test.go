@@ -137,7 +137,8 @@ func TestAbsurdBeforeAllocatable(t *testing.T) {
 	}
 }
 
-// A source that declares its samples valid indefinitely is believed.
+// If a source declares its samples valid indefinitely, they are used
+// indefinitely.
 func TestAgeWithoutEnd(t *testing.T) {
 	store, snapshot := newStore(t), snapshotOf(nodeWith("n1"))
 	b := readAt(0).means("n1", amounts(4000, 400))

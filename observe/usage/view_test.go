@@ -9,7 +9,7 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// A View is parallel to its Snapshot, even if the store knows nothing.
+// A View is parallel to its Snapshot, even if the store is empty.
 func TestViewIsParallelToItsSnapshot(t *testing.T) {
 	store := newStore(t)
 	snapshot := snapshotOf(nodeWith("n1", aPod("a"), aPod("b")), nodeWith("n2"), nodeWith("n3", aPod("c")))
@@ -118,8 +118,8 @@ func limited(limits cluster.Amounts) func(*cluster.Pod) {
 	return func(p *cluster.Pod) { p.Limits = limits }
 }
 
-// The sums of a node: what stays counts as evidence for hot, what is there or
-// coming counts for placing.
+// The sums of a node: pods that stay count as evidence for hot, pods that are
+// on the node or coming count for placing.
 func TestNodeSums(t *testing.T) {
 	store := newStore(t)
 	snapshot := snapshotOf(nodeWith("n1",
@@ -146,9 +146,9 @@ func TestNodeSums(t *testing.T) {
 	}
 }
 
-// A pod that leaves takes its share along at once, though the node's own window
-// still includes it; a pod that arrives counts at once, though the window does
-// not include it.
+// The usage of a pod that leaves is subtracted at once, although the node's own
+// window still includes it. The usage of a pod that arrives counts at once,
+// although the window does not include it yet.
 func TestPredictionDoesNotLagBehindPods(t *testing.T) {
 	store := newStore(t)
 	hot := snapshotOf(nodeWith("n1", aPod("a"), aPod("b")))
@@ -267,8 +267,8 @@ func TestShiftOfEveryWindow(t *testing.T) {
 			t.Errorf("%s: current %v, predicted %v, want %dm", store.windows[w], got.Current[w], got.Predicted[w], want)
 		}
 	}
-	// a third pod has come, and its siblings use 9,000m: expected, but no
-	// evidence.
+	// A third pod has come, whose siblings use 9,000m. That is expected usage,
+	// but no evidence.
 	got = node1(store, snapshotOf(nodeWith("n1", aPod("a"), aPod("b"), aPod("c", startedAt(295)))), 300)
 	for w, want := range []int64{8000, 20_000, 26_000} {
 		if got.Current[w][0] != want || got.Predicted[w][0] != want+9000 {

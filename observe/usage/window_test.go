@@ -49,7 +49,7 @@ func TestParseWindow(t *testing.T) {
 	}
 }
 
-// A misspelled window is answered with the one that was probably meant.
+// The error for a misspelled window suggests the one that was probably meant.
 func TestParseWindowAsksForTheLikelyOne(t *testing.T) {
 	cases := map[string]string{
 		"avg5m": "avg_5m", "avg_5": "avg_5m", "avg_10min": "avg_10m", "p95-1h": "p95_1h", "P50_5m": "p50_5m", "max-avg-1h": "max_avg_1h", "lats": "last",

@@ -38,7 +38,8 @@ func TestPodThatChangesItsOwnerTakesOneWorkload(t *testing.T) {
 	}
 }
 
-// Workloads without pods are not kept longer because other processes take over.
+// Workloads without pods are not kept for longer just because other processes
+// take over.
 func TestForgottenDespiteTakeovers(t *testing.T) {
 	store := newStore(t, hourly)
 	hours(t, store, 1, 3, "a")

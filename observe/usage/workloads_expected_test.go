@@ -158,8 +158,8 @@ func TestAStepOfAWorkloadThatRecursIsExpectedToStay(t *testing.T) {
 	}
 }
 
-// A new version is expected to use what it uses itself once it has been
-// observed for as long as a pattern requires.
+// Once a new version has been observed for as long as a pattern requires, its
+// expected usage follows its own usage.
 func TestAVersionThatUsesHalf(t *testing.T) {
 	store := newStore(t, hourly)
 	hours(t, store, 1, 8, "a") // 900 in the first ten minutes of an hour

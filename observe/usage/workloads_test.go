@@ -98,8 +98,8 @@ func TestWorkloadsAreApart(t *testing.T) {
 	}
 }
 
-// The store of another policy continues with the previous store's knowledge,
-// unless its period differs.
+// The store of another policy continues with what the previous store has
+// learned, unless its period differs.
 func TestPatternsAreInherited(t *testing.T) {
 	before := newStore(t, hourly)
 	want := hours(t, before, 1, 4, "a").Nodes[0].Pods[0].Pattern

@@ -20,13 +20,13 @@ import (
 
 var start = time.Date(2026, 11, 4, 2, 0, 0, 0, time.UTC)
 
-// world is an API server with Steerings, a ledger and a time.
+// world is an API server with Steerings, a ledger and a clock.
 type world struct {
 	server *dynamicfake.FakeDynamicClient
 	keys   *Keys
 	ledger *ledger.Ledger
 	now    time.Time
-	// deposed is why this process does not lead; mu guards it.
+	// deposed is the reason why this process does not lead; mu guards it.
 	mu      sync.Mutex
 	deposed error
 }

@@ -207,7 +207,7 @@ func (s *slowServer) RoundTrip(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// A process that ends first releases the pods that it has seen: after a run of one cycle, nothing else would.
+// Before a process ends, it releases the pods that it has seen, because after a one-shot run nothing else would.
 func TestAProcessThatEndsLetsPodsGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
@@ -308,7 +308,8 @@ func TestGatesThatMayNotBeTakenOff(t *testing.T) {
 }
 
 // A pod that is deleted meanwhile needs nothing more. If another replica may
-// have been faster, the watch decides: a webhook's rejection looks the same.
+// have been faster, the watch decides, because a webhook's rejection looks the
+// same.
 func TestGatesThatSomebodyElseTookOff(t *testing.T) {
 	for name, tc := range map[string]struct {
 		err   error
@@ -415,8 +416,8 @@ func TestStrandedPodsAreReleased(t *testing.T) {
 	}
 }
 
-// A stranded pod is released while the key of its owner is open, whatever becomes
-// of that: a StatefulSet's may be for hours.
+// A stranded pod is released even while the key of its owner is open, because a
+// StatefulSet's key may be open for hours.
 func TestStrandedPodsAreReleasedWhileTheKeyIsOpen(t *testing.T) {
 	for name, refused := range map[string]error{"the key stays open": nil, "the key cannot be cleared": errors.New("connection refused")} {
 		t.Run(name, func(t *testing.T) {
@@ -442,7 +443,8 @@ func TestStrandedPodsAreReleasedWhileTheKeyIsOpen(t *testing.T) {
 }
 
 // Copying a steered pod into a template results in pods that look restricted.
-// They are not released: the next ones would look the same.
+// They are not released, because the pods that replace them would look the
+// same.
 func TestCopiedNamesAreNotReleased(t *testing.T) {
 	for name, tc := range map[string]struct {
 		by    string
@@ -474,8 +476,8 @@ func TestCopiedNamesAreNotReleased(t *testing.T) {
 }
 
 // kube-scheduler keeps the nomination of a pod that never preempts and fits
-// nowhere, and autoscalers add no node for a pod with a nomination. It is
-// removed.
+// nowhere, and autoscalers add no node for a pod with a nomination. So the
+// nomination is removed.
 func TestNominationsInVainAreTakenBack(t *testing.T) {
 	never, lower := v1.PreemptNever, v1.PreemptLowerPriority
 	waiting := func(name string, change ...func(*v1.Pod)) *v1.Pod {
@@ -500,7 +502,7 @@ func TestNominationsInVainAreTakenBack(t *testing.T) {
 }
 
 // A pod with someone else's gate cannot be scheduled yet, and current measurements will be outdated when it can. A
-// nomination that no longer holds is withdrawn: its author ended before it released the pod.
+// nomination that no longer holds is withdrawn, because the process that made it ended before it released the pod.
 func TestStaleNominations(t *testing.T) {
 	left := func(name, node string, gates ...string) *v1.Pod {
 		pod := podOf(name, gates...)
@@ -520,8 +522,9 @@ func TestStaleNominations(t *testing.T) {
 	}
 }
 
-// A replica whose watch lags does not change the nomination by another that has
-// already released the pod: kube-scheduler may be processing it.
+// A replica whose watch lags does not change the nomination by another replica
+// that has already released the pod, because kube-scheduler may be processing
+// it.
 func TestTheSlowerReplicaNominatesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())

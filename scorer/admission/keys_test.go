@@ -101,8 +101,8 @@ func TestKeysAreBounded(t *testing.T) {
 	}
 }
 
-// A process that no longer leads writes nothing: its keys may belong to its
-// successor by now.
+// A process that no longer leads writes nothing, because its keys may belong to
+// its successor by now.
 func TestWhoDoesNotLeadWritesNoKeys(t *testing.T) {
 	w := newWorld()
 	w.moves(web, "web-1")
@@ -139,7 +139,7 @@ func TestKeysOfOthersStay(t *testing.T) {
 }
 
 // A process that clears its key late, because it or its request was stalled,
-// leaves the key that another process has set for the owner meanwhile.
+// does not remove a key that another process has set for the owner meanwhile.
 func TestAKeyOfAnotherProcessStays(t *testing.T) {
 	for name, tc := range map[string]struct {
 		uid   string
@@ -229,8 +229,8 @@ func (m *midway) Leads() error {
 	return m.deposed
 }
 
-// While a key is being cleared the next move of its owner waits: otherwise its
-// own key would be cleared with it.
+// While a key is being cleared, the next move of its owner waits, because
+// otherwise the key of that move would be cleared, too.
 func TestAKeyIsNotClearedForTheMoveBefore(t *testing.T) {
 	w := newWorld()
 	leader := &midway{world: w}

@@ -28,7 +28,7 @@ func stored(namespace, name string, until ...any) *unstructured.Unstructured {
 }
 
 // Evenkeel's Steerings are found with the times of their keys, and deleted
-// whoever leads; others stay.
+// whether or not this process leads; others stay.
 func TestLeftoverSteerings(t *testing.T) {
 	w := newWorld(stored("shop", objectName, "2026-11-04T02:00:10Z", "2026-11-04T02:00:00Z", int64(7)), stored("vault", objectName), stored("shop", "theirs", "x"))
 	l := NewLeftovers(fake.NewClientset(), w.server)
@@ -47,8 +47,7 @@ func TestLeftoverSteerings(t *testing.T) {
 	}
 }
 
-// If the kind is not installed nothing is left; what cannot be listed is an
-// error.
+// If the kind is not installed, nothing is left. A failure to list is an error.
 func TestLeftoversOfACluster(t *testing.T) {
 	for name, tc := range map[string]struct{ err, want error }{
 		"no such kind": {err: apierrors.NewNotFound(resource.GroupResource(), "")},

@@ -68,8 +68,8 @@ func steering(targets map[string]any) *unstructured.Unstructured {
 	return keyed("shop", objectName, targets)
 }
 
-// steered returns the node to which each of the pods would be steered if it
-// were created now, by an API server whose clock is off by skew.
+// steered returns the node to which each of the pods would be steered if an API
+// server whose clock is off by skew created it now.
 func (w *world) steered(t *testing.T, kind, owner string, skew time.Duration, pods ...string) (nodes []string) {
 	t.Helper()
 	f := NewFollowed(w.server)
@@ -94,9 +94,9 @@ func (w *world) steered(t *testing.T, kind, owner string, skew time.Duration, po
 	return nodes
 }
 
-// A key is for one pod of its StatefulSet and lasts until that pod has been
-// recreated, as long as the process lives; without one it ends within seconds,
-// however long the pod may take.
+// A key is for one pod of its StatefulSet. While a process renews it, it lasts
+// until that pod has been recreated; without such a process it ends within
+// seconds, however long the pod may take.
 func TestAKeyLastsAsLongAsItsMove(t *testing.T) {
 	for name, tc := range map[string]struct {
 		kind string
@@ -131,9 +131,9 @@ func TestAKeyLastsAsLongAsItsMove(t *testing.T) {
 	}
 }
 
-// A key ends with its move: when its owner no longer wants such a pod, or none
-// came in time after the old one was gone, which may be long before its grace
-// period is over.
+// A key ends with its move. The move ends when the owner no longer wants such a
+// pod, or when no pod came in time after the old one was gone, which may be
+// long before the grace period is over.
 func TestAKeyEndsWithItsMove(t *testing.T) {
 	for name, tc := range map[string]struct {
 		happens func(*world)
@@ -219,8 +219,8 @@ func TestTheNextLeaderTakesKeysOver(t *testing.T) {
 }
 
 // Keys without a move in flight are cleared, however long they would last: keys
-// of earlier versions, which are per StatefulSet, of ended moves, and those
-// that can belong to nobody. Other objects stay.
+// of earlier versions, which are per StatefulSet, keys of ended moves, and keys
+// that cannot belong to any move. Other objects stay.
 func TestSweep(t *testing.T) {
 	key := func(node string, until time.Duration) map[string]any {
 		return map[string]any{"nodes": []any{node}, "until": start.Add(until).Format(time.RFC3339), "by": byNames}
@@ -350,7 +350,7 @@ func TestKeep(t *testing.T) {
 			t.Errorf("at %v the key lasts until %v", clock(), until)
 		}
 		cancel()
-		<-done // as a process ends: a renewal under way would outlast Stop
+		<-done // as when a process ends, because a renewal under way would outlast Stop
 		s.Stop(t.Context())
 		if until := endOf(targetsOf(t, w), "set/db-0"); until.After(clock().Add(-5 * time.Second)) {
 			t.Errorf("stopped at %v, the key lasts until %v", clock(), until)

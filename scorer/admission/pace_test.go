@@ -102,7 +102,7 @@ func TestPaceAddsNoLoad(t *testing.T) {
 	})
 }
 
-// If a question fails, the next one finds out and reports it.
+// If a look fails, the next call finds out and reports it.
 func TestPaceOfFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := pace{took: []time.Duration{time.Millisecond}}

@@ -24,7 +24,7 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// apiServer answers a Probe: it steers by the keys of a world from the given look on.
+// apiServer answers a Probe. It steers by the keys of a world from the given look on.
 type apiServer struct {
 	steersFrom int // negative: never
 	forbidden  string
@@ -32,9 +32,10 @@ type apiServer struct {
 	looks      int
 	// ahead is how far its clock is ahead of ours.
 	ahead time.Duration
-	// beside: another API server answers every second look, and does not steer.
+	// beside is true if another API server, which does not steer, answers every
+	// second look.
 	beside bool
-	// all: everything is allowed. kind: the kind of keys exists.
+	// all is true if everything is allowed, kind if the kind of keys exists.
 	all, kind bool
 }
 
@@ -302,8 +303,8 @@ func TestReadyByNames(t *testing.T) {
 	}
 }
 
-// Nodes for a replacement are looked for once its owner has no other key. A move without nodes waits, even if that key
-// was cleared meanwhile.
+// Nodes for a replacement are searched for once its owner has no other key. A move without nodes waits, even if that
+// key was cleared meanwhile.
 func TestNodesAreLookedForWhenTheyAreNeeded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()

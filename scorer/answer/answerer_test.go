@@ -101,7 +101,7 @@ func TestFilterWhenUsageGoesStale(t *testing.T) {
 	}
 }
 
-// A pod whose owner's pods are measured counts with their usage, whatever it
+// A pod counts with the usage of its owner's measured pods, whatever it
 // requests.
 func TestFilterBySiblings(t *testing.T) {
 	b := newBridge(t)
@@ -154,8 +154,9 @@ func TestFilterByTheVersionBefore(t *testing.T) {
 	}
 }
 
-// How requests about a replacement are answered, and where it counts then: the
-// reservation at the planned destination stays there until it is bound.
+// How requests about a replacement are answered, and on which nodes it counts
+// afterwards. The reservation at the planned destination stays until the
+// replacement is bound.
 func TestLanding(t *testing.T) {
 	type said = map[string]extender.Reject
 	cases := map[string]struct {
@@ -197,7 +198,7 @@ func TestLanding(t *testing.T) {
 			request: []string{"hot", "d"},
 			want:    said{"hot": isSource, "d": tooHot},
 		},
-		"where its source is all there is": { // the handler keeps the last node whatever the answer
+		"where its source is all there is": { // the handler keeps the last node, whatever the answer is
 			request: []string{"hot"},
 			want:    said{"hot": isSource},
 		},
@@ -414,8 +415,8 @@ func TestLandingByCount(t *testing.T) {
 	}
 }
 
-// An answer counts for the next pod: replacements of moves without a
-// destination do not pile up on one node.
+// An answer is taken into account for the next pod, so replacements of moves
+// without a destination do not pile up on one node.
 func TestUnplannedMovesSpread(t *testing.T) {
 	b := newBridge(t)
 	b.node("from", 5000)
@@ -498,9 +499,9 @@ func TestIndexFollowsTheBoard(t *testing.T) {
 	}
 }
 
-// A node that a taint closes is no longer a destination, neither of a move
-// planned there nor of any other; other pods may go there but do not prefer it.
-// A policy that drops the taint opens the node at once.
+// A node that a taint closes is no longer a destination, neither for a move
+// planned to it nor for any other move. Other pods may go there but do not
+// prefer it. A policy that drops the taint opens the node at once.
 func TestTaintsCloseNodes(t *testing.T) {
 	var config observer.Config
 	b := newBridge(t, func(c *observer.Config) {

@@ -156,7 +156,7 @@ func (b *bridge) record(n int, from, to string) string {
 	return uid
 }
 
-// webPod is a new pod of the ReplicaSet "web", requesting 200m.
+// webPod returns a new pod of the ReplicaSet "web" that requests 200m.
 func webPod(uid string) *extender.Pod {
 	return &extender.Pod{
 		Namespace: "ns", Name: "web-" + uid, UID: uid, OwnerUID: "rs-1", OwnerKind: "ReplicaSet", OwnerName: "web", TemplateHash: "h1",
@@ -164,7 +164,7 @@ func webPod(uid string) *extender.Pod {
 	}
 }
 
-// strange is a pod without an owner that requests the given CPU.
+// strange returns a pod without an owner that requests the given CPU.
 func strange(uid string, cpuMilli int64) *extender.Pod {
 	return &extender.Pod{Namespace: "ns", Name: uid, UID: uid, CPUMilli: cpuMilli, MemoryBytes: extender.Absent}
 }
@@ -201,14 +201,14 @@ func show(o *observer.Observer, pod *extender.Pod) {
 	o.Store().SetPod(object)
 }
 
-// filter asks about a pod that the watch shows and returns the answer for each
-// node, by name.
+// filter sends a filter request for a pod that the watch shows and returns the
+// answer for each node, by name.
 func (b *bridge) filter(pod *extender.Pod, names ...string) map[string]extender.Reject {
 	b.watch(pod)
 	return b.filterUnseen(pod, names...)
 }
 
-// filterUnseen asks about a pod as filter does, whatever the watch shows.
+// filterUnseen is like filter, but whether or not the watch shows the pod.
 func (b *bridge) filterUnseen(pod *extender.Pod, names ...string) map[string]extender.Reject {
 	round, nodes := b.open(names)
 	reasons := make([]extender.Reject, len(names))

@@ -18,8 +18,9 @@ import (
 	"github.com/evenkeel/evenkeel/scorer/extender"
 )
 
-// Pods that kube-scheduler places before any of them is seen bound spread as if
-// each were: the answer for one counts for the next.
+// Pods that kube-scheduler places before any of them is seen bound are spread
+// as if each were already bound, because the answer for one is taken into
+// account for the next.
 func TestPodsOfABurstCountAtOnce(t *testing.T) {
 	b := newBridge(t)
 	nodes := []string{"a", "b", "c", "d"}
@@ -174,8 +175,8 @@ func idle(uid string, cpuMilli int64) *v1.Pod {
 }
 
 // A pod with claims is bound only once its volumes are provisioned, which may
-// take minutes. Until then, or until it turns out otherwise, it counts on the
-// node that the answer assumed.
+// take minutes. Until then, or until the assumption turns out to be wrong, it
+// counts on the node that the answer assumed.
 func TestPodsCountUntilTheirVolumesAreProvisioned(t *testing.T) {
 	claims := func(pod *extender.Pod) { pod.HasClaims = true }
 	cases := map[string]struct {

@@ -81,9 +81,9 @@ func TestLandNominates(t *testing.T) {
 	}
 }
 
-// A pod that is still held, because the API server refuses or is unreachable,
-// is asked about again and again. As kube-scheduler has not tried to place it,
-// its plan stays.
+// If a pod stays held because the API server rejects its release or is
+// unreachable, Land is called for it repeatedly. Because kube-scheduler has not
+// tried to place the pod yet, its plan stays.
 func TestLandAgain(t *testing.T) {
 	b := newBridge(t)
 	for node, used := range map[string]int64{"from": 7000, "to": 2000, "other": 1000} {

@@ -73,9 +73,9 @@ func (b *bridge) move(podUID string) ledger.Move {
 	return move
 }
 
-// An attacker who knows the UID of the replacement can neither change what it
-// is nor where it goes: everything else comes from the watch, and the plan
-// stays.
+// An attacker who knows the UID of the replacement can change neither its
+// description nor its destination, because everything else comes from the
+// watch, and the plan stays.
 func TestForgedFactsOfAKnownPod(t *testing.T) {
 	b, moved := attacked(t)
 	b.watch(webPod("new"))
@@ -133,8 +133,8 @@ func TestForgedSizeOfAKnownPod(t *testing.T) {
 	}
 }
 
-// A request that has overtaken the watch is answered as the watch would have
-// it, if that follows soon; the answer then counts.
+// A request that has overtaken the watch is answered according to the watch if
+// the watch catches up soon; the answer then counts.
 func TestOvertakingRequestsWaitForTheWatch(t *testing.T) {
 	b, moved := attacked(t)
 	told := time.AfterFunc(10*time.Millisecond, func() { show(b.observer, webPod("new")) })

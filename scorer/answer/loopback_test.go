@@ -78,7 +78,7 @@ func benchmarkLoopback(b *testing.B, handler, path string, body []byte) {
 	took := make([]time.Duration, 0, 1<<20)
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // the client allocates nothing, and must not stop for others'
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // the client allocates nothing, and must not be stopped to collect others' garbage
 	before := client.mallocs(b)
 	for b.Loop() {
 		start := time.Now()

@@ -72,7 +72,8 @@ func TestLimitsDoNotHoldForDaemons(t *testing.T) {
 	}
 }
 
-// Planned destinations are no exception: one above a limit is replaced.
+// Limits also apply to planned destinations. A destination above a limit is
+// replaced.
 func TestLandingKeepsToTheLimits(t *testing.T) {
 	b := newBridge(t, func(config *observer.Config) {
 		byCrane(config)

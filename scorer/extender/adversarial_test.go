@@ -150,8 +150,8 @@ func (endless) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestBrokenBody verifies that a client that breaks off gets, and costs, no
-// more than an error.
+// TestBrokenBody verifies that a request that breaks off causes nothing but an
+// error.
 func TestBrokenBody(t *testing.T) {
 	s := newTestServer(t, Config{Answerer: newFakeAnswerer("a")})
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/filter", brokenReader{})

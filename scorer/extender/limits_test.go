@@ -106,9 +106,9 @@ func TestBytesAreShared(t *testing.T) {
 	}
 }
 
-// The Answerer works on at most half of the total number of requests for one
-// client, and always on one per client however many others ask, because they
-// may all be strangers.
+// For one client, the Answerer works on at most half of the total number of
+// requests. It always works on one request of each client, however many others
+// ask, because they may all be strangers.
 func TestTurnsAreShared(t *testing.T) {
 	l := newLimits(&Config{MaxConcurrent: 4, MaxBodyBytes: 1})
 	var got []bool

@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// However requests order their names, and however well earlier ones predict it,
-// the nodes found are those named.
+// The nodes found are those that a request names, in whatever order it names
+// them and however well earlier requests predict that order.
 func TestNodesAreFoundInAnyOrder(t *testing.T) {
 	known := append(nodeNames(40), "a", "ab", `quo"ted`, "ümlaut", "")
 	index := NewIndex(known)

@@ -169,8 +169,8 @@ func TestClientGone(t *testing.T) {
 	}
 }
 
-// TestStatus verifies that a server has one report, and that it says where the
-// others are.
+// TestStatus verifies that a server serves only one report, and that it refers
+// to the address of the others.
 func TestStatus(t *testing.T) {
 	status := Report(func(r *http.Request) (any, error) {
 		switch r.URL.RawQuery {

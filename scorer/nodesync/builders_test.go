@@ -93,8 +93,8 @@ type api struct {
 	mu      sync.Mutex
 	patches []string
 	reads   int
-	// before is called before each patch, so that others can write in between; its
-	// error is the response.
+	// before is called before each patch, so that others can write in between.
+	// If it returns an error, that is the response.
 	before func(name string) error
 }
 
@@ -139,7 +139,7 @@ func (a *api) patch(action clienttesting.Action) (bool, runtime.Object, error) {
 	return false, nil, nil
 }
 
-// change is a change by another writer.
+// change changes a node as another writer would.
 func (a *api) change(name string, how func(*v1.Node)) error {
 	nodes := v1.SchemeGroupVersion.WithResource("nodes")
 	object, err := a.Tracker().Get(nodes, "", name)

@@ -91,7 +91,7 @@ func TestDecideOfLabels(t *testing.T) {
 	}
 }
 
-// bodyOf is empty if there is nothing to patch.
+// bodyOf returns the body of a patch; empty if there is nothing to patch.
 func bodyOf(t *testing.T, p Patch) string {
 	t.Helper()
 	if p.Empty() {

@@ -93,11 +93,11 @@ func TestGrades(t *testing.T) {
 	}
 }
 
-// In whatever order states follow each other: a hot node has both taints, one
-// above its reject line at least that one, one clearly below none, and an
-// unknown one the taints that it had; a hot node never has fewer than another;
-// other writers' taints stay; a second decision changes nothing; and removing
-// leaves none.
+// In whatever order states follow each other, a hot node has both taints, a
+// node above its reject line at least the reject taint, a node clearly below it
+// none, and an unknown node the taints that it had. A hot node never has fewer
+// taints than another one. Other writers' taints stay, a second decision
+// changes nothing, and removal leaves none of our taints.
 func TestGradesFollowEveryCourse(t *testing.T) {
 	random := rand.New(rand.NewPCG(20, 26))
 	foreign := v1.Taint{Key: "disk", Value: "full", Effect: v1.TaintEffectPreferNoSchedule}

@@ -26,7 +26,7 @@ func (off apiServerTime) RoundTrip(*http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Date": {date}}, Body: http.NoBody}, nil
 }
 
-// correct makes a clock learn of an API server whose clock is off.
+// correct makes a clock learn the time of an API server whose clock is off.
 func correct(t *testing.T, clock *servertime.Clock, off time.Duration) {
 	t.Helper()
 	for range servertime.Quorum {

@@ -192,8 +192,8 @@ func TestOrderAndBudget(t *testing.T) {
 	}
 }
 
-// Another writer's key is logged once, however long it stays, and again after
-// it was gone; it counts all the time.
+// Another writer's key is logged once, however long it stays, and again if it
+// returns after it was gone. It is counted all the time.
 func TestForeignKeysAreToldOnce(t *testing.T) {
 	a := newAPI(t, v1Node("a", labelled("status", "mine")), v1Node("b", labelled("status", "theirs")))
 	s := newSyncer(t, a, marking(), a.state(t, func(o Object) Node {

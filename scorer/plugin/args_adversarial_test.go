@@ -52,7 +52,8 @@ func TestWrongArgs(t *testing.T) {
 	}
 }
 
-// Another plugin's args, passed by a wiring mistake, are rejected as well.
+// Another plugin's args, passed because of a wiring mistake, are rejected as
+// well.
 func TestArgsOfAnotherType(t *testing.T) {
 	if _, err := NewSides(nil, nil).read(EvenkeelLoad, &runtime.Unknown{}); err != nil {
 		t.Errorf("empty args: %v", err)

@@ -34,8 +34,8 @@ type stand struct {
 	now      time.Time
 	used     map[string]int64 // CPU of nodes in milli-cores; unlisted nodes are not measured
 	nodes    []fwk.NodeInfo
-	// others is the answer of all other plugins' filters for a node; nil passes
-	// all.
+	// others reports whether all other plugins' filters accept a node; nil
+	// accepts all.
 	others func(node string) bool
 	mu     sync.Mutex
 	probed []string // the nodes for which the plugin ran the other filters
@@ -72,7 +72,7 @@ func newStand(t testing.TB, scoring ...scorer.Config) *stand {
 	return s
 }
 
-// half is an observing half that only answers.
+// half is a Side that only answers.
 type half struct {
 	answerer *answer.Answerer
 	message  string

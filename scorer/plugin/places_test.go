@@ -22,7 +22,7 @@ func TestJudgingAtOnceAgrees(t *testing.T) {
 		byName := outcome{cycle: &cycleState{}, refused: map[string]string{}}
 		s.filter(pod, &byName, false)
 		byName.scores = s.score(pod, byName)
-		// Cleared, so that nothing left by another cycle answers here.
+		// This is cleared, so that no state left by another cycle is used here.
 		s.newest.Store(nil)
 		atOnce := s.schedule(pod)
 		if diff := cmp.Diff(byName.feasible, atOnce.feasible); diff != "" {

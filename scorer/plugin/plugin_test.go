@@ -31,7 +31,7 @@ func (s *stand) want(o outcome, feasible []string, refused map[string]string) {
 }
 
 // Nodes above the reject line of 60 % are refused as long as another node
-// accepts the pod; it depends on which nodes other filters pass.
+// accepts the pod, which depends on the nodes that pass the other filters.
 func TestHotNodesAreRefusedWhileOthersTakeThePod(t *testing.T) {
 	cases := map[string]struct {
 		others   func(node string) bool
@@ -122,8 +122,8 @@ func TestReserveCountsAtOnce(t *testing.T) {
 	}
 }
 
-// A replacement is let only onto its planned node, and the move is booked there
-// when that node is reserved.
+// A replacement is accepted only on its planned node, and the move is booked
+// there when that node is reserved.
 func TestReplacementLandsAsPlanned(t *testing.T) {
 	s := newStand(t)
 	s.node("from", 5000)
@@ -222,8 +222,8 @@ func TestNeutralWithoutData(t *testing.T) {
 	}
 }
 
-// A profile may enable score alone, or filter and score: what PreFilter did not
-// open is opened, once, by the first call.
+// A profile may enable score alone, or filter and score. The cycle that
+// PreFilter did not open is then opened, once, by the first call.
 func TestPartsOfThePlugin(t *testing.T) {
 	s := newStand(t)
 	s.node("hot", 7000)
@@ -350,8 +350,8 @@ func TestConcurrentCycles(t *testing.T) {
 	placing.Wait()
 }
 
-// The registered event names are the plugin's, which implements what
-// kube-scheduler looks for under them.
+// The plugin registers the events that may make a refused pod schedulable;
+// otherwise such a pod would wait indefinitely.
 func TestEventsAreRegistered(t *testing.T) {
 	events, err := (&Plugin{}).EventsToRegister(t.Context())
 	if err != nil || len(events) == 0 {

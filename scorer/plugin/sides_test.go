@@ -70,8 +70,8 @@ func plugin(ctx context.Context, t *testing.T, sides *Sides, name, args string) 
 	return p
 }
 
-// Plugins with the same policy share one observing half, whatever their
-// profiles; others have their own.
+// Plugins with the same policy share one Side, whatever their profiles; plugins
+// with other policies have their own.
 func TestPluginsOfOnePolicyShare(t *testing.T) {
 	t.Setenv("POD_NAMESPACE", "mine")
 	var m made

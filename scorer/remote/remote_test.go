@@ -54,7 +54,7 @@ func TestEveryProcessIsAsked(t *testing.T) {
 		return s
 	}
 	for name, tc := range map[string]struct {
-		processes map[string]string // what each answers; without it nothing listens
+		processes map[string]string // what each process answers; where there is none, nothing listens
 		addresses []string
 		want      Status
 		wantErr   string

@@ -36,7 +36,7 @@ func (w *way) Asked(context.Context) int64                               { retur
 
 // Each cycle is steered by the best proven way: the extender while it is asked,
 // otherwise the API server, otherwise the extender's probe. The probe is an
-// eviction, and happens while the extender is not asked only if the API server
+// eviction. While the extender is not asked, it happens only if the API server
 // is not set up to steer.
 func TestBestSteering(t *testing.T) {
 	absent, broken := fmt.Errorf("%w: no right to write Steerings", ledger.ErrNotInstalled), errors.New("a pod with a key passes as it is")
@@ -76,8 +76,8 @@ func TestBestSteering(t *testing.T) {
 	}
 }
 
-// What the API server was told in an earlier cycle, or by another process, is
-// cleaned up even while kube-scheduler asks.
+// Keys from an earlier cycle, or from another process, are cleaned up even
+// while kube-scheduler asks the extender.
 func TestBestSettlesBoth(t *testing.T) {
 	extender, server := &way{asked: 1}, &way{proven: true}
 	best := &Best{Extender: extender, Admission: server}

@@ -101,7 +101,7 @@ func write(t *testing.T, name, content string) string {
 	return path
 }
 
-// only lets requests with an Authorization header pass.
+// only accepts requests with this Authorization header.
 func only(authorization *string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
@@ -139,9 +139,9 @@ func TestAuthentication(t *testing.T) {
 	}
 }
 
-// A withheld credential is not read and no request is sent to its server. The
-// error names both and how to allow it. A server that needs no credential is
-// asked.
+// A withheld credential is not read, and no request is sent to its server. The
+// error names the credential and the server, and how to allow sending it. A
+// server that needs no credential is queried.
 func TestCredentialsAreWithheld(t *testing.T) {
 	secrets := &vault{value: "sesame"}
 	cases := map[string]struct {

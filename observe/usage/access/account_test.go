@@ -48,9 +48,9 @@ func (a as) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // Another ServiceAccount's token is renewed after half its lifetime, used until
-// it expires if it cannot be renewed, and never requested over and over.
-// Without a token nothing is sent, and if the API server refuses one, the error
-// ends with the remedy.
+// it expires if it cannot be renewed, and not requested too often. Without a
+// token nothing is sent. If the API server refuses to issue one, the error ends
+// with the remedy.
 func TestTokenOfAnotherServiceAccount(t *testing.T) {
 	now := newClock()
 	office := &office{now: now.time}
@@ -116,8 +116,8 @@ func TestRefusedTokensAreRenewedSeldom(t *testing.T) {
 	}
 }
 
-// A request that is cancelled while a token is being requested does not deprive
-// the next one of it.
+// A request that is cancelled while a token is being requested does not prevent
+// the next request from getting the token.
 func TestTokenForARequestThatIsGivenUp(t *testing.T) {
 	now := newClock()
 	office := &office{now: now.time, err: context.Canceled}

@@ -29,8 +29,8 @@ func TestContention(t *testing.T) {
 	}
 }
 
-// Contention is a share of time, does not depend on the order, and does not
-// fall when a container waits longer.
+// Contention is a share of time. It does not depend on the order of the
+// containers, and does not fall when a container waits longer.
 func TestContentionIsAQuantile(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	for range 2000 {

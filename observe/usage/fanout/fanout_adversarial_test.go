@@ -108,7 +108,8 @@ func TestAskReadsAnAnswerOfTheLimit(t *testing.T) {
 	}
 }
 
-// Nothing listens there; the error names the address but not the URL.
+// If nothing listens at an address, the error names the address but not the
+// URL.
 func TestAskOfNobody(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

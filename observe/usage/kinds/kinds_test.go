@@ -28,8 +28,8 @@ func env() access.Env {
 	}
 }
 
-// Every kind is valid by default. The defaults make a reader with its name or, of a
-// kind that needs a setting without a default, such as an address, its example does.
+// The defaults of every kind are valid, and a reader with the kind's name can be made from them. If a kind needs a
+// setting without a default, such as an address, the reader is made from the kind's example.
 func TestEveryKindIsComplete(t *testing.T) {
 	examples := examples(t)
 	for _, kind := range kinds.All {

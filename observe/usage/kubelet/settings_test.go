@@ -26,10 +26,11 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage/source"
 )
 
-// Whoever controls a node sees what is sent to its kubelet. That is the token
-// of the ServiceAccount that may only read usage, or the policy's credentials.
-// Without either nothing is sent: never the token or password with which the
-// process evicts, or the one in a user's kubeconfig.
+// Anyone who controls a node sees what is sent to its kubelet. That may only be
+// the token of the ServiceAccount that can do nothing but read usage, or the
+// policy's credentials. Without either, nothing is sent, and in no case the
+// token or password with which the process evicts or that a user's kubeconfig
+// contains.
 func TestWhatKubeletsAreShown(t *testing.T) {
 	mayEvict := &rest.Config{BearerToken: "may-evict"}
 	granted := func(_ context.Context, name string) (string, time.Time, error) {

@@ -174,8 +174,8 @@ func TestSampleFallsBack(t *testing.T) {
 	}
 }
 
-// State of nodes and pods is dropped with them, and a node that missed one
-// reading keeps its counters.
+// The state of nodes and pods is dropped when they are gone, but a node that
+// missed one reading keeps its counters.
 func TestMemoryIsBoundedByTheSnapshot(t *testing.T) {
 	k := newKubelets(t)
 	now := clock

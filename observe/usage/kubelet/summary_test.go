@@ -64,8 +64,8 @@ func TestSummaryOfTheDocumentedFormat(t *testing.T) {
 	}
 }
 
-// What Kubernetes' own types marshal to is fully understood, even if it arrives
-// in pieces.
+// The JSON that Kubernetes' own types marshal to is fully understood, even if
+// it arrives in pieces.
 func TestSummaryOfTheKubeletsTypes(t *testing.T) {
 	node, text := manyPods(3), fullSummary(t, 3)
 	whole, err := decodeSummary(bytes.NewReader(text), newScanner(), node, true)

@@ -14,9 +14,9 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage"
 )
 
-// Kubelets write zero for pods that they have not measured: until a pod's
-// second measurement, and again after their own restart. The node's own value
-// is already there. The answers have the format of a v1.36 kubelet.
+// Kubelets write zero for pods that they have not measured yet: until a pod's
+// second measurement, and again after the kubelet restarts. The node's own
+// value is known by then. The answers have the format of a v1.36 kubelet.
 func TestZeroOfAPodThatIsNotMeasuredYet(t *testing.T) {
 	cases := map[string][]usage.PodSample{
 		"restarted.json": nil,
@@ -223,8 +223,8 @@ func TestCounterDoesNotCoverAnAbsurdValue(t *testing.T) {
 	}
 }
 
-// A kubelet that has just started does not know which containers run: missing
-// waits do not mean that nothing waits.
+// A kubelet that has just started does not know which containers run, so
+// missing waits do not mean that nothing waits.
 func TestContentionBeforeContainersAreMeasured(t *testing.T) {
 	waits := `"psi":{"some":{"total":5,"avg60":90,"avg300":80}}`
 	text := `{"node":{"cpu":{` + at + `,"usageNanoCores":2000000000,` + psiOK + `},"memory":` + memOK + `},"pods":[{"podRef":{"namespace":"shop","name":"p"},` +

@@ -33,7 +33,8 @@ func TestItemsDoNotInheritFromTheOneBefore(t *testing.T) {
 	}
 }
 
-// Pods of several namespaces keep theirs, in whatever order they arrive.
+// Pods of several namespaces keep their namespaces, in whatever order they
+// arrive.
 func TestNamespacesAreTold(t *testing.T) {
 	item := func(namespace string) string {
 		return `{"metadata":{"name":"p","namespace":"` + namespace + `"},"timestamp":"2026-03-01T12:00:00Z","containers":[{"usage":{"cpu":"1m","memory":"1Mi"}}]}`

@@ -47,7 +47,7 @@ func manyInstances() []byte {
 
 func address(i int) string { return fmt.Sprintf("10.%d.%d.%d", i>>16, i>>8&255, i&255) }
 
-// This scanner, with 150,000 series.
+// BenchmarkDecode measures this package's decoder with 150,000 series.
 func BenchmarkDecode(b *testing.B) {
 	body := manyPods()
 	b.SetBytes(int64(len(body)))
@@ -60,7 +60,8 @@ func BenchmarkDecode(b *testing.B) {
 	}
 }
 
-// The same with encoding/json, item by item.
+// BenchmarkDecodeByEncodingJSON measures the same with encoding/json, item by
+// item.
 func BenchmarkDecodeByEncodingJSON(b *testing.B) {
 	body := manyPods()
 	b.SetBytes(int64(len(body)))
@@ -88,7 +89,7 @@ func BenchmarkDecodeByEncodingJSON(b *testing.B) {
 	}
 }
 
-// canned answers from memory.
+// canned is a transport that answers from memory.
 type canned struct{ pods, nodes []byte }
 
 // RoundTrip implements http.RoundTripper.
@@ -104,8 +105,9 @@ func (c *canned) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(bytes.NewReader(body)), Request: r}, nil
 }
 
-// From the bytes of all answers to a Batch: two windows of cpu and memory for
-// 5,000 nodes and five minutes for 150,000 pods.
+// BenchmarkSample measures the way from the bytes of all answers to a Batch,
+// with two windows of cpu and memory for 5,000 nodes and five minutes for
+// 150,000 pods.
 func BenchmarkSample(b *testing.B) {
 	snapshot := &cluster.Snapshot{}
 	for i := range manyNodes {

@@ -38,8 +38,8 @@ func TestContentionExpression(t *testing.T) {
 		`{labels: 'contention{instance="n1",job="cadvisor",`+labelsOf("throttled")+`}', value: 56},`+
 		// n2: no container runs enough to wait, so the result is zero.
 		`{labels: 'contention{instance="n2",job="cadvisor",`+labelsOf("quiet")+`}', value: 0},`+
-		// n3 has no PSI, so nothing is known. What a page says about n1 carries the
-		// page's pod in its labels.
+		// n3 has no PSI, so nothing is known. A series about n1 that comes from
+		// a pod's page carries that pod in its labels.
 		`{labels: 'contention{instance="n1",job="page",`+labelsOf("web-0")+`}', value: 70}`+
 		"]}\n")
 	if out, err := exec.CommandContext(t.Context(), promtool, "test", "rules", test).CombinedOutput(); err != nil {

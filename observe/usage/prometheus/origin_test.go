@@ -39,8 +39,8 @@ func exporterCluster(nodes int) *cluster.Snapshot {
 	return snapshot
 }
 
-// Whoever has a scraped page cannot report values for a node: not if its
-// exporter reports, not if it does not, and not about the age of its samples.
+// Someone with a scraped page cannot report values for a node, whether or not
+// the node's exporter reports, nor change the age of its samples.
 func TestTenantsPageDoesNotSpeakForNodes(t *testing.T) {
 	const cores = "20" // of 32
 	genuine := func() map[string][]one {
@@ -211,8 +211,8 @@ func TestExporterWhosePodIsNotKnown(t *testing.T) {
 	}
 }
 
-// Nor can it report values for pods, not even for its own pod against the
-// kubelet.
+// Nor can a page report values for pods, not even values for its own pod that
+// contradict the kubelet.
 func TestTenantsPageDoesNotSpeakForPods(t *testing.T) {
 	kubelet := func(value, namespace, pod string) one {
 		return of(value, "namespace", namespace, "pod", pod, "instance", "10.0.0.1:10250")
@@ -255,8 +255,8 @@ func TestTenantsPageDoesNotSpeakForPods(t *testing.T) {
 	}
 }
 
-// If exporters have addresses of their own, two pages on one node cannot be
-// told apart: only that node is unknown if they differ.
+// If exporters have their own addresses, two pages on one node cannot be told
+// apart. If they differ, only that node is unknown.
 func TestExportersThatAreNotAtTheirNodesAddresses(t *testing.T) {
 	exporter := func(node, value string) one {
 		return of(value, "instance", "10.244.9."+node+":9100", "node", node, "namespace", "monitoring", "pod", "exporter-"+node)
@@ -340,9 +340,9 @@ func TestTwoClustersInOneAnswer(t *testing.T) {
 	}
 }
 
-// A page that names clusters can at most make its own node unknown: not if that
-// is scraped at the node's address, not if exporters have addresses of their
-// own, and not even with pages on several nodes.
+// A page that names clusters can at most make its own node unknown, whether
+// exporters are scraped at their nodes' addresses or have their own, and even
+// if there are pages on several nodes.
 func TestPagesThatNameClustersTaintTheirOwnNode(t *testing.T) {
 	at := func(address func(node string) []string, more ...string) func(nodes ...string) []one {
 		return func(nodes ...string) []one {
@@ -416,7 +416,7 @@ func TestPagesThatNameClustersTaintTheirOwnNode(t *testing.T) {
 	}
 }
 
-// The same holds for pods: those of other nodes stay known.
+// The same holds for pods, so pods of other nodes stay known.
 func TestPagesThatNameClustersLeaveOtherNodesPods(t *testing.T) {
 	for name, tc := range map[string]struct{ kubelet, page string }{
 		"at the node's address":                  {"10.0.0.2:10250", "10.0.0.1:8080"},
@@ -450,7 +450,7 @@ func TestPagesThatNameClustersLeaveOtherNodesPods(t *testing.T) {
 }
 
 // If kubelets are not scraped at their nodes' addresses, a page can report only
-// for the node of its pod: its series carry the pod's name, whatever labels
+// for the node of its pod. Its series carry the pod's name, whatever labels
 // hold it, and whatever the page adds to the labels that the scrape set.
 func TestPagesSpeakForTheNodeOfTheirPod(t *testing.T) {
 	const contention = "container_pressure_cpu_waiting_seconds_total"
@@ -492,7 +492,7 @@ func TestPagesSpeakForTheNodeOfTheirPod(t *testing.T) {
 	}
 }
 
-// Nor does it affect another pod's usage there.
+// Nor does a page affect the usage of another pod on its node.
 func TestPagesSpeakForTheirOwnPod(t *testing.T) {
 	for name, tc := range map[string]struct{ pair, of []string }{
 		"by old labels":         {podLabels[0][:], podLabels[1][:]},

@@ -26,8 +26,8 @@ func answerWith(status int, contentType, body string) http.HandlerFunc {
 	}
 }
 
-// A server that does not answer properly is an error of the whole sample,
-// whichever query meets it.
+// If a server does not answer properly, the whole sample fails, whichever query
+// is affected.
 func TestFaultsOfTheServer(t *testing.T) {
 	whole := vectorOf(of("1", "node", "n1"))
 	cases := map[string]struct {
@@ -148,7 +148,7 @@ func TestCancelledSample(t *testing.T) {
 	}
 }
 
-// 200 MB are not read to the end.
+// An answer of 200 MB is not read to the end.
 func TestAnswerThatIsTooLarge(t *testing.T) {
 	sent := make(chan int64, 16)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -235,8 +235,8 @@ func TestFaultsOfSeries(t *testing.T) {
 	}
 }
 
-// A server whose clock is off is not silently corrected: the Store sees how far
-// its samples are off.
+// The times of a server whose clock is off are not silently corrected, so the
+// Store can see how far they are off.
 func TestClockThatIsOff(t *testing.T) {
 	answers := healthy()
 	answers[nodeStamp] = vectorOf(of(stamp(8*3600), "node", "n1"))

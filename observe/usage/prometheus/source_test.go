@@ -37,8 +37,8 @@ func TestSample(t *testing.T) {
 	}
 }
 
-// Node windows are queried as needed; for pods the mean is always queried, and
-// samples only if nodes' samples are.
+// Node windows are queried as needed. For pods, the mean is always queried, and
+// samples only if they are queried for nodes, too.
 func TestWindowsAsked(t *testing.T) {
 	day, err := usage.ParseWindow("max_avg_1d")
 	if err != nil {
@@ -98,8 +98,8 @@ func TestLongWindowsAreAskedSeldom(t *testing.T) {
 	}
 }
 
-// The highest five-minute mean is never below the newest, and known as soon as
-// that is.
+// The highest five-minute mean is never below the newest one, and is known as
+// soon as the newest one is.
 func TestHighestMeanIsNotBelowTheNewest(t *testing.T) {
 	server := newFake(t, map[string]string{
 		nodeStamp:       vectorOf(of(stamp(0), "node", "n1"), of(stamp(0), "node", "n2"), of(stamp(0), "node", "n3")),
@@ -151,8 +151,8 @@ func TestUnits(t *testing.T) {
 	}
 }
 
-// A server that does not accept POST is queried by GET, from then on
-// immediately.
+// A server that does not accept POST is queried by GET, and after that always
+// by GET.
 func TestFallsBackToGet(t *testing.T) {
 	server := newFake(t, healthy())
 	posts := 0

@@ -222,8 +222,8 @@ func TestAmountsOfPodsAreNotParsed(t *testing.T) {
 	}
 }
 
-// Long lists of short values do not become many times as large in memory: such pods are not changed, and no other part
-// of a review is decoded into lists.
+// Long lists of short values must not grow to many times their size in memory. So such pods are not changed, and no
+// other part of a review is decoded into lists.
 func TestLongListsTakeNoMemory(t *testing.T) {
 	a := newAnswering(t)
 	list, texts := "["+strings.Repeat("{},", 600_000)+"{}]", "["+strings.Repeat(`"",`, 600_000)+`""]`
@@ -322,7 +322,7 @@ func TestBusy(t *testing.T) {
 	})
 }
 
-// Whatever arrives, the answer is a review that allows, with a patch that applies, or an error.
+// Whatever arrives, the answer is either an error or a review that allows the pod, with a patch that applies.
 func FuzzReview(f *testing.F) {
 	a := newAnswering(f)
 	for _, e := range examples() {

@@ -124,7 +124,7 @@ func applied(t *testing.T, p *v1.Pod, patch []byte) *v1.Pod {
 type example struct {
 	pod  *v1.Pod
 	want outcome
-	// keyless: no key exists for it.
+	// keyless is true if no key exists for the pod.
 	keyless bool
 }
 
@@ -178,7 +178,7 @@ func examples() map[string]example {
 	}
 }
 
-// Each pod is steered as by the policy, or not changed, and no patch makes the API server reject a pod.
+// Each pod is steered as the policy would steer it, or not changed, and no patch makes the API server reject a pod.
 func TestSteer(t *testing.T) {
 	for name, e := range examples() {
 		t.Run(name, func(t *testing.T) {

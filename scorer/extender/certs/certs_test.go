@@ -69,7 +69,8 @@ func (f *files) write(to, content string) {
 	}
 }
 
-// Files that lack one of a pair are rejected.
+// Files are rejected unless they include both a certificate and a key, or are
+// all empty.
 func TestValidate(t *testing.T) {
 	for name, tc := range map[string]struct {
 		files Files
