@@ -1,7 +1,7 @@
 {{/*
-What the mode runs. The names are fixed, because the fences know ServiceAccounts
-by them, and those of roles, Lease and ledger go with them: a cluster has one
-installation.
+What the mode runs. The names are fixed, because the fences recognize
+ServiceAccounts by name and the names of roles, Lease and ledger follow from
+these, so a cluster has one installation.
 */}}
 
 {{/* The Deployment's name; empty if there is none. */}}
@@ -33,21 +33,21 @@ evenkeel-extender
 {{- $variant = ternary "gate" "names" (eq .Values.mode "serve") -}}
 {{- end -}}
 {{- if and (ne $variant "names") (ne .Values.mode "serve") -}}
-{{- fail (printf "steering.variant: %s takes a process that lasts: set mode to serve, or steering.variant to names" $variant) -}}
+{{- fail (printf "steering.variant: %s needs a long-running process: set mode to serve, or steering.variant to names" $variant) -}}
 {{- end -}}
 {{- if and (ne $variant "webhook") (semverCompare "<1.36.0-0" .Capabilities.KubeVersion.Version) -}}
-{{- fail (printf "steering.variant: %s takes Kubernetes 1.36, this is %s: set steering.variant to webhook with mode serve, or steering.by to extender or none" $variant .Capabilities.KubeVersion.Version) -}}
+{{- fail (printf "steering.variant: %s needs Kubernetes 1.36, this is %s: set steering.variant to webhook with mode serve, or steering.by to extender or none" $variant .Capabilities.KubeVersion.Version) -}}
 {{- end -}}
 {{- $variant -}}
 {{- end -}}
 {{- end -}}
 
-{{/* Whether a policy of the API server steers. */}}
+{{/* Whether a MutatingAdmissionPolicy steers. */}}
 {{- define "evenkeel.byPolicy" -}}
 {{- if has (include "evenkeel.variant" .) (list "gate" "names") -}}true{{- end -}}
 {{- end -}}
 
-{{/* Whether pods may be patched. */}}
+{{/* Whether the process needs the right to patch pods. */}}
 {{- define "evenkeel.patchesPods" -}}
 {{- if has (include "evenkeel.variant" .) (list "gate" "webhook") -}}true{{- end -}}
 {{- end -}}
@@ -56,12 +56,12 @@ evenkeel-extender
 {{- if eq (include "evenkeel.variant" .) "webhook" -}}true{{- end -}}
 {{- end -}}
 
-{{/* Whether a process of the chart shows a certificate. */}}
+{{/* Whether a process of the chart serves with a certificate. */}}
 {{- define "evenkeel.serves" -}}
 {{- if or (include "evenkeel.answers" .) (include "evenkeel.byWebhook" .) -}}true{{- end -}}
 {{- end -}}
 
-{{/* The document of the policy with the kind, as JSON; {} if it has none. */}}
+{{/* The policy's document of the given kind, as JSON; {} if there is none. */}}
 {{- define "evenkeel.document" -}}
 {{- $kind := .kind -}}
 {{- $found := dict -}}
@@ -94,7 +94,7 @@ evenkeel-extender
 {{- end -}}
 {{- end -}}
 
-{{/* The LoadPolicy, as JSON; {} if it is in a ConfigMap of somebody else's. */}}
+{{/* The LoadPolicy, as JSON; {} if it is in a ConfigMap that is not the chart's. */}}
 {{- define "evenkeel.load" -}}
 {{- if .Values.policyConfigMap -}}
 {}
@@ -138,7 +138,7 @@ evenkeel-extender
 {{- if and $wanted (include "evenkeel.evicts" .) -}}true{{- end -}}
 {{- end -}}
 
-{{/* Refuses what `evenkeel nodesync` refuses at its start. What a file has is for the process to say. */}}
+{{/* Refuses what `evenkeel nodesync` refuses at startup. A policyFile is checked only by the process. */}}
 {{- define "evenkeel.checkNodesync" -}}
 {{- if and (eq .Values.mode "nodesync") (not .Values.policyFile) (not .Values.policyConfigMap) -}}
 {{- if not (include "evenkeel.writes" .) -}}
@@ -172,12 +172,12 @@ evenkeel-extender
 {{- if and $wanted (eq .Values.mode "nodesync") -}}true{{- end -}}
 {{- end -}}
 
-{{/* Ends the names of cluster-wide objects in the mode nodesync, because a release that evicts may have the same. */}}
+{{/* Suffix of the names of cluster-wide objects in the mode nodesync, because a release that evicts may have objects of the same names. */}}
 {{- define "evenkeel.apartSuffix" -}}
 {{- if eq .Values.mode "nodesync" -}}-apart{{- end -}}
 {{- end -}}
 
-{{/* Keys that the fence of nodesync allows, as a list of CEL. */}}
+{{/* Keys that the fence of nodesync allows, as a CEL list. */}}
 {{- define "evenkeel.labelKeys" -}}
 {{- $keys := concat (list "status") (.Values.nodesync.labelKeys | default list) -}}
 {{- $nodesync := get (include "evenkeel.load" . | fromJson) "nodesync" | default dict -}}
@@ -202,7 +202,7 @@ evenkeel-extender
 [{{ range $i, $key := uniq . }}{{ if $i }}, {{ end }}{{ $key | quote }}{{ end }}]
 {{- end -}}
 
-{{/* Refuses labels that the chart itself goes by: of a dict with value (its name), labels and own. */}}
+{{/* Refuses labels that the chart sets itself. Takes a dict with value (the value's name), labels and own. */}}
 {{- define "evenkeel.checkLabels" -}}
 {{- $value := .value -}}
 {{- $own := .own -}}
@@ -218,7 +218,7 @@ evenkeel-extender
 {{- include "evenkeel.labelsAnd" (dict "root" . "value" "" "more" dict) -}}
 {{- end -}}
 
-{{/* These and those of a value: of a dict with root, value (its name) and more. */}}
+{{/* Labels of every object and those of a value. Takes a dict with root, value (the value's name) and more. */}}
 {{- define "evenkeel.labelsAnd" -}}
 {{- $own := list "helm.sh/chart" "app.kubernetes.io/name" "app.kubernetes.io/instance" "app.kubernetes.io/part-of" "app.kubernetes.io/managed-by" "app.kubernetes.io/version" "app.kubernetes.io/component" -}}
 {{- $common := .root.Values.commonLabels | default dict -}}
@@ -247,7 +247,7 @@ app.kubernetes.io/version: {{ .root.Chart.AppVersion | quote }}
 {{- uniq $names | join "," -}}
 {{- end -}}
 
-{{/* These as subjects of a binding. */}}
+{{/* The ServiceAccounts as subjects of a binding. */}}
 {{- define "evenkeel.subjects" -}}
 {{- $namespace := .Release.Namespace -}}
 {{- range splitList "," (include "evenkeel.accounts" .) }}
@@ -276,8 +276,8 @@ app.kubernetes.io/version: {{ .root.Chart.AppVersion | quote }}
 {{- end -}}
 
 {{/*
-Requests and limits. In the mode nodesync nothing of pods is kept while rules
-judge, and a Job keeps what it has for one cycle: neither takes more.
+Requests and limits, in every mode: with rules the mode nodesync stores nothing
+about pods, and a Job stores its data for one cycle, so neither needs more.
 */}}
 {{- define "evenkeel.resources" -}}
 {{- if .Values.resources -}}
@@ -326,7 +326,7 @@ helm.sh/hook-weight: {{ .weight | quote }}
 helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded
 {{- end -}}
 
-{{/* Whether a Job with rights of its own cleans up after an uninstall. */}}
+{{/* Whether a Job with its own rights cleans up after an uninstall. */}}
 {{- define "evenkeel.cleansUp" -}}
 {{- if and .Values.cleanup.enabled .Values.rbac.create (ne .Values.mode "extender") -}}true{{- end -}}
 {{- end -}}

@@ -68,7 +68,7 @@ httpGet:
   {{- end }}
 {{- end -}}
 
-{{/* Ports, probes and hooks of a process that lasts. */}}
+{{/* Ports, probes and hooks of a long-running process. */}}
 {{- define "evenkeel.lasting" -}}
 ports:
   {{- if include "evenkeel.answers" . }}
@@ -134,7 +134,7 @@ lifecycle:
 {{- end }}
 {{- end -}}
 
-{{/* What a pod has in common, whatever runs in it: of a dict with root, name, args, lasting, affinity and restartPolicy. */}}
+{{/* What all pods have in common. Takes a dict with root, name, args, lasting, affinity and restartPolicy. */}}
 {{- define "evenkeel.podSpec" -}}
 {{- $root := .root -}}
 {{- $values := .root.Values -}}
@@ -235,7 +235,8 @@ volumes:
     configMap:
       name: {{ $values.policyConfigMap | default "evenkeel-policy" | quote }}
   {{- if .tls }}
-  # By `evenkeel certificates`, or by cert-manager. Renewed ones are used at once.
+  # From `evenkeel certificates` or cert-manager. Renewed certificates are used
+  # immediately.
   - name: tls
     secret:
       secretName: {{ $values.certificates.secret | quote }}

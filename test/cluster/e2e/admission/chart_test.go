@@ -84,7 +84,7 @@ func TestChartIsAccepted(t *testing.T) {
 		command := h.command(t.Context(), "template", "evenkeel", h.chart, "--kube-version", version.GitVersion, "--values", file)
 		command.Stderr = &complaint
 		out, err := command.Output()
-		refused := err != nil && strings.Contains(complaint.String(), "takes Kubernetes 1.36, this is "+version.GitVersion)
+		refused := err != nil && strings.Contains(complaint.String(), "needs Kubernetes 1.36, this is "+version.GitVersion)
 		switch {
 		case refused && !bySelf:
 			t.Logf("%s is refused: %s", filepath.Base(file), &complaint)
