@@ -35,11 +35,11 @@ type Config struct {
 	REST *rest.Config
 	// Informers are started by the caller, after New.
 	Informers informers.SharedInformerFactory
-	// PodsOnNode finds the pods of a node; see the function of that name.
+	// PodsOnNode finds the pods of a node. The function PodsOnNode returns it.
 	PodsOnNode podutil.GetPodsAssignedToNodeFunc
 	Events     events.EventRecorder
-	// Landings: the evictions of upstream plugins are planned, as package hosted does.
-	// Evictor then needs everything that planned moves need.
+	// Landings reports whether the evictions of upstream plugins are planned by package
+	// hosted. Evictor must then have everything that planned moves require.
 	Landings bool
 	// Evicted reports whether a pod was evicted in this cycle and must be hidden
 	// from plugins.

@@ -18,11 +18,11 @@ import (
 type Cause string
 
 const (
-	// Scheduled is a start by time: the interval has passed, or a cron schedule says so.
+	// Scheduled means that the interval has passed or that a cron schedule is due.
 	Scheduled Cause = "Scheduled"
 	// NodeHot means that a node turned hot.
 	NodeHot Cause = "NodeHot"
-	// NodeJoined means that a node joined that can take pods.
+	// NodeJoined means that a node that can take pods has joined.
 	NodeJoined Cause = "NodeJoined"
 	// RoomFree means that a node can take pods again, or pods of a hot node fit on a cool one.
 	RoomFree Cause = "RoomFree"
@@ -30,26 +30,26 @@ const (
 	PolicyChanged Cause = "PolicyChanged"
 )
 
-// Causes returns every cause, those first that name the start of a cycle if there are
-// several.
+// Causes returns every cause, in the order of precedence if several of them could start a
+// cycle.
 func Causes() []Cause { return []Cause{Scheduled, PolicyChanged, NodeHot, NodeJoined, RoomFree} }
 
-// Event is what starts a cycle; Node is empty unless it is about one.
+// Event is something that starts a cycle. Node is empty unless it concerns a single node.
 type Event struct {
 	Cause Cause
 	Node  string
 }
 
-// calm is for how long something must not have been so for its return to be an event.
-// What comes and goes faster is left to the schedule: a node that turns hot again and
-// again must not cause more evictions than without events.
+// calm is how long a fact must have been false before it counts as an event when it
+// becomes true again. Faster changes are left to the schedule, because a node that
+// repeatedly turns hot must not cause more evictions than it would without events.
 const calm = 10 * time.Minute
 
-// Events notices what the next cycle should not wait for. It is safe for concurrent
-// use. A nil Events notices nothing.
+// Events detects changes for which a cycle should start early. It is safe for concurrent
+// use. A nil Events detects nothing.
 type Events struct {
 	local func() time.Time
-	// woken receives when there is an event.
+	// woken receives a value when there is an event.
 	woken chan struct{}
 
 	mu      sync.Mutex
@@ -60,12 +60,12 @@ type Events struct {
 	byUsage bool
 }
 
-// NewEvents returns Events by a clock that is never set.
+// NewEvents returns Events with a clock that is never adjusted.
 func NewEvents(local func() time.Time) *Events {
 	return &Events{local: local, woken: make(chan struct{}, 1)}
 }
 
-// Follow takes over what a policy says of events, and counts it as one.
+// Follow applies the settings of another policy, which counts as an event itself.
 func (e *Events) Follow(settle time.Duration, byUsage bool) {
 	if e == nil {
 		return
@@ -73,7 +73,7 @@ func (e *Events) Follow(settle time.Duration, byUsage bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.settle, e.byUsage = settle, byUsage
-	e.changes.pending = append(e.changes.pending[:0], fact{Event: Event{Cause: PolicyChanged}}) // whose cycle sees the rest, too
+	e.changes.pending = append(e.changes.pending[:0], fact{Event: Event{Cause: PolicyChanged}}) // its cycle also covers the other pending events
 	e.wake()
 }
 
@@ -116,7 +116,7 @@ func (e *Events) wake() {
 	}
 }
 
-// first returns the most important event since the last cycle began, and the least time
+// first returns the most important event since the last cycle began, and the minimum time
 // between the starts of two cycles.
 func (e *Events) first() (Event, time.Duration) {
 	if e == nil {
@@ -127,7 +127,8 @@ func (e *Events) first() (Event, time.Duration) {
 	return e.changes.first(), e.settle
 }
 
-// begun forgets the events before a cycle: it sees what they were about.
+// begun discards pending events when a cycle begins, because the cycle takes their causes
+// into account.
 func (e *Events) begun(why Cause) {
 	if e == nil {
 		return
@@ -137,9 +138,9 @@ func (e *Events) begun(why Cause) {
 	e.changes.begun(why)
 }
 
-// Planned has nodes that have just turned hot judged again before the schedule says so,
-// if moving their pods is not worth it yet: what is foreseen of a load grows with the
-// time that it lasts.
+// Planned causes another cycle before the schedule for nodes that have just turned hot
+// and whose moves are not worthwhile yet, because the longer a load lasts, the longer it
+// is expected to last.
 func (e *Events) Planned(plan *strategies.Plan) {
 	if e == nil {
 		return
@@ -153,7 +154,8 @@ func (e *Events) Planned(plan *strategies.Plan) {
 	}
 }
 
-// wait waits for an event, at most for some time, and returns false if the context ended.
+// wait waits for an event, but at most for the given duration. It returns false if the
+// context ended.
 func (e *Events) wait(ctx context.Context, atMost time.Duration) bool {
 	var woken chan struct{}
 	if e != nil {
@@ -170,39 +172,40 @@ func (e *Events) wait(ctx context.Context, atMost time.Duration) bool {
 	return true
 }
 
-// fact is something that is so at one time. When it turns so, that is an event.
+// fact is a fact about the cluster. An event occurs when it becomes true.
 type fact struct {
 	Event
-	// requests are, for RoomFree without a node, those of pods on a hot node that fit on
-	// a cool one.
+	// requests holds, for RoomFree without a node, the requests of a pod on a hot node
+	// that fits on a cool node.
 	requests cluster.Amounts
 }
 
-// facts are what is known at one time.
+// facts holds what is known at one time.
 type facts struct {
 	so []fact
-	// unknown reports whether nothing is known of a node, which changes nothing; of the
-	// cluster for the empty name.
+	// unknown reports whether nothing is known about a node, or about the cluster if the
+	// name is empty. Facts about it then keep their value.
 	unknown func(node string) bool
 }
 
-// changes finds the facts that turn so.
+// changes finds the facts that become true.
 type changes struct {
-	// seen is when each fact was so the last time; nil before the first look, which
-	// finds nothing new. looked is when the last look was.
+	// seen holds when each fact was last true; nil before the first look, which detects
+	// no events. looked is the time of the last look.
 	seen   map[fact]time.Time
 	looked time.Time
 	// members are the nodes that have joined.
 	members map[string]bool
-	// pending are the facts that turned so since the last cycle, and still are.
+	// pending holds the facts that have become true since the last cycle began and still
+	// are.
 	pending []fact
-	// judged are the nodes that have turned hot since the last cycle but one that the
-	// schedule started, again those of them that the next look makes pending once more.
+	// judged holds the nodes that have turned hot since the second-to-last scheduled
+	// cycle, again those of them that the next look makes pending once more.
 	judged map[Event]bool
 	again  []fact
 }
 
-// begun begins a cycle.
+// begun is called when a cycle begins.
 func (c *changes) begun(why Cause) {
 	before := c.judged
 	c.judged = map[Event]bool{}
@@ -214,7 +217,7 @@ func (c *changes) begun(why Cause) {
 	c.pending, c.again = nil, nil
 }
 
-// look compares the facts with those before.
+// look compares the facts with the earlier ones.
 func (c *changes) look(of facts, now time.Time) {
 	first := c.seen == nil
 	if first {
@@ -258,7 +261,7 @@ func (c *changes) first() Event {
 	return slices.MinFunc(c.pending, func(a, b fact) int { return cmp.Or(order(a)-order(b), cmp.Compare(a.Node, b.Node)) }).Event
 }
 
-// nodeFacts are the facts about the nodes of a cluster.
+// nodeFacts returns the facts about the nodes of a cluster.
 func nodeFacts(snapshot *cluster.Snapshot) facts {
 	is := facts{unknown: func(string) bool { return false }}
 	for _, info := range snapshot.Nodes {
@@ -269,13 +272,13 @@ func nodeFacts(snapshot *cluster.Snapshot) facts {
 	return is
 }
 
-// openNode are the facts about a node that can take pods.
+// openNode returns the facts about a node that can take pods.
 func openNode(name string) []fact {
 	return []fact{{Event: Event{NodeJoined, name}}, {Event: Event{RoomFree, name}}}
 }
 
-// usageFacts are the facts about an observation. A node takes no pods before its usage
-// is known.
+// usageFacts returns the facts about an observation. A node does not count as able to
+// take pods before its usage is known.
 func usageFacts(o *observer.Observation) facts {
 	if o.Blocked != "" {
 		return facts{unknown: func(string) bool { return true }}

@@ -38,7 +38,7 @@ type turn struct {
 	evicts  func(context.Context, []*v1.Node) *frameworktypes.Status
 }
 
-// PodsOnNode indexes pods by node. Call it only once for the same informers.
+// PodsOnNode indexes pods by node. It must be called only once for the same informers.
 func PodsOnNode(factory informers.SharedInformerFactory) (podutil.GetPodsAssignedToNodeFunc, error) {
 	find, err := podutil.BuildGetPodsAssignedToNodeFunc(factory.Core().V1().Pods().Informer())
 	if err != nil {
@@ -80,9 +80,9 @@ func New(ctx context.Context, config Config) (*Runner, error) {
 
 // build returns the turns of a profile: those of its Deschedule plugins, and those of its
 // Balance plugins, each in the policy's order. The framework runs the upstream plugins
-// that evict. It also builds the planning plugins, to provide their arguments and
-// filters, but only the cycle runs them. If upstream plugins evict both before and after
-// a planning plugin, each side has its own framework profile.
+// that evict. It also builds the planning plugins, in order to provide their arguments
+// and filters, but only the cycle runs those. If upstream plugins evict both before and
+// after a planning plugin, each side has its own framework profile.
 func (r *Runner) build(ctx context.Context, instance string, p *api.DeschedulerProfile) (deschedule, balance []turn, err error) {
 	planners := map[string]*plugin.Plugin{}
 	registry := r.planning(p.Name, planners)
@@ -190,7 +190,8 @@ func (r *Runner) planning(profile string, built map[string]*plugin.Plugin) plugi
 	return registry
 }
 
-// neverRun lets the framework build planning plugins for either kind.
+// neverRun lets the framework build a planning plugin as a Deschedule or a Balance
+// plugin. The framework never runs it.
 type neverRun struct{ *plugin.Plugin }
 
 // Deschedule implements frameworktypes.DeschedulePlugin.
@@ -198,8 +199,9 @@ func (n neverRun) Deschedule(ctx context.Context, nodes []*v1.Node) *frameworkty
 	return n.Balance(ctx, nodes)
 }
 
-// options are those of the framework's evictor for upstream's plugins. The limits of
-// the policy are kept behind it, where moves of ours count as well.
+// options returns the options of the framework's evictor for upstream plugins. They
+// contain no limits, because Evenkeel's client enforces the policy's limits, counting its
+// own moves as well.
 func (r *Runner) options() *evictions.Options {
 	p := r.config.Policy
 	return evictions.NewOptions().
@@ -210,8 +212,8 @@ func (r *Runner) options() *evictions.Options {
 		WithMetricsEnabled(true)
 }
 
-// unevicted hides the pods that were evicted in this cycle: the watch may not
-// have reported them yet, and in a dry run never will.
+// unevicted hides the pods that were evicted in this cycle, because the watch may not
+// have reported their eviction yet, and in a dry run never will.
 func (r *Runner) unevicted(assigned podutil.GetPodsAssignedToNodeFunc) podutil.GetPodsAssignedToNodeFunc {
 	if r.config.Evicted == nil {
 		return assigned

@@ -111,10 +111,9 @@ func newPrometheusProvider(client kubernetes.Interface, server *api.Prometheus) 
 	return p
 }
 
-// SendsOwnToken reports whether the pod's own token is sent to a policy's
-// Prometheus, as upstream does unless the policy names a Secret. Over plain
-// HTTP anyone on the network path could read a token that can evict pods, so
-// none is sent.
+// SendsOwnToken reports whether the pod's own token is sent to a policy's Prometheus.
+// Like upstream, Evenkeel sends it unless the policy names a Secret. Over plain HTTP it
+// is not sent, because anyone on the network path could read it and use it to evict pods.
 func SendsOwnToken(server *api.Prometheus) bool {
 	return (server.AuthToken == nil || server.AuthToken.SecretReference == nil) && strings.HasPrefix(strings.ToLower(server.URL), "https://")
 }
@@ -129,8 +128,8 @@ func prometheusClient(url, token string) (promapi.Client, *http.Transport, error
 	return client, transport, err //nolint:wrapcheck // the caller says which server
 }
 
-// authenticated returns a client that follows no redirects. Upstream's client
-// does, and sends the token to any host.
+// authenticated returns a client that follows no redirects. Upstream's client follows
+// them and sends the token to any host.
 func authenticated(url, token string, transport http.RoundTripper) (promapi.Client, error) {
 	return promapi.NewClient(promapi.Config{Address: url, Client: &http.Client{ //nolint:wrapcheck // the caller says which server
 		Transport:     config.NewAuthorizationCredentialsRoundTripper("Bearer", config.NewInlineSecret(token), transport),

@@ -35,11 +35,11 @@ func ParseSchedule(expression string) (Schedule, error) {
 	return schedule, nil
 }
 
-// Due yields why each cycle starts, whenever one is due until the context ends. Cycles
-// never overlap: those that fall due while one runs are skipped. Events start further
-// cycles, which leave the schedule as it is; they are nil for a cron schedule, which
-// names the times at which cycles may run. If the clock is set back, Due does not wait for it to catch up. It
-// calls alive at least every minute, so that a long wait is not taken for a hang.
+// Due yields an Event whenever a cycle is due, until the context ends. Cycles never overlap: those that fall
+// due while one runs are skipped. Events start additional cycles, which do not change the schedule. events is
+// nil for a cron schedule, because it lists the only times at which cycles may run. If the clock is set back,
+// Due does not wait for it to catch up. It calls alive at least every minute, so that a long wait is not
+// taken for a hang.
 func Due(ctx context.Context, schedule Schedule, events *Events, now func() time.Time, alive func()) iter.Seq[Event] {
 	return func(yield func(Event) bool) {
 		due, last := now(), time.Time{}
@@ -90,9 +90,9 @@ func waitUntil(ctx context.Context, schedule Schedule, events *Events, due, last
 	}
 }
 
-// begins returns when the next cycle starts and why: when it is due, or earlier for an
-// event, but not before settle has passed since the start of the last one. The first
-// cycle waits for no event.
+// begins returns when the next cycle starts, and why. It starts when it is due, or
+// earlier because of an event, but not before settle has passed since the start of the
+// last one. The first cycle starts without waiting for an event.
 func begins(due time.Time, event Event, last time.Time, settle time.Duration) (time.Time, Event) {
 	if early := last.Add(settle); event.Cause != "" && !last.IsZero() && early.Before(due) {
 		return early, event

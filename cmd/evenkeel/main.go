@@ -1,5 +1,5 @@
-// Command evenkeel balances Kubernetes nodes by real usage. Its files hold commands that only look, commands that read
-// files, and commands that keep running; internal/app implements the latter.
+// Command evenkeel balances Kubernetes nodes by real usage. Each file holds one group of commands: commands that only
+// inspect, commands that read files, and commands that keep running, which internal/app implements.
 package main
 
 import (
@@ -22,7 +22,7 @@ func run() int {
 	return program().Run(os.Args[0], process.WithGoFlags(os.Args[1:]))
 }
 
-// lasting are the commands that finish something before they stop.
+// lasting holds the commands that finish their current work before they stop.
 var lasting = []string{"run", "serve", "extender", "nodesync"}
 
 func program() cli.Program {

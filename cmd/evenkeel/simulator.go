@@ -24,7 +24,8 @@ func newRecordCommand() *cobra.Command {
 	return simulatorCommand("record", "Record node, pod and usage activity for `simulate --recording` (read-only)")
 }
 
-// simulatorCommand stands in for a command of the simulator, which handles its own flags, help and completions.
+// simulatorCommand returns a placeholder for a command of the simulator, which handles its own flags, help and
+// completions.
 func simulatorCommand(name, short string) *cobra.Command {
 	c := &cobra.Command{
 		Use:                name,

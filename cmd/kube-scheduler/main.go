@@ -31,7 +31,7 @@ func run() int {
 	return code
 }
 
-// newSide makes the half that observes for the plugins of one policy.
+// newSide makes the scheduling half that observes for the plugins with the same policy.
 func newSide(ctx context.Context, config plugin.SideConfig) (plugin.Side, error) {
 	return app.NewInside(ctx, config, compat.Convert)
 }

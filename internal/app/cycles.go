@@ -17,8 +17,8 @@ import (
 	"github.com/evenkeel/evenkeel/observe/patterns"
 )
 
-// cycles waits until usage has been observed for long enough, and then runs one
-// cycle or many.
+// cycles waits until usage has been observed for long enough, and then runs one cycle or,
+// with an interval or a schedule, many.
 func (e *evicting) cycles(ctx context.Context) error {
 	e.authority.Begin()
 	e.announcer.Evicting(e.authority)
@@ -37,7 +37,7 @@ func (e *evicting) cycles(ctx context.Context) error {
 			}
 			return e.cycle(ctx)
 		})
-		if syncer := e.current().nodeSync; syncer != nil && ctx.Err() == nil { // also publishes the usage
+		if syncer := e.current().nodeSync; syncer != nil && ctx.Err() == nil { // a single run also publishes usage
 			err = errors.Join(err, syncer.Sync(ctx))
 		}
 		return err
@@ -69,7 +69,7 @@ func (e *evicting) cycles(ctx context.Context) error {
 	return group.Wait()
 }
 
-// nextCycle waits for usage and runs a cycle by the policy in effect.
+// nextCycle waits for usage and runs a cycle under the policy in effect.
 func (e *evicting) nextCycle(ctx context.Context, why cycle.Event) {
 	if !e.awaitUsage(ctx, io.Discard, forever) {
 		return
@@ -83,7 +83,7 @@ func (e *evicting) nextCycle(ctx context.Context, why cycle.Event) {
 	}
 }
 
-// cycle runs one cycle by the policy in effect.
+// cycle runs one cycle under the policy in effect.
 func (e *evicting) cycle(ctx context.Context) error {
 	g := e.current()
 	e.health.Progress()
@@ -100,8 +100,8 @@ func (e *evicting) cycle(ctx context.Context) error {
 	return g.runner.Run(ctx)
 }
 
-// awaitUsage waits until enough usage has been observed for a cycle by the policy in effect, and reports to progress.
-// It returns false if the context ended or usage will not come.
+// awaitUsage waits until enough usage has been observed for a cycle under the policy in effect, and reports to
+// progress. It returns false if the context ended or hopeless returned an error.
 func (e *evicting) awaitUsage(ctx context.Context, progress io.Writer, hopeless func(*observer.Observation) error) bool {
 	g := e.current()
 	reads := g.readsUsage() || e.onlyOurs
@@ -121,11 +121,12 @@ func (e *evicting) awaitUsage(ctx context.Context, progress io.Writer, hopeless 
 	return e.waited
 }
 
-// forever waits for usage without a limit: someone may install the source meanwhile.
+// forever makes awaitUsage wait without a limit, because someone may install the source
+// in the meantime.
 func forever(*observer.Observation) error { return nil }
 
-// takeLedger reads the stored ledger, which only this process writes from now on, and reports the Deployments that an
-// earlier version left scaled up.
+// takeLedger reads the stored ledger, which from then on only this process writes. It also reports the Deployments
+// that an earlier version left scaled up.
 func (e *evicting) takeLedger(ctx context.Context) error {
 	if err := e.authority.Take(ctx, e.current().readsUsage()); err != nil {
 		return err

@@ -36,14 +36,14 @@ import (
 	"github.com/evenkeel/evenkeel/strategies/plugin"
 )
 
-// Run is `evenkeel run`: one cycle, or cycles by interval or schedule.
+// Run is `evenkeel run`: one cycle, or cycles at an interval or on a schedule.
 func Run(ctx context.Context, options flags.Options) error {
 	collector.Fill()
 	e, err := newRun(ctx, options)
 	if err != nil {
 		return exit.UnlessStopped(ctx, err)
 	}
-	if !options.Loops() { // the Job counts failures, so a single run does not wait for the API server
+	if !options.Loops() { // the Job retries failures, so a single run does not wait for the API server
 		if err := e.reach(ctx, e); err != nil {
 			e.stop()
 			return exit.UnlessStopped(ctx, err)
@@ -143,8 +143,8 @@ func (e *evicting) evict(ctx context.Context) error {
 	}
 	group.Go(func() error {
 		defer cancel()
-		// Legacy Jobs of descheduler have no permission for the Lease and do not need it, because their plugins share
-		// no state with other processes. A process that moves pods by real usage, or repeats cycles, needs it.
+		// A process that moves pods by real usage, or repeats cycles, needs the Lease. Legacy Jobs of descheduler
+		// have no permission for it and do not need it, because their plugins share no state with other processes.
 		needed := e.current().readsUsage() || e.options.Loops()
 		if e.options.Elects() && (needed || !e.lease.Forbidden(ctx)) {
 			return e.lease.Lead(ctx, e.cycles)
@@ -154,7 +154,8 @@ func (e *evicting) evict(ctx context.Context) error {
 	return group.Wait()
 }
 
-// ready starts the informers of a process that ends after one cycle, because it has already reached the API server.
+// ready waits for the API server and starts the informers. A process that ends after one cycle has already reached
+// the API server, so it only starts the informers.
 func (e *evicting) ready(ctx context.Context) error {
 	if e.once {
 		return e.startInformers(ctx)
@@ -165,13 +166,13 @@ func (e *evicting) ready(ctx context.Context) error {
 // evicting is a process that runs cycles.
 type evicting struct {
 	*process
-	// answers reports whether it answers kube-scheduler as well.
+	// answers reports whether it also answers kube-scheduler.
 	answers bool
 	events  announce.Recorder
 
 	informers informers.SharedInformerFactory
 	// transitions reports whether the informers keep the transition times of pod
-	// conditions: only if the policy at the start uses them.
+	// conditions. They do so only if the policy at the start uses them.
 	transitions bool
 	// podsOnNode gives the framework's plugins an index of pods, which can be added only once.
 	podsOnNode podutil.GetPodsAssignedToNodeFunc
@@ -201,8 +202,8 @@ type evictingMetrics struct {
 	runner  *cycle.Metrics
 }
 
-// newEvicting makes a process that evicts, and answers kube-scheduler as well if
-// answers is set. It reports mistakes in the policy.
+// newEvicting makes a process that evicts. If answers is set, it also answers
+// kube-scheduler. newEvicting reports mistakes in the policy.
 func newEvicting(ctx context.Context, s setup, log announce.Recorder, answers bool) (_ *evicting, err error) {
 	defer policyfile.Recover(s.options.PolicyFile, &err)
 	s.recorder, s.once = log, !s.options.Loops()
@@ -218,7 +219,7 @@ func newEvicting(ctx context.Context, s setup, log announce.Recorder, answers bo
 		return &executor{Evictor: g.evictor, explainer: e.explainer, room: e.room, nodes: e.nodes, events: e.cycleEvents}
 	}
 	slimmer := slim.New()
-	if !e.transitions { // they would take a tenth of a pod's memory
+	if !e.transitions { // the transition times would take a tenth of a pod's memory
 		slimmer = slimmer.WithoutTransitions()
 	}
 	e.informers = informers.NewSharedInformerFactoryWithOptions(p.kube.Client, 0, informers.WithTransform(slimmer.Transform))
@@ -245,7 +246,7 @@ func newEvicting(ctx context.Context, s setup, log announce.Recorder, answers bo
 		Events:    log,
 		DryRun:    p.options.DryRun,
 		Timeout:   kube.CallTimeout,
-		// A call must end before another process could hold the Lease.
+		// A call must end before another process can hold the Lease.
 		CallTimeout: p.lease.Margin(),
 		Clock:       p.kube.Clock,
 	})
@@ -264,7 +265,7 @@ func newEvicting(ctx context.Context, s setup, log announce.Recorder, answers bo
 	return e, nil
 }
 
-// complete implements policyUser: it makes the parts that evict by the policy.
+// complete implements policyUser. It makes the parts that evict according to the policy.
 func (e *evicting) complete(ctx context.Context, g *generation) error {
 	if err := e.process.complete(ctx, g); err != nil {
 		return err
@@ -327,7 +328,7 @@ func (e *evicting) mayPlan(ctx context.Context, g *generation) (bool, error) {
 	return true, nil
 }
 
-// executor shows the plans of a policy; its Evictor makes their moves.
+// executor reports the plans of a policy and makes their moves with its Evictor.
 type executor struct {
 	*evictor.Evictor
 	explainer *live.Explainer
@@ -382,8 +383,8 @@ func (e *evicting) startInformers(ctx context.Context) error {
 	return e.kube.Start(ctx, e.informers, e.synced, e.demand.HasSynced)
 }
 
-// newRunner makes what runs the profiles of a policy, and requests the informers
-// that they need.
+// newRunner makes the Runner of a policy's profiles, and requests the informers that they
+// need.
 func (e *evicting) newRunner(ctx context.Context, g *generation) (*cycle.Runner, error) {
 	made, err := cycle.New(ctx, cycle.Config{
 		Policy:     g.profiles,
@@ -410,8 +411,8 @@ func (e *evicting) newRunner(ctx context.Context, g *generation) (*cycle.Runner,
 	return made, nil
 }
 
-// observe observes usage by each policy in effect that needs it, and for others which nodes
-// there are.
+// observe observes usage under each policy that needs it. Under a policy that does not,
+// it only watches for changes of nodes that start cycles.
 func (e *evicting) observe(ctx context.Context) error {
 	return e.eachPolicy(ctx, func(ctx context.Context, g *generation) error {
 		if !e.answers && !g.readsUsage() && !g.publishesUsage() {
@@ -425,7 +426,7 @@ func (e *evicting) observe(ctx context.Context) error {
 	})
 }
 
-// transitionsUnknown is the error for a policy that would need to read all pods again: PodLifeTime would select none of
-// the known pods.
+// transitionsUnknown is the error for a policy that cannot take effect without reading all pods again, because
+// PodLifeTime would select none of the known pods.
 const transitionsUnknown = "PodLifeTime: conditions: minTimeSinceLastTransitionSeconds was not in the policy that this process started " +
 	"with, so the process did not keep the transition times that it needs; restart the process to apply it"

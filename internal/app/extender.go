@@ -48,7 +48,7 @@ func newExtender(ctx context.Context, options flags.Options) (*process, *answeri
 	return p, answers, err
 }
 
-// answering is what a process needs to answer kube-scheduler and people.
+// answering holds what a process needs to answer kube-scheduler and people.
 type answering struct {
 	server *extender.Server
 	pages  *serve.Pages

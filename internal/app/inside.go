@@ -25,8 +25,8 @@ type Inside struct {
 
 var _ plugin.Side = (*Inside)(nil)
 
-// NewInside makes the half for a policy, without a request to the API server.
-// converters know the legacy formats that its file may have.
+// NewInside makes the scheduling half for a policy, without a request to the API server.
+// converters convert the legacy formats that the policy file may have.
 func NewInside(ctx context.Context, config plugin.SideConfig, converters ...policy.Converter) (*Inside, error) {
 	options := flags.Options{
 		PolicyFile: config.PolicyFile, Converters: converters, Given: config.Given, Namespace: config.Namespace, REST: config.REST,
@@ -42,11 +42,12 @@ func NewInside(ctx context.Context, config plugin.SideConfig, converters ...poli
 	return &Inside{process: p, config: config, answerer: answer.NewAnswerer(p.observer, p.kube.Clock.Now)}, nil
 }
 
-// Answerer returns what answers for pods. Before usage is observed, its answers are neutral.
+// Answerer returns the Answerer for pods. Before usage has been observed, its answers are
+// neutral.
 func (in *Inside) Answerer() *answer.Answerer { return in.answerer }
 
-// Refusal returns the policy's message for a node above a measured limit, empty
-// for the default, and whether a pod waits when all nodes are above it.
+// Refusal returns the policy's message for a node above a measured limit, which is empty
+// for the default, and whether a pod waits when all nodes are above a limit.
 func (in *Inside) Refusal() (message string, all bool) {
 	if measured := in.current().load.Scoring.Measured; measured != nil {
 		return measured.Message, measured.RejectAll

@@ -28,7 +28,7 @@ type Look struct {
 	// Sources are the policy's usage sources, in order.
 	Sources []observer.Source
 	// Feed feeds the observer with nodes and pods until the context ends, as the inspected process does. Fed reports
-	// whether it has them.
+	// whether the observer has the first lists.
 	Feed func(context.Context) error
 	Fed  func() bool
 

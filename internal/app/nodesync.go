@@ -84,9 +84,9 @@ func (m *publishing) publishBy(g *generation) (err error) {
 	return err
 }
 
-// newNodeSync makes the Syncer that publishes usage on nodes; nil in a dry run.
-// Where the policy asks for nothing, the Syncer removes what an earlier policy
-// asked for. The record is what it wrote, empty for the usual key.
+// newNodeSync makes the Syncer that publishes usage on nodes; nil in a dry run. The
+// Syncer removes what an earlier policy published and this one does not. record is the
+// key under which it records what it wrote; empty for the default key.
 func newNodeSync(p *process, g *generation, watched informers.SharedInformerFactory, record string) (*nodesync.Syncer, error) {
 	if p.options.DryRun {
 		return nil, nil //nolint:nilnil // a dry run publishes nothing
@@ -113,7 +113,7 @@ func (m *publishing) startInformers(ctx context.Context) error {
 	return m.kube.Start(ctx, m.informers, m.synced)
 }
 
-// mark observes and publishes, as leader with --leader-elect.
+// mark observes and publishes; with --leader-elect, it publishes only as leader.
 func (m *publishing) mark(ctx context.Context) error {
 	if err := m.begin(ctx, m); err != nil {
 		return exit.UnlessStopped(ctx, err)
@@ -142,7 +142,7 @@ func (p *process) publish(ctx context.Context) error {
 	})
 }
 
-// feedPods feeds the observer with pods if the policy uses anything that depends on them.
+// feedPods feeds the observer with pods if the policy depends on them.
 func (m *publishing) feedPods(ctx context.Context, g *generation) error {
 	if g.signalsOnly {
 		m.observer.Store().WithoutPods()
@@ -162,7 +162,7 @@ func (m *publishing) serve(ctx context.Context) error {
 	}))
 }
 
-// tellProgress reports progress if a person started the process.
+// tellProgress reports progress on the terminal if a person started the process.
 func (m *publishing) tellProgress(ctx context.Context) error {
 	told := terminal.NewProgress(m.options.NodeSync.Progress, m.kube.Clock.Local())
 	defer told.Done()

@@ -30,7 +30,8 @@ type Planning struct {
 	Cluster   *evictor.Watched
 	Nodes     listers.NodeLister
 	Explainer *live.Explainer
-	// ShortOf is the policy's hot.minWindow if usage is watched for less time; otherwise 0.
+	// ShortOf is the policy's hot.minWindow if usage is observed for a shorter time;
+	// otherwise 0.
 	ShortOf time.Duration
 	// Unplanned are further profiles that move pods by real usage but are not shown.
 	Unplanned []string
@@ -120,12 +121,12 @@ func (p *Planning) Planned(ctx context.Context, by *plugin.Plugin, made *strateg
 	p.planned(ctx, by, made)
 }
 
-// Make implements cycle.Executor: nothing is moved.
+// Make implements cycle.Executor. It moves nothing.
 func (p *Planning) Make(_ context.Context, plan *strategies.Plan, _ *strategies.Profile) []strategies.Move {
 	return plan.Moves
 }
 
-// hopeless returns why usage will not come until someone installs the source.
+// hopeless returns an error if usage will not arrive until someone installs the source.
 func hopeless(latest *observer.Observation) error {
 	if latest == nil || latest.Batches > 0 {
 		return nil

@@ -20,8 +20,8 @@ import (
 	"github.com/evenkeel/evenkeel/status/live"
 )
 
-// generation is one policy with everything that a process makes of it. Once complete, it never changes: a changed
-// policy file becomes another generation, which replaces it.
+// generation is one policy with everything that a process makes from it. Once complete, it never changes. A
+// changed policy file becomes another generation, which replaces it.
 type generation struct {
 	load     *policy.LoadPolicy
 	file     *policy.File
@@ -39,7 +39,7 @@ type generation struct {
 	// retired is closed when another generation replaces this one.
 	retired chan struct{}
 
-	// landings: the evictions of upstream plugins are planned.
+	// landings reports whether the evictions of upstream plugins are planned.
 	landings bool
 	// evictor and runner are made by a process that evicts, nodeSync by one that writes to nodes, except in a dry run.
 	evictor  *evictor.Evictor
@@ -50,7 +50,7 @@ type generation struct {
 // decoder decodes the part of a policy that a kind of process uses, without the API server.
 type decoder func(*generation) error
 
-// read makes the generation of a policy. It is complete once the kind of process has completed it.
+// read makes the generation of a policy. It still has to be completed by policyUser.complete.
 func (s *setup) read(file *policy.File, content []byte, number int) (*generation, error) {
 	if err := s.options.Override(file); err != nil {
 		return nil, err
@@ -77,7 +77,8 @@ func decodeGiven(g *generation) error {
 	return nil
 }
 
-// readsUsage reports whether the policy has a strategy of Evenkeel's own. All of them move pods by real usage.
+// readsUsage reports whether the policy enables one of Evenkeel's own strategies, all of which move pods by
+// real usage.
 func (g *generation) readsUsage() bool { return len(policy.Strategies(g.profiles)) > 0 }
 
 // publishesUsage reports whether the policy makes Evenkeel write to nodes.
@@ -96,7 +97,7 @@ func (g *generation) terms() *live.Terms {
 	return terms
 }
 
-// observe adds how to observe usage by a policy, with the sources in order.
+// observe adds the configuration of the Observer, with the usage sources in order.
 func (s *setup) observe(g *generation) error {
 	config, err := settings.Observing(g.load, policy.Strategies(g.profiles))
 	if err != nil {
@@ -131,8 +132,8 @@ type reload struct {
 	*process
 	user policyUser
 	// prepared is the generation of the content that was tried last. It is kept if something outside the policy
-	// prevented it from taking effect, so that retries do not rebuild its indexes. tried counts the generations
-	// prepared.
+	// prevented it from taking effect, so that retries do not rebuild its indexes. tried is the number of
+	// generations prepared so far.
 	prepared *generation
 	tried    int
 }
@@ -145,11 +146,12 @@ func (p *process) watchPolicy(u policyUser) func(context.Context) error {
 	}
 }
 
-// replace applies content and reports whether the policy changed. The policy is checked like the first one.
+// replace applies content and reports whether the policy changed. The policy is checked in the same way as
+// the first one.
 func (r *reload) replace(ctx context.Context, content []byte) (another bool, err error) {
 	defer policyfile.Recover(r.options.PolicyFile, &err)
 	if bytes.Equal(content, r.current().content) {
-		return false, nil // the file was different only for a while
+		return false, nil // the file differed only for a while
 	}
 	if r.prepared == nil || !bytes.Equal(r.prepared.content, content) {
 		if r.prepared, err = r.prepare(ctx, content); err != nil {

@@ -1,5 +1,5 @@
 // Package app makes Evenkeel's processes. It decides which informers start, who leads, what is served, and what changes
-// with another policy. It decides nothing about nodes or pods and prints nothing. Commands look into a process through
+// with another policy. It makes no decisions about nodes or pods and prints nothing. Commands inspect a process through
 // Look.
 package app
 
@@ -46,11 +46,12 @@ type setup struct {
 	recorder events.EventRecorder
 	// once reports whether the process ends after one cycle.
 	once bool
-	// onlyOurs leaves out all plugins of the policy that are not strategies of Evenkeel's own.
+	// onlyOurs leaves out all plugins of the policy that are not Evenkeel's own
+	// strategies.
 	onlyOurs bool
 	// withholdCredentials prevents the tokens and passwords that the policy names from being sent to servers.
 	withholdCredentials bool
-	// notes is where to print how a legacy policy was converted; nil for the log.
+	// notes receives the notes on how a legacy policy was converted; nil for the log.
 	notes io.Writer
 }
 
@@ -82,7 +83,8 @@ func (s *setup) leaseConfig(progress func()) leadership.LeaseConfig {
 	}
 }
 
-// process is what every kind of process has: it observes by the policy in effect. Each kind of process embeds it.
+// process is the part that all kinds of processes have in common. It observes under the policy in effect. Each
+// kind of process embeds it.
 type process struct {
 	setup
 
@@ -98,8 +100,8 @@ type process struct {
 	pause     *pause.Switch
 	authority *leadership.Authority
 	gauges    *serve.Gauges
-	// cycleEvents starts cycles before their time; nil in a process that runs none at
-	// an interval.
+	// cycleEvents starts cycles early; nil in a process that does not run cycles at an
+	// interval.
 	cycleEvents *cycle.Events
 
 	// active is the policy in effect.
@@ -107,16 +109,17 @@ type process struct {
 	// cycling is held during a cycle and while a policy takes effect, so that
 	// each cycle uses one policy.
 	cycling sync.Mutex
-	// followers are called with each policy that takes effect.
+	// followers holds functions that are called with each policy that takes effect.
 	followers []func(*generation)
-	// stops end what was started without a context, last one first.
+	// stops holds functions that end what was started without a context. They are called
+	// in reverse order.
 	stops []func()
 }
 
 // policyUser acts according to policies. It is an evicting or publishing process, or a process that only observes.
 type policyUser interface {
-	// complete makes what acting by a policy requires, and requests the informers for it. It may be repeated until it
-	// succeeds.
+	// complete makes the parts of the process that depend on the policy, and requests their informers. It may be
+	// repeated until it succeeds.
 	complete(ctx context.Context, g *generation) error
 	// startInformers starts the informers requested since the last call, and waits for their first lists.
 	startInformers(ctx context.Context) error
@@ -124,8 +127,8 @@ type policyUser interface {
 
 var _ policyUser = (*process)(nil)
 
-// newProcess makes what every kind of process has, without a request to the API server. It reports mistakes in the
-// policy.
+// newProcess makes the part that all kinds of processes have in common, without a request to the API server. It
+// reports mistakes in the policy.
 func newProcess(ctx context.Context, s setup) (_ *process, err error) {
 	defer policyfile.Recover(s.options.PolicyFile, &err)
 	policyfile.SetupPlugins()
@@ -165,7 +168,7 @@ func newProcess(ctx context.Context, s setup) (_ *process, err error) {
 	return p, extender.Register(p.registry, p.gauges)
 }
 
-// listener passes on what the observer reports.
+// listener passes on each observation.
 type listener struct {
 	*metrics.Outcomes
 	*announce.Announcer
@@ -184,7 +187,7 @@ func (p *process) current() *generation { return p.active.Load() }
 // follow registers a follower for each policy that takes effect.
 func (p *process) follow(follower func(*generation)) { p.followers = append(p.followers, follower) }
 
-// tell passes a policy to the followers.
+// tell calls the followers with a policy.
 func (p *process) tell(g *generation) {
 	for _, follower := range p.followers {
 		follower(g)
@@ -215,7 +218,7 @@ func (p *process) eachPolicy(ctx context.Context, task func(context.Context, *ge
 	return nil
 }
 
-// begin waits, however long it takes, until the API server is reached and the informers have synced. Meanwhile the
+// begin waits indefinitely until the API server is reached and the informers have synced. In the meantime, the
 // process answers kube-scheduler neutrally.
 func (p *process) begin(ctx context.Context, u policyUser) error {
 	err := kube.Persist(ctx, p.health.Progress, func(ctx context.Context) error { return p.reach(ctx, u) })
@@ -225,7 +228,7 @@ func (p *process) begin(ctx context.Context, u policyUser) error {
 	return kube.Persist(ctx, p.health.Progress, u.startInformers)
 }
 
-// reach does the part of newProcess that needs the API server: it completes the policy. It may be repeated until it
+// reach completes the policy, which is the part of the setup that needs the API server. It may be repeated until it
 // succeeds.
 func (p *process) reach(ctx context.Context, u policyUser) (err error) {
 	defer policyfile.Recover(p.options.PolicyFile, &err)
@@ -240,7 +243,7 @@ func (p *process) reach(ctx context.Context, u policyUser) (err error) {
 	return nil
 }
 
-// complete implements policyUser: it reports priority classes that the policy names but the cluster lacks.
+// complete implements policyUser. It reports priority classes that the policy names but the cluster lacks.
 func (p *process) complete(ctx context.Context, g *generation) error {
 	if len(g.classes) == 0 {
 		return nil
@@ -281,7 +284,7 @@ func (p *process) stop() {
 	}
 }
 
-// observe observes usage by each policy in effect.
+// observe observes usage under each policy in effect.
 func (p *process) observe(ctx context.Context) error {
 	return p.eachPolicy(ctx, func(ctx context.Context, _ *generation) error { return p.observer.Run(ctx) })
 }

@@ -21,13 +21,15 @@ type steerings struct {
 	extender  *steering.Extender
 	admission *admission.Steering
 	best      *steering.Best
-	// gates releases the pods that the API server holds, to the node that the planner chooses.
+	// gates releases the pods that the API server holds, and nominates the node that the
+	// planner chooses.
 	gates    *admission.Gates
 	watchdog *admission.Watchdog
 	planner  *answer.Answerer
 }
 
-// newSteerings makes the ways to steer. If answers is set, the process answers kube-scheduler itself, as the planner.
+// newSteerings makes the ways to steer. If answers is set, this process itself answers kube-scheduler, with the
+// planner.
 func newSteerings(p *process, client dynamic.Interface, watched informers.SharedInformerFactory, answers bool) (*steerings, error) {
 	keys := admission.NewKeys(client, p.observer.Ledger(), knowing{p.authority}, p.kube.Clock.Now)
 	probe, err := admission.NewProbe(keys, p.kube.REST)
@@ -47,7 +49,8 @@ func newSteerings(p *process, client dynamic.Interface, watched informers.Shared
 	}, nil
 }
 
-// knowing leads only once it knows the moves in flight, because steering clears keys that belong to no move.
+// knowing counts as leading only once this process knows the moves in flight, because steering clears keys
+// that belong to no move.
 type knowing struct{ authority *leadership.Authority }
 
 // Leads implements evictor.Leader.
@@ -62,8 +65,8 @@ func (s *steerings) letGo(ctx context.Context, dryRun bool) error {
 	return s.gates.Run(ctx, s.planner.Land)
 }
 
-// once runs one cycle and then releases, for up to atMost, the pods held because of it. It releases none before the
-// cycle, because a process that ends after one cycle knows its moves only while it leads.
+// once runs one cycle, and releases held pods during the cycle and for up to atMost afterwards. A process that ends
+// after one cycle releases none earlier, because it knows its moves only while it leads.
 func (s *steerings) once(ctx context.Context, dryRun bool, atMost time.Duration, cycle func(context.Context) error) error {
 	holding, stop := context.WithCancel(ctx)
 	defer stop()
@@ -77,7 +80,7 @@ func (s *steerings) once(ctx context.Context, dryRun bool, atMost time.Duration,
 	return errors.Join(err, <-letting)
 }
 
-// by returns the steering that a policy chooses; nil for none.
+// by returns the steering that a policy selects; nil for none.
 func (s *steerings) by(chosen policy.Steering) ledger.Steering {
 	switch chosen {
 	case policy.SteeringAuto:
