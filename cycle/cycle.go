@@ -27,8 +27,8 @@ type Executor interface {
 	// Planned receives each strategy's plan before its moves are made, so that it can be
 	// shown.
 	Planned(ctx context.Context, by *plugin.Plugin, made *strategies.Made)
-	// Make makes the moves of a plan and settles what they leave behind. In a dry run and
-	// for a preview it makes no moves. It then returns those that later strategies must
+	// Make makes the moves of a plan and cleans up after them. In a dry run and for a
+	// preview it makes no moves; it then returns the moves that later strategies must
 	// treat as made.
 	Make(ctx context.Context, plan *strategies.Plan, profile *strategies.Profile) (supposed []strategies.Move)
 }
@@ -47,7 +47,7 @@ type Runner struct {
 // Run runs one cycle. A turn that fails does not stop the others.
 func (r *Runner) Run(ctx context.Context) error {
 	evictor, executor := r.config.Evictor, r.config.Executor
-	evictor.BeginCycle(ctx) // judges what earlier moves have achieved
+	evictor.BeginCycle(ctx) // judges the outcomes of earlier moves
 	nodes, err := r.nodes(ctx)
 	if err != nil || len(nodes) < 2 {
 		return err

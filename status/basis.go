@@ -17,9 +17,9 @@ import (
 type Basis struct {
 	// Text is a clause without a period.
 	Text string `json:"text"`
-	// Yet is true if the node becomes hot unless something changes. OnlyPredicted is
-	// true if its measured usage is below the evict lines and its predicted usage is
-	// above one.
+	// Yet is true if the node will become hot unless something changes. OnlyPredicted is
+	// true if only its predicted usage is above an evict line, and its measured usage is
+	// below all of them.
 	Yet           bool `json:"yet,omitempty"`
 	OnlyPredicted bool `json:"onlyPredicted,omitempty"`
 	// Metric is the deciding metric and Window the deciding window, with its values and
@@ -47,7 +47,7 @@ type BasisPods struct {
 	LastStarted  *time.Time `json:"lastStarted,omitempty"`
 	From         *time.Time `json:"from,omitempty"`
 	AllFrom      *time.Time `json:"allFrom,omitempty"`
-	// Undue is the number of pods for which that time is unknown.
+	// Undue is the number of pods for which it is unknown when they count as measured.
 	Undue int `json:"undue,omitempty"`
 }
 
@@ -94,7 +94,7 @@ func (m *Metric) basis(w *Window, text string, values ...any) *Basis {
 	return &Basis{Text: fmt.Sprintf(text, values...), Metric: m.Name, Window: *w}
 }
 
-// exceeds reports whether a value is known and on the wrong side of a line.
+// exceeds reports whether both are known and the value is on the wrong side of the line.
 func (m *Metric) exceeds(value, line *float64) bool {
 	switch {
 	case value == nil || line == nil:
@@ -116,8 +116,8 @@ func (m *Metric) judged() []*Window {
 	return all
 }
 
-// newest returns the newest reading and the highest evict line of any window; nil
-// for what does not exist.
+// newest returns the newest reading and the highest evict line of any window; either is
+// nil if it does not exist.
 func (m *Metric) newest() (w *Window, line *float64) {
 	for k := range m.Windows {
 		one := &m.Windows[k]
@@ -131,7 +131,7 @@ func (m *Metric) newest() (w *Window, line *float64) {
 	return w, line
 }
 
-// unjudged finds a node whose newest reading is above an evict line while its windows
+// unjudged explains a node whose newest reading is above an evict line while its windows
 // are still filling.
 func (f *Facts) unjudged(_ int, m *Metric, state *thresholds.NodeState) *Basis {
 	w, line := m.newest()
@@ -144,8 +144,8 @@ func (f *Facts) unjudged(_ int, m *Metric, state *thresholds.NodeState) *Basis {
 	return basis
 }
 
-// overNotYet finds a node whose counted usage is above an evict line, but not for long
-// enough.
+// overNotYet explains a node whose counted usage is above an evict line, but has not been
+// for long enough.
 func (f *Facts) overNotYet(_ int, m *Metric, state *thresholds.NodeState) *Basis {
 	over, judged := phrases([]Metric{*m}, evictLine), m.judged()
 	if len(over) == 0 {
@@ -159,7 +159,7 @@ func (f *Facts) overNotYet(_ int, m *Metric, state *thresholds.NodeState) *Basis
 	return basis
 }
 
-// overUncounted finds a node whose measured usage is above an evict line only because
+// overUncounted explains a node whose measured usage is above an evict line only because
 // of usage that does not count.
 func (f *Facts) overUncounted(i int, m *Metric, _ *thresholds.NodeState) *Basis {
 	var found *Window
@@ -184,7 +184,7 @@ func (f *Facts) overUncounted(i int, m *Metric, _ *thresholds.NodeState) *Basis 
 	return basis
 }
 
-// overInPart finds a node that is above the evict line in only some windows of a
+// overInPart explains a node that is above the evict line in only some windows of a
 // metric.
 func (f *Facts) overInPart(_ int, m *Metric, _ *thresholds.NodeState) *Basis {
 	partly := partPhrases([]Metric{*m})
@@ -199,7 +199,7 @@ func (f *Facts) overInPart(_ int, m *Metric, _ *thresholds.NodeState) *Basis {
 	return nil
 }
 
-// overByNewest finds a node of which only the newest reading is above an evict line.
+// overByNewest explains a node of which only the newest reading is above an evict line.
 func (f *Facts) overByNewest(i int, m *Metric, _ *thresholds.NodeState) *Basis {
 	w, line := m.newest()
 	if w == nil || w.Evict != nil || !m.exceeds(w.Measured, line) {
@@ -219,7 +219,7 @@ func (f *Facts) overByNewest(i int, m *Metric, _ *thresholds.NodeState) *Basis {
 	return basis
 }
 
-// overPredicted finds a node whose predicted usage is above an evict line and whose
+// overPredicted explains a node whose predicted usage is above an evict line although its
 // measured usage is below it.
 func (f *Facts) overPredicted(i int, m *Metric, _ *thresholds.NodeState) *Basis {
 	for _, w := range m.judged() {
@@ -234,7 +234,7 @@ func (f *Facts) overPredicted(i int, m *Metric, _ *thresholds.NodeState) *Basis 
 	return nil
 }
 
-// notCool finds a node that is warm only because of its predicted usage.
+// notCool explains a node that is warm only because of its predicted usage.
 func (f *Facts) notCool(i int, metrics []Metric) *Basis {
 	var found *Metric
 	var window *Window
@@ -262,8 +262,8 @@ func (f *Facts) notCool(i int, metrics []Metric) *Basis {
 	return basis
 }
 
-// uncounted describes which part of the measured usage does not make the node hot, whose
-// usage that is, and until when.
+// uncounted describes the part of the measured usage that does not count towards hot:
+// which pods cause it, and until when.
 func (f *Facts) uncounted(b *Basis, i int, m *Metric) string {
 	if b.Measured == nil || b.Current == nil {
 		return ""
@@ -284,7 +284,7 @@ func (f *Facts) uncounted(b *Basis, i int, m *Metric) string {
 		case read.Uncounted[resource] > 0:
 			uncounted += read.Uncounted[resource]
 			pods.add(pod, read, f.View.At)
-		case !seen && read.MeasuredIn > 0: // later it counts without a sample
+		case !seen && read.MeasuredIn > 0: // once startup is over, it counts without a sample
 			unseen = true
 			pods.add(pod, read, f.View.At)
 		}
@@ -293,7 +293,7 @@ func (f *Facts) uncounted(b *Basis, i int, m *Metric) string {
 	var whose []string
 	if pods.Count > 0 {
 		pods.Points = f.points(uncounted, i, m, b.LeftPoints)
-		if unseen { // nothing tells them apart from pods that left
+		if unseen { // such pods cannot be distinguished from pods that left
 			pods.Points = b.LeftPoints
 		}
 		b.Pods, b.LeftPoints = &pods, Round(b.LeftPoints-pods.Points)
@@ -321,11 +321,12 @@ func stays(name string) string {
 	return "until the next reading"
 }
 
-// leastPoints is the smallest difference that is not attributed to inaccuracy.
+// leastPoints is the smallest difference that needs an explanation; smaller ones are
+// inaccuracy.
 const leastPoints = 1
 
-// points returns how much of a difference an amount explains: all of it if the rest is
-// below leastPoints.
+// points returns the part of a difference that an amount explains. If the rest is below
+// leastPoints, it returns the whole difference.
 func (f *Facts) points(amount int64, i int, m *Metric, difference float64) float64 {
 	points := Round(100 * float64(amount) / float64(max(f.whole(i, usage.Metric(m.Name)), 1)))
 	if difference-points < leastPoints {
@@ -342,8 +343,8 @@ func (m *Metric) less(value *float64, points float64) *float64 {
 	return new(*value - points)
 }
 
-// estimated describes which part of the predicted usage is an estimate, whose usage that
-// is, and until when.
+// estimated describes the part of the predicted usage that is an estimate: which pods it
+// stands for, and until when.
 func (f *Facts) estimated(b *Basis, i int, m *Metric) string {
 	resource, ofPods := resourceOf(usage.Metric(m.Name))
 	if !ofPods || b.Measured == nil || b.Predicted == nil {

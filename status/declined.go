@@ -25,9 +25,9 @@ type PlanDeclined struct {
 	Declined
 	Owner string `json:"owner,omitempty"`
 	Node  string `json:"node"`
-	// Until is when the reason ends, if that is known; another reason may follow.
-	// Passing says that the reason ends without a change to the pod, its owner or the
-	// policy, at an unknown time.
+	// Until is when the reason ends, if that is known; another reason may follow. Passing
+	// is true if the reason ends on its own, without a change to the pod, its owner or
+	// the policy, at an unknown time.
 	Until   *time.Time `json:"until,omitempty"`
 	Passing bool       `json:"passing,omitempty"`
 }
@@ -88,7 +88,7 @@ func (f *PlanFacts) declined(d *strategies.Declined) PlanDeclined {
 	return is
 }
 
-// passing are the reasons that end without a change to the pod, its owner, the policy
+// passing holds the reasons that end without a change to the pod, its owner, the policy
 // or other nodes.
 var passing = []reasons.Reason{
 	reasons.OwnerRollingOut, reasons.OwnerJustScaled, reasons.OwnerUnknown, reasons.OwnerScaledDown, reasons.OwnerDeleting,

@@ -1,12 +1,11 @@
-// Package status holds what is reported about nodes, pods, moves, plans and
-// processes, as values: why a node has its state, why a pod would be moved or not,
-// what a cycle would do. The JSON of these values is what -o json and the reports of
-// a process contain. Views embed the same Node, Move and Declined and add what they
-// alone show.
+// Package status holds what is reported about nodes, pods, moves, plans and processes, as
+// values: why a node has its state, why a pod would be moved or not, what a cycle would
+// do. The JSON of these values is what -o json and the reports of a process contain.
+// Views embed the same Node, Move and Declined, and add the fields that only they show.
 //
-// The package decides nothing. Facts combines what a process knows at one moment:
-// usage, the lines that judge it, the plan and the ledger. Everything else is made
-// from Facts. Packages text and page render the values.
+// The package makes no decisions. Facts combines what a process knows at one moment:
+// usage, the lines by which it is judged, the plan and the ledger. All other values are
+// derived from Facts. Packages text and page render them.
 package status
 
 import (
@@ -39,8 +38,7 @@ func UnknownPod(namespace, name string) error {
 	return fmt.Errorf("pod %q in namespace %q is %w: it runs on no node, and no move of it is remembered", name, namespace, ErrUnknown)
 }
 
-// Remembers reports whether a move is a move of this pod, or the pod is its
-// replacement.
+// Remembers reports whether a move moved this pod or had it as its replacement.
 func Remembers(m *ledger.Move, namespace, name string) bool {
 	return name != "" && m.Namespace == namespace && (m.Pod == name || m.ReplacementName == name)
 }
@@ -57,11 +55,11 @@ type Facts struct {
 	SamplesNeeded int
 	// InFlight and Ended are the ledger's moves, oldest first.
 	InFlight, Ended []ledger.Move
-	// Planned is what a cycle would do now; nil if no plan could be made. NoPlan then
-	// explains why.
+	// Planned is the plan of a cycle that ran now; nil if no plan could be made. NoPlan
+	// then explains why.
 	Planned *Planned
 	NoPlan  string
-	// Paused is what pauses evicting; empty if nothing does.
+	// Paused describes what pauses evicting; empty if nothing does.
 	Paused string
 }
 
@@ -83,7 +81,7 @@ type Planned struct {
 	// Closed is why nothing was planned; empty if something was.
 	Closed string
 	// Pod is the pod in question as the planner sees it; nil if the question is about a
-	// node. Protection is what protects it: the DefaultEvictor's words, or a key.
+	// node. Protection is what protects it: a message of the DefaultEvictor, or a key.
 	// Landings judge every other node as its destination.
 	Pod        *strategies.Pod
 	Protection string

@@ -20,8 +20,8 @@ type Landing struct {
 	// Score is the extender's score of the node among the nodes that accept the pod;
 	// absent if it does not accept it.
 	Score *int `json:"score,omitempty"`
-	// Refused is why the node does not accept the pod, and Detail explains it; empty if
-	// it does.
+	// Refused is the reason why the node does not accept the pod, and Detail explains it;
+	// empty if it does.
 	Refused string `json:"refused,omitempty"`
 	Detail  string `json:"detail,omitempty"`
 }

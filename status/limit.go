@@ -55,7 +55,8 @@ func (l *Limit) Bound() string {
 	return fmt.Sprintf("above %g%%", *l.AbovePercent)
 }
 
-// limited describes the limit for which a node is refused; empty if it exceeds none.
+// limited describes the limit because of which a node is refused; empty if the node
+// exceeds none.
 func (f *Facts) limited(l *strategies.Landing) string {
 	i := f.View.Snapshot.Index(l.Node)
 	if i < 0 || l.Refused != reasons.AboveRejectLine {

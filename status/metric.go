@@ -27,17 +27,17 @@ type Metric struct {
 // absent.
 type Window struct {
 	Window string `json:"window"`
-	// Measured is the measured value. Current is the part of it that can make the node
-	// hot: it excludes pods that have left and the startup of others. Predicted is the
-	// usage that placing pods assumes. Signals belong to no pod, so they are only
-	// measured; CPU contention is the exception, because the share of pods that left is
-	// known.
+	// Measured is the measured value. Current is the part of Measured that can make the
+	// node hot. It excludes pods that have left and the startup usage of others.
+	// Predicted is the usage that placing pods assumes. Signals cannot be attributed to
+	// pods, so for them only Measured is set. CPU contention is an exception, because the
+	// share of pods that have left is known.
 	Measured  *float64 `json:"measured,omitempty"`
 	Current   *float64 `json:"current,omitempty"`
 	Predicted *float64 `json:"predicted,omitempty"`
 	Lines
-	// AboveEvict, AboveLeave and AboveLow are true for the lines that it is beyond. The
-	// low line applies to the predicted value.
+	// AboveEvict, AboveLeave and AboveLow are true if the value is beyond the respective
+	// line. The low line applies to the predicted value.
 	AboveEvict bool `json:"aboveEvict,omitempty"`
 	AboveLeave bool `json:"aboveLeave,omitempty"`
 	AboveLow   bool `json:"aboveLow,omitempty"`
@@ -56,7 +56,7 @@ func LinesOf(l thresholds.Levels) Lines {
 	return Lines{Low: finite(l.Low), Reject: finite(l.Reject), Evict: finite(l.Evict), Leave: finite(l.Leave)}
 }
 
-// metrics returns every metric that was measured of a node or has a line.
+// metrics returns every metric that was measured on a node or has a line.
 func (f *Facts) metrics(i int) []Metric {
 	over := map[usage.Metric]bool{}
 	for _, e := range f.Lines.Evidence(i) {

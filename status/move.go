@@ -17,7 +17,8 @@ type Move struct {
 	Owner     string `json:"owner"`
 	State     string `json:"state"`
 	From      string `json:"from"`
-	// To is the planned destination, Node the node where it is booked or has landed.
+	// To is the planned destination, Node the node on which the replacement is booked or
+	// has landed.
 	To   string `json:"to,omitempty"`
 	Node string `json:"node,omitempty"`
 	// Replacement is the replacement's UID in /status, and its name in explanations.
@@ -37,8 +38,8 @@ type RecordedMove struct {
 	// this move; absent if the reject line applied.
 	CeilingMilliCores int64    `json:"ceilingMilliCores,omitempty"`
 	Outcome           *Outcome `json:"outcome,omitempty"`
-	// Expected is what it was expected to save, Saved what it has saved so far; absent
-	// if unknown.
+	// Expected is the hot time that it was expected to save, Saved the hot time that it
+	// has saved so far; absent if unknown.
 	Expected *Saved `json:"expected,omitempty"`
 	Saved    *Saved `json:"saved,omitempty"`
 }
@@ -87,8 +88,8 @@ func recordedMoveOf(m *ledger.Move) RecordedMove {
 	return move
 }
 
-// moves returns the ledger's moves that match a condition: moves in flight first, then
-// ended ones, each newest first.
+// moves returns the ledger's moves that match a condition: first moves in flight, then
+// ended moves, both newest first.
 func (f *Facts) moves(pick func(*ledger.Move) bool) []RecordedMove {
 	picked := []RecordedMove{}
 	for _, all := range [...][]ledger.Move{f.InFlight, f.Ended} {
@@ -101,7 +102,7 @@ func (f *Facts) moves(pick func(*ledger.Move) bool) []RecordedMove {
 	return picked
 }
 
-// Moves returns all moves of the ledger in that order.
+// Moves returns all moves of the ledger, in the order of moves.
 func (f *Facts) Moves() []RecordedMove { return f.moves(func(*ledger.Move) bool { return true }) }
 
 // PlannedMove is a move that a cycle would make now.
@@ -131,7 +132,7 @@ type ExplainedMove struct {
 	// CeilingPercent is the limit, in percent of allocatable CPU, that replaces the
 	// destination's reject line; absent if the reject line applies.
 	CeilingPercent float64 `json:"ceilingPercent,omitempty"`
-	// Expected is what it is expected to save; absent if unknown.
+	// Expected is the hot time that it is expected to save; absent if unknown.
 	Expected *Saved `json:"expected,omitempty"`
 }
 
@@ -163,7 +164,7 @@ type PlanMove struct {
 	PlannedMove
 	Owner   string `json:"owner"`
 	Message string `json:"message"`
-	// Plugin is the plugin of descheduler that asked for it; absent for a strategy's move.
+	// Plugin is the descheduler plugin that asked for it; absent for a strategy's move.
 	Plugin string `json:"plugin,omitempty"`
 	// Cost is the cost of moving it; a plain pod costs 1.
 	Cost float64 `json:"cost"`
@@ -173,8 +174,8 @@ type PlanMove struct {
 	// HotMinutesSaved is the expected reduction in hot minutes of source and destination
 	// within four hours; absent if the source's hot time is unknown.
 	HotMinutesSaved float64 `json:"hotMinutesSaved,omitempty"`
-	// Ahead is the expected peak of a source that is not hot yet; absent for a hot source.
-	// HotMinutesSaved then covers its withinMinutes.
+	// Ahead is the expected peak of a source that is not hot yet; absent for a hot
+	// source. If it is set, HotMinutesSaved covers its WithinMinutes.
 	Ahead *Recurring `json:"ahead,omitempty"`
 }
 

@@ -53,8 +53,8 @@ type Node struct {
 // Samples describes the origin of a node's usage.
 type Samples struct {
 	Source string `json:"source,omitempty"`
-	// AgeSeconds is how old the newest sample is, WindowSeconds how far back the
-	// samples reach.
+	// AgeSeconds is the age of the newest sample, WindowSeconds how far back the samples
+	// reach.
 	AgeSeconds    int `json:"ageSeconds"`
 	WindowSeconds int `json:"windowSeconds"`
 }
@@ -80,7 +80,7 @@ type NodeExplanation struct {
 	// Summary states in words what matters most.
 	Summary string `json:"summary"`
 	Node
-	// Observed is when it was last judged.
+	// Observed is when the node was last judged.
 	Observed time.Time  `json:"observed"`
 	Since    *time.Time `json:"since,omitempty"`
 	Samples
@@ -97,7 +97,7 @@ type NodeExplanation struct {
 	// Limits are the policy's limits by measured usage. Each exceeded limit keeps pods
 	// off the node, except pods of DaemonSets.
 	Limits []Limit `json:"measuredLimits,omitempty"`
-	// HasToLeave is the usage that must leave to bring it below its evict lines; absent
+	// HasToLeave is the usage that has to leave to bring it below its evict lines; absent
 	// if its usage is unknown.
 	HasToLeave *Amounts `json:"hasToLeave,omitempty"`
 	// Predicted is the usage that planning assumes; absent if unknown. Ceiling is the
@@ -105,18 +105,19 @@ type NodeExplanation struct {
 	Predicted        *Amounts  `json:"predicted,omitempty"`
 	PredictedPercent *Percents `json:"predictedPercent,omitempty"`
 	Ceiling          Ceiling   `json:"ceiling"`
-	// InFlight is what bindings and moves changed since it was observed.
+	// InFlight is the change in usage by bindings and moves since it was observed.
 	InFlight Amounts `json:"inFlight"`
 	// Expected is how long it will stay hot; absent if unknown.
 	Expected *Expected `json:"expected,omitempty"`
-	// Closed is why it takes no moved pods regardless of usage; empty if it does.
+	// Closed is the reason why it takes no moved pods regardless of usage; empty if it
+	// does.
 	Closed string `json:"closed,omitempty"`
 	// MovesFrom and MovesTo are the ledger's moves in flight.
 	MovesFrom []RecordedMove `json:"movesFrom"`
 	MovesTo   []RecordedMove `json:"movesTo"`
 	// NoPlan is why there is no plan; the fields below are then empty.
 	NoPlan string `json:"noPlan,omitempty"`
-	// Paused is what pauses evicting; absent if nothing does.
+	// Paused describes what pauses evicting; absent if nothing does.
 	Paused string `json:"paused,omitempty"`
 	// LeftAlone is the reason why it is hot and not cooled; Detail explains it.
 	LeftAlone string `json:"leftAlone,omitempty"`

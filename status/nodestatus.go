@@ -11,14 +11,15 @@ import (
 
 // NodeStatus is a node as GET /nodes and `evenkeel top` report it.
 type NodeStatus struct {
-	// Node has the state that evicting uses: that of the policy's windows.
+	// Node contains the state on which evictions are based, which is judged by the
+	// policy's windows.
 	Node
 	// Since is when the node entered its state.
 	Since string `json:"since,omitempty"`
 	// Now is the state according to the newest reading alone. It is provisional and never
 	// a reason to evict. It is absent if the node is not ready or has no reading.
 	Now string `json:"now,omitempty"`
-	// Over lists, in words, what the newest reading has above its evict line.
+	// Over lists, in words, the metrics whose newest reading is above their evict line.
 	Over []string `json:"over,omitempty"`
 	// CPU is in milli-cores, Memory in bytes.
 	CPU    ResourceStatus `json:"cpu"`
@@ -40,11 +41,11 @@ type NodeStatus struct {
 
 // ResourceStatus is one resource of a node.
 type ResourceStatus struct {
-	// Used is the newest reading of the whole machine, UsedPercent the counted part of it
-	// in percent of allocatable (see Reserve); absent without a reading.
+	// Used is the newest reading of the whole machine, UsedPercent the part of it that
+	// counts, in percent of allocatable (see Reserve); absent without a reading.
 	Used        *int64   `json:"used,omitempty"`
 	UsedPercent *float64 `json:"usedPercent,omitempty"`
-	// Requested is what the node's pods request.
+	// Requested is the sum of the requests of the node's pods.
 	Requested        int64   `json:"requested"`
 	RequestedPercent float64 `json:"requestedPercent"`
 	Allocatable      int64   `json:"allocatable"`

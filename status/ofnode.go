@@ -9,7 +9,7 @@ import (
 	"github.com/evenkeel/evenkeel/strategies"
 )
 
-// OfNode explains a node. The error wraps ErrUnknown for one that is not known.
+// OfNode explains a node. If the node is not known, the error wraps ErrUnknown.
 func OfNode(f *Facts, name string) (NodeExplanation, error) {
 	i := f.View.Snapshot.Index(name)
 	if i < 0 {
@@ -46,7 +46,7 @@ func (f *Facts) observed(i int) NodeExplanation {
 	return n
 }
 
-// addPlan adds what a cycle would do about a node.
+// addPlan adds the parts of the plan that concern the node.
 func (f *Facts) addPlan(n *NodeExplanation) {
 	n.Declined = []Declined{}
 	n.Leave = f.plannedMoves(func(m *strategies.Move) bool { return m.From == n.Name })

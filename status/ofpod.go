@@ -40,7 +40,7 @@ func (f *Facts) addLandings(p *PodExplanation, record *cluster.Pod, used cluster
 	slices.SortStableFunc(p.Landings, compareLandings)
 }
 
-// byUsage judges destinations without asking kube-scheduler's filters.
+// byUsage judges destinations by usage alone, without kube-scheduler's filters.
 func (f *Facts) byUsage(record *cluster.Pod, used cluster.Amounts) []strategies.Landing {
 	var landings []strategies.Landing
 	for i := range f.View.Nodes {
@@ -80,7 +80,7 @@ func (f *Facts) score(landings []Landing, used cluster.Amounts) {
 	}
 }
 
-// FindPod returns the record of a bound pod; nil without one.
+// FindPod returns the record of a bound pod; nil if there is none.
 func FindPod(view *usage.View, namespace, name string) *cluster.Pod {
 	pod, _, _ := find(view, namespace, name)
 	return pod
@@ -97,7 +97,7 @@ func find(view *usage.View, namespace, name string) (pod *cluster.Pod, i, j int)
 	return nil, -1, -1
 }
 
-// OfPod explains a pod. The error wraps ErrUnknown for one that is not known.
+// OfPod explains a pod. If the pod is not known, the error wraps ErrUnknown.
 func OfPod(f *Facts, namespace, name string) (PodExplanation, error) {
 	record, i, j := find(f.View, namespace, name)
 	if record == nil {

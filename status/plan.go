@@ -15,21 +15,22 @@ import (
 	"github.com/evenkeel/evenkeel/strategies"
 )
 
-// PlanKind is the kind of a Plan, of the group and version of policies.
+// PlanKind is the kind of a Plan, in the same group and version as policies.
 const PlanKind = "Plan"
 
-// Plan is what a cycle would do now, and why.
+// Plan describes what a cycle would do now, and why.
 type Plan struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
 	// Made is when it was planned.
 	Made time.Time `json:"made"`
-	// Closed is why no plan was made; absent if one was.
+	// Closed explains why no plan was made; absent if one was made.
 	Closed string `json:"closed,omitempty"`
-	// Paused is what keeps the plan from being carried out now; absent if
-	// nothing does.
+	// Paused describes what keeps the plan from being carried out now; absent if nothing
+	// does.
 	Paused string `json:"paused,omitempty"`
-	// Provisional is why the plan of a cycle may differ; absent if it would not.
+	// Provisional explains why the plan of a cycle may differ from this one; absent if it
+	// would not.
 	Provisional string `json:"provisional,omitempty"`
 	// HotLeftOut are hot nodes that the policy's nodeSelector leaves out.
 	HotLeftOut []string `json:"hotLeftOut,omitempty"`
@@ -58,9 +59,9 @@ type PlanNode struct {
 	// absent unless it became ready too recently.
 	CountsFrom *time.Time `json:"countsFrom,omitempty"`
 	// Measured is its usage in the last five minutes. Before and After are the usage that
-	// the plan assumes without and with the moves: for a hot node the part of the
-	// measured usage that counts, for any other node a prediction, in which new pods are
-	// estimated.
+	// the plan assumes without and with the moves. For a hot node, this is the part of
+	// the measured usage that counts; for any other node, it is a prediction that
+	// includes estimates for new pods.
 	Measured *Percents `json:"measured,omitempty"`
 	Before   *Percents `json:"before,omitempty"`
 	After    *Percents `json:"after,omitempty"`
@@ -72,7 +73,7 @@ type PlanSummary struct {
 	// UnknownNodes have too little known usage.
 	UnknownNodes int `json:"unknownNodes"`
 	HotNodes     int `json:"hotNodes"`
-	// NotHotNodes are measured above an evict line and not hot.
+	// NotHotNodes have measured usage above an evict line but are not hot.
 	NotHotNodes int `json:"notHotNodes"`
 	// CooledNodes are the hot nodes that the moves bring below their evict lines,
 	// StayHotNodes the ones that stay above.
@@ -103,27 +104,27 @@ type PlanFacts struct {
 	// At is when it planned.
 	At   time.Time
 	Plan strategies.Plan
-	// Nodes is what was observed of nodes, by name.
+	// Nodes holds the observations of nodes, by name.
 	Nodes map[string]*ObservedNode
 	// HotLeftOut are hot nodes that the policy's nodeSelector leaves out of the plan.
 	HotLeftOut []string
 	// OtherProfiles also move pods by real usage and are not part of the plan.
 	OtherProfiles []string
-	// Until is when a declined pod's reason ends, by the pod's UID, if that is known in
-	// advance.
+	// Until holds, by the UID of a declined pod, when the reason ends, if that is known
+	// in advance.
 	Until map[string]time.Time
-	// Closed is why nothing was planned, Paused what pauses evicting; empty if
-	// something was, or nothing does.
+	// Closed explains why nothing was planned; empty if something was. Paused describes
+	// what pauses evicting; empty if nothing does.
 	Closed, Paused string
-	// Watched is how long usage was observed if that is shorter than ShortOf, which
-	// evicting requires; otherwise both are 0.
+	// Watched is how long usage was observed, if that is shorter than ShortOf, the time
+	// that evicting requires. Otherwise both are 0.
 	Watched, ShortOf time.Duration
 	Steering         SteeringEvidence
 }
 
 // ObservedNode is the observation of a node that a plan contains.
 type ObservedNode struct {
-	// NotHot and NotCool are the reasons of NodeState.
+	// NotHot and NotCool are the explanations in NodeState.
 	NotHot, NotCool *Basis
 	// Evidence holds the evict lines that a hot node, or one that became ready too
 	// recently, is beyond. CountsFrom is when the samples of the latter start to count.

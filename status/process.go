@@ -1,6 +1,6 @@
 package status
 
-// Process is a process and how often kube-scheduler asks it.
+// Process describes a process and how often kube-scheduler asks it.
 type Process struct {
 	// Started is when the process started.
 	Started string `json:"started"`
@@ -13,7 +13,8 @@ type Process struct {
 // Source is the result of the last reading of a usage source.
 type Source struct {
 	Name string `json:"name"`
-	// Asked is false if the sources before it had everything.
+	// Asked is false if the sources before it were complete, so that this one was
+	// skipped.
 	Asked bool   `json:"asked"`
 	Error string `json:"error,omitempty"`
 }
@@ -31,21 +32,21 @@ type SourceReport struct {
 	Problems map[string]ProblemReport `json:"problems,omitempty"`
 }
 
-// ProblemReport is how many samples were rejected for one cause, with a few
-// examples by name.
+// ProblemReport is the number of samples that were rejected for one cause, with the names
+// of a few of them.
 type ProblemReport struct {
 	Count    int      `json:"count"`
 	Examples []string `json:"examples"`
 }
 
-// ProcessStatus is the part of a process's status that strangers may read. It names no node, and no pod except the one
-// in the request.
+// ProcessStatus is the part of a process's status that unauthenticated clients may read. It names no node, and no pod
+// except the one in the request.
 type ProcessStatus struct {
 	Process
-	// PodAsked answers ?pod=UID: whether kube-scheduler recently asked about
-	// this pod.
+	// PodAsked answers the query ?pod=UID. It is true if kube-scheduler recently asked
+	// about this pod.
 	PodAsked bool `json:"podAsked,omitempty"`
-	// Gate is why nothing would be evicted now; empty if evicting is allowed.
+	// Gate is the reason why nothing would be evicted now; empty if evicting is allowed.
 	Gate string `json:"gate,omitempty"`
 }
 
@@ -80,11 +81,11 @@ type PolicyStatus struct {
 	// Generation counts the policies that the process has applied; 1 is the one
 	// it started with.
 	Generation int `json:"generation"`
-	// Problem is why the changed policy file is not in effect; empty if it is.
+	// Problem explains why the changed policy file is not in effect; empty if it is.
 	Problem string `json:"problem,omitempty"`
 }
 
-// LedgerReport is what a process knows of the stored ledger.
+// LedgerReport is what a process knows about the stored ledger.
 type LedgerReport struct {
 	// Generation is that of the newest document it has read or written.
 	Generation int64 `json:"generation"`
@@ -92,7 +93,7 @@ type LedgerReport struct {
 	// Unreadable is why the stored ledger cannot be read, so that nothing is evicted, and how to continue; empty if it
 	// can be read.
 	Unreadable string `json:"unreadable,omitempty"`
-	// Hold is why evicting is on hold; empty if it is not.
+	// Hold is the reason why evicting is on hold; empty if it is not.
 	Hold string `json:"hold,omitempty"`
 	// HoldUntil is when it resumes automatically.
 	HoldUntil string `json:"holdUntil,omitempty"`

@@ -10,10 +10,10 @@ import (
 type Relief struct {
 	// Text is a sentence that describes the relief.
 	Text string `json:"text"`
-	// Moves is their number, ThisCycle the number that the next cycle makes.
+	// Moves is the number of moves, ThisCycle the number that the next cycle makes.
 	Moves     int `json:"moves"`
 	ThisCycle int `json:"thisCycle"`
-	// Minutes is the time until the last one is made; a lower bound if AtLeast is true.
+	// Minutes is the time until the last move is made; a lower bound if AtLeast is true.
 	Minutes float64 `json:"minutes"`
 	AtLeast bool    `json:"atLeast,omitempty"`
 	// Bound is the reason for the longest wait; absent if no move waits. Limit is the

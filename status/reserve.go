@@ -7,13 +7,13 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage"
 )
 
-// Reserve describes the base of a node's percentages, and the usage of the machine that
-// they leave out.
+// Reserve describes the base of a node's percentages, and the part of the machine's usage
+// that they leave out.
 type Reserve struct {
 	// PercentOf is allocatable, or capacity if the usage of the pods is unknown.
 	PercentOf string `json:"percentOf"`
-	// LeftOut is the part of the machine's usage that the node's reserve covers, as
-	// the mean of five minutes.
+	// LeftOut is the part of the machine's usage that the node's reserve covers, averaged
+	// over five minutes.
 	LeftOut Amounts `json:"leftOut"`
 	// Text states both in a clause without a period.
 	Text string `json:"text"`

@@ -12,17 +12,17 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// SteeringEvidence is what is known about steering without changing anything.
+// SteeringEvidence holds what can be found out about steering without changing anything.
 type SteeringEvidence struct {
 	// Required is the policy's eviction.steering.
 	Required policy.Steering
-	// Hold is what keeps evictions on hold; zero if nothing does.
+	// Hold describes why evictions are on hold; zero if they are not.
 	Hold ledger.Hold
 	// Ended are the ledger's moves that ended, oldest first.
 	Ended []ledger.Move
-	// Extender is the address of the extender whose status was read; empty without one.
-	// Asked is how many requests of kube-scheduler it has answered, Err why that is
-	// unknown.
+	// Extender is the address of the extender whose status was read; empty if there is
+	// none. Asked is the number of kube-scheduler's requests that it has answered. Err is
+	// the error if that is unknown.
 	Extender string
 	Asked    int64
 	Err      error
@@ -32,13 +32,13 @@ type SteeringEvidence struct {
 
 // The states of Steering.
 const (
-	// SteeringProven: replacements go to their planned nodes.
+	// SteeringProven means that replacements go to their planned nodes.
 	SteeringProven = "proven"
-	// SteeringUnproven: a cycle has to find out whether they do.
+	// SteeringUnproven means that a cycle has to find out whether they do.
 	SteeringUnproven = "unproven"
-	// SteeringAbsent: steering does not work, so nothing is evicted.
+	// SteeringAbsent means that steering does not work, so nothing is evicted.
 	SteeringAbsent = "absent"
-	// SteeringOff: the policy disables steering.
+	// SteeringOff means that the policy disables steering.
 	SteeringOff = "off"
 )
 
@@ -47,7 +47,7 @@ type Steering struct {
 	// Required is the policy's eviction.steering.
 	Required string `json:"required"`
 	State    string `json:"state"`
-	// By is the evidence for State, Means its consequence.
+	// By describes the evidence for State, Means the consequence.
 	By    string `json:"by"`
 	Means string `json:"means"`
 }
@@ -57,8 +57,8 @@ const recent = 24 * time.Hour
 
 const oneByOne = "evictions are made one at a time until a replacement is seen to be steered, and stop at the first that is not"
 
-// Conclude evaluates the evidence. As in a cycle, the policy comes first, then a hold,
-// then proof of steering.
+// Conclude evaluates the evidence in the same order as a cycle: first the policy, then a
+// hold, then proof of steering.
 func (e *SteeringEvidence) Conclude(at time.Time) Steering {
 	s := Steering{Required: string(e.Required)}
 	switch hold := &e.Hold; {
@@ -120,7 +120,8 @@ func (e *SteeringEvidence) unproven() (state, by, means string) {
 	return SteeringUnproven, "no extender was asked, because --extender-url is not set", oneByOne
 }
 
-// landed describes how many of the recent moves landed as planned; empty without any.
+// landed describes how many of the recent moves landed as planned; empty if there are
+// none.
 func (e *SteeringEvidence) landed(at time.Time) string {
 	planned, all := 0, 0
 	for i := range e.Ended {

@@ -9,7 +9,7 @@ import (
 	"github.com/evenkeel/evenkeel/internal/likely"
 )
 
-// Subject is what is to be explained.
+// Subject is a node or pod to be explained.
 type Subject struct{ Kind, Namespace, Name string }
 
 // The kinds of subjects.
@@ -60,7 +60,8 @@ func (s Subject) Explain(f *Facts) (Explanation, error) {
 	return &p, err
 }
 
-// Unexplained returns an empty Explanation to decode another process's into.
+// Unexplained returns an empty Explanation into which the response of another process can
+// be decoded.
 func (s Subject) Unexplained() Explanation {
 	if s.Kind == KindNode {
 		return &NodeExplanation{}

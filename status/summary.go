@@ -11,7 +11,7 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// summary states a node's state, the reason, and what would be done about it.
+// summary describes a node's state, the reason for it, and what would be done about it.
 func (n *NodeExplanation) summary(now time.Time) string {
 	return strings.TrimSpace(n.name(now) + n.why() + " " + n.todo())
 }
@@ -25,8 +25,8 @@ func (n *NodeExplanation) OverEvict() string {
 	return strings.Join(phrases(n.Metrics, evictLine), "; ")
 }
 
-// Cooling explains why a node stays hot although no metric is above its evict line in
-// all windows: it has to drop below its leave lines first.
+// Cooling is the explanation for a node that stays hot although no metric is above its
+// evict line in all windows, because it has to drop below its leave lines first.
 const Cooling = "no longer above an evict line in all windows"
 
 // OverLeave describes how the node is above its leave lines; empty if it is not.
@@ -100,7 +100,7 @@ func (n *NodeExplanation) todo() string {
 	return "No pod has to be moved."
 }
 
-// unless adds that evicting is paused, if there are moves to make.
+// unless returns a clause that evicting is paused, if there are moves to make.
 func unless(paused string, moves bool) string {
 	if paused == "" || !moves {
 		return ""

@@ -27,7 +27,8 @@ type Top struct {
 	// have to reach back before a window is judged.
 	HotWindows    []string `json:"hotWindows"`
 	NeededSeconds int      `json:"neededSeconds"`
-	// ObserveSeconds is how long to observe a source without history until they do.
+	// ObserveSeconds is how long a source without history must be observed until they
+	// reach back that far.
 	ObserveSeconds int `json:"observeSeconds"`
 	// Gate is why nothing would be evicted, GateDetail explains it, and Paused is the
 	// state of the kill switch; empty if evicting is allowed.
@@ -57,7 +58,7 @@ func NewTop(nodes []NodeStatus, load *policy.LoadPolicy) Top {
 }
 
 // TopOfProcess returns what another process has observed. status and nodes are its
-// answers to GET /status and /nodes.
+// responses to GET /status and GET /nodes.
 func TopOfProcess(name string, status *Status, nodes []NodeStatus, now time.Time) (Top, error) {
 	observed, err := time.Parse(time.RFC3339, status.Observed)
 	if err != nil {
@@ -94,7 +95,7 @@ func (n *NodeStatus) heat() float64 {
 	return highest
 }
 
-// IsHot reports whether a node is hot, or seems to be.
+// IsHot reports whether a node is hot, by its windows or by the newest reading.
 func (n *NodeStatus) IsHot() bool {
 	return n.State == string(thresholds.Hot) || n.Now == string(thresholds.Hot)
 }

@@ -23,7 +23,7 @@ func Enumerated(parts []string) string {
 	return strings.Join(parts[:len(parts)-1], ", ") + " and " + parts[len(parts)-1]
 }
 
-// because joins a reason and its detail, if any.
+// because joins a reason with its detail, if there is one.
 func because(reason, detail string) string {
 	if detail == "" {
 		return reason

@@ -1,5 +1,5 @@
-// Package announce informs people about the state of a process: in its log and,
-// from the evicting process, by Events on the ledger's ConfigMap and on nodes.
+// Package announce informs people about the state of a process: in its log and, if the
+// process evicts, with Events on the ledger's ConfigMap and on nodes.
 package announce
 
 import (
@@ -20,11 +20,11 @@ import (
 
 // The reasons of Events.
 const (
-	// gateOpened: usage is good enough to evict on again.
+	// gateOpened means that usage is again a sufficient basis for evictions.
 	gateOpened = "UsageGateOpened"
-	// ledgerSetAside: the stored content is not a ledger and is set aside,
-	// because this process holds the ledger or its loss is accepted. Otherwise
-	// nothing is evicted, for reasons.LedgerUnreadable.
+	// ledgerSetAside means that the stored content is not a ledger and was set aside,
+	// because this process has the ledger in memory or a user accepted its loss.
+	// Otherwise nothing is evicted, with the reason LedgerUnreadable.
 	ledgerSetAside = "LedgerSetAside"
 )
 
@@ -44,8 +44,8 @@ func NewAnnouncer(recorder events.EventRecorder, namespace string) *Announcer {
 	return &Announcer{recorder: recorder, namespace: namespace}
 }
 
-// Gated is called when usage becomes too poor to evict on, when it is good
-// again and when the reason changes.
+// Gated must be called when usage becomes insufficient for evictions, when it becomes
+// sufficient again, and when the reason changes.
 func (a *Announcer) Gated(o *observer.Observation) {
 	klog.LoggerWithName(klog.Background(), "usage").V(2).Info("Usage gate changed", "gate", o.Blocked, "detail", o.Closed())
 	a.mu.Lock()
@@ -75,7 +75,7 @@ func (a *Announcer) Evicting(leader evictor.Leader) {
 	}
 }
 
-// LedgerLost reports why the stored ledger cannot be read.
+// LedgerLost writes an Event that explains why the stored ledger cannot be read.
 func (a *Announcer) LedgerLost(err error) {
 	reason := ledgerSetAside
 	if errors.Is(err, configmap.ErrUnreadable) {
@@ -84,7 +84,7 @@ func (a *Announcer) LedgerLost(err error) {
 	a.event(v1.EventTypeWarning, reason, err.Error())
 }
 
-// tell writes an Event in the evicting process only.
+// tell writes an Event if this is the evicting process.
 func (a *Announcer) tell(kind, reason, note string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -93,8 +93,8 @@ func (a *Announcer) tell(kind, reason, note string) {
 	}
 }
 
-// onNode writes an Event on a node, in the evicting process only, and reports
-// whether this is one.
+// onNode writes an Event on a node if this is the evicting process, and reports whether
+// it is.
 func (a *Announcer) onNode(node, kind, reason, note string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()

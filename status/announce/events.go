@@ -18,15 +18,15 @@ import (
 	"github.com/evenkeel/evenkeel/evictor"
 )
 
-// Log writes Events with the events.k8s.io API, or with the core API if only that is
-// granted, as it was for legacy deschedulers.
+// Log writes Events with the events.k8s.io API, or with the core API if the process has
+// permission only for that, like legacy deschedulers.
 type Log struct {
 	events.EventRecorder
 	events.EventSinkImpl
 	broadcaster events.EventBroadcaster
 	client      kubernetes.Interface
-	// recorded and answered count the recorded Events and the API server's
-	// responses; a repeated Event gets none.
+	// recorded counts the recorded Events, answered the API server's responses. A
+	// repeated Event gets no response.
 	recorded, answered atomic.Int64
 	// last is when the last Event was recorded.
 	last atomic.Pointer[time.Time]
@@ -40,7 +40,7 @@ var (
 // Recorder records Events and sends them.
 type Recorder interface {
 	events.EventRecorder
-	// Start begins to send; finish sends what is left.
+	// Start begins to send Events. finish sends the remaining ones.
 	Start(ctx context.Context) (finish func(), err error)
 	Shutdown()
 }
@@ -105,7 +105,7 @@ func (l *Log) Create(ctx context.Context, event *eventsv1.Event) (*eventsv1.Even
 		return created, err
 	}
 	if _, core := l.client.CoreV1().Events(event.Namespace).Create(ctx, coreEvent(event), metav1.CreateOptions{}); core != nil {
-		return nil, err // the error of events.k8s.io, because that is the permission to grant
+		return nil, err // return the error of events.k8s.io, because permission for that API is the one to grant
 	}
 	return event, nil
 }

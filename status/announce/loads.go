@@ -18,17 +18,18 @@ import (
 
 // The reasons of Events about a changed policy file.
 const (
-	// policyReloaded: it is in effect.
+	// policyReloaded means that the file is in effect.
 	policyReloaded = "PolicyReloaded"
-	// policyInvalid: it is invalid, and the previous policy stays in effect.
+	// policyInvalid means that the file is invalid, and the previous policy stays in
+	// effect.
 	policyInvalid = "PolicyInvalid"
-	// policyNotLoaded: it could not be applied for a reason outside of it, and
-	// is retried.
+	// policyNotLoaded means that the file could not be applied for a reason outside of
+	// it, and is retried.
 	policyNotLoaded = "PolicyNotLoaded"
 )
 
-// Policies reports which policies a process has applied, and why it does not
-// apply the newest.
+// Policies keeps track of the policies that a process has applied, and of the reason why
+// the newest one is not in effect.
 type Policies struct {
 	file      string
 	announcer *Announcer
@@ -54,7 +55,7 @@ func (p *Policies) Status() status.PolicyStatus {
 	return p.status
 }
 
-// loaded records that the file is in effect, and adds to the generation.
+// loaded records that the file is in effect, and increases the generation by more.
 func (p *Policies) loaded(more int, hash string) (generation int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -68,8 +69,8 @@ func (p *Policies) loaded(more int, hash string) (generation int) {
 	return p.status.Generation
 }
 
-// Taken reports that the changed file, whose content has this hash, is in effect;
-// another is whether its policy differs from the one before.
+// Taken reports that the changed file, whose content has this hash, is in effect. another
+// is true if its policy differs from the previous one.
 func (p *Policies) Taken(ctx context.Context, hash string, another bool) {
 	more := 0
 	if another {

@@ -23,15 +23,15 @@ import (
 const (
 	becameHot = "BecameHot"
 	cooled    = "Cooled"
-	// cannotBeCooled: no plan relieves the hot node.
+	// cannotBeCooled means that no plan relieves the hot node.
 	cannotBeCooled = "CannotBeCooled"
 )
 
 const (
 	// mostNodeEvents bounds the Events on nodes of one observation or plan.
 	mostNodeEvents = 20
-	// freshFor is how long a change is reported after it happened, because a new leader
-	// reports what its predecessor may have missed.
+	// freshFor is how long after a change it may still be reported, because a new leader
+	// reports changes that its predecessor may have missed.
 	freshFor = 2 * time.Minute
 )
 
@@ -47,7 +47,7 @@ type Nodes struct {
 // hotNode is a node that is hot, or was when it was last known.
 type hotNode struct {
 	since time.Time
-	// told is true if there is an Event, or if it is too late for one.
+	// told is true if an Event was written, or if it is too late for one.
 	told bool
 	// stuck is the last reported reason why it cannot be cooled.
 	stuck reasons.Reason
@@ -105,7 +105,7 @@ func (n *Nodes) tellHot(o *observer.Observation, i int, known *hotNode) bool {
 	return known.told
 }
 
-// used returns what a node uses, in words.
+// used describes the usage of a node.
 func used(o *observer.Observation, i int) string {
 	return percents(o.View.Nodes[i].Current[usage.AtAvg5m].PercentOf(o.View.Snapshot.Nodes[i].Node.Allocatable)) + " over 5 minutes"
 }

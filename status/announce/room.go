@@ -14,12 +14,12 @@ import (
 	"github.com/evenkeel/evenkeel/strategies"
 )
 
-// The reasons of Events about room.
+// The reasons of Events about space on nodes.
 const (
-	// roomMissing: hot nodes stay hot because no cool node has space for enough of their
-	// pods.
+	// roomMissing means that nodes stay hot because no cool node has space for enough of
+	// their pods.
 	roomMissing = "RoomMissing"
-	// roomFound: no hot node lacks space any longer.
+	// roomFound means that hot nodes no longer lack space.
 	roomFound = "RoomFound"
 )
 
@@ -30,7 +30,7 @@ type Room struct {
 	cores, memory prometheus.Gauge
 
 	mu sync.Mutex
-	// lacking holds what nodes lack, by name.
+	// lacking holds, by node name, the space that the node's pods lack on other nodes.
 	lacking map[string]cluster.Amounts
 }
 
@@ -48,8 +48,8 @@ func NewRoom(announcer *Announcer, registry prometheus.Registerer) *Room {
 	}
 }
 
-// Planned reports the space that a plan found, with an Event for the first plan without
-// space and for the first one with space again.
+// Planned reports whether a plan found enough space. It writes an Event for the first
+// plan that lacks space, and for the first one that finds enough again.
 func (r *Room) Planned(plan *strategies.Plan) {
 	r.mu.Lock()
 	told := len(r.lacking) > 0
@@ -71,8 +71,8 @@ func (r *Room) Planned(plan *strategies.Plan) {
 	}
 }
 
-// lackingBy returns what nodes lack according to a plan. A hot node that is not part of the plan keeps its previous
-// value: its pods may only be blocked now, or other nodes may come first.
+// lackingBy returns the space that nodes lack according to a plan. A hot node that is not part of the plan keeps
+// its previous value, because its pods may be blocked only for now, or other nodes may come first.
 func lackingBy(plan *strategies.Plan, before map[string]cluster.Amounts) map[string]cluster.Amounts {
 	now := map[string]cluster.Amounts{}
 	for i := range plan.Nodes {

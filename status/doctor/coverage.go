@@ -24,8 +24,8 @@ func examineCoverage(p *Patient, n *notes) {
 	}
 }
 
-// coverage judges as the observer does, but accepts windows that are too short, because one
-// reading cannot fill them. It returns the level of its finding.
+// coverage applies the observer's criteria, but accepts windows that are too short,
+// because a single reading cannot fill them. It returns the level of its finding.
 func (p *Patient) coverage(n *notes) Level {
 	ready := p.Readings.readyNodes()
 	known, coming, unknown := 0, 0, map[reasons.Reason][]string{}

@@ -1,9 +1,10 @@
 // Package doctor examines a policy on a live cluster and reports in plain words what is
 // wrong and how to fix it.
 //
-// It decides what is a problem and what to do about it. doctor/probe and the command gather
-// the input from the API server, usage sources and files. The package changes nothing. It
-// reduces text from a server to one line of printable characters of bounded length.
+// It decides what is a problem and what to do about it. doctor/probe and the command
+// gather the input from the API server, usage sources and files. The package changes
+// nothing. It reduces text from servers to one line of printable characters with bounded
+// length.
 package doctor
 
 import (
@@ -38,11 +39,12 @@ type Level string
 
 // The levels.
 const (
-	// OK: nothing to do.
+	// OK means that there is nothing to do.
 	OK Level = "ok"
-	// Warning: it works, but not as well as it could, or not for long.
+	// Warning means that it works, but not as well as it could, or not for long.
 	Warning Level = "warning"
-	// Problem: Evenkeel does not do what the policy says until it is fixed.
+	// Problem means that Evenkeel does not do what the policy requires until the cause is
+	// fixed.
 	Problem Level = "problem"
 )
 

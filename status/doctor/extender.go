@@ -7,13 +7,13 @@ import (
 	"github.com/evenkeel/evenkeel/policy"
 )
 
-// settling is how long after the start of the extender, or after its last request, a new
-// pod may be placed without a request, including clock skew.
+// settling is how long after the extender's start, or after its last request, a pod may
+// be placed without a request before that counts as a problem. It includes clock skew.
 const settling = 15 * time.Second
 
 func examineExtender(p *Patient, n *notes) {
 	switch e := &p.Extender; {
-	case e.URL == "" && p.Mode == ModeNodeSync: // nodesync is no extender and needs none
+	case e.URL == "" && p.Mode == ModeNodeSync: // nodesync is not an extender and needs none
 	case e.URL == "" && p.insideScheduler():
 		n.ok("", "Not asked: the configuration runs Evenkeel's plugin inside kube-scheduler.")
 	case e.URL == "" && p.Load.Eviction.Steering == policy.SteeringNone:

@@ -48,9 +48,10 @@ func https(d *source.Description) string {
 	return ""
 }
 
-// hints apply to sources over HTTP. The first hint whose text is part of the error applies,
-// so more specific texts come first. BESIDE and WITHIN stand for the place of a line in
-// the policy: next to a source's settings, or within them.
+// hints apply to sources over HTTP. The first hint whose text is part of the error
+// applies, so more specific texts come first. The placeholders BESIDE and WITHIN are
+// replaced by a line for the policy: BESIDE for one next to a source's settings, WITHIN
+// for one within them.
 var hints = []source.Hint{
 	{
 		Texts:  []string{"--send-credentials"},
@@ -139,7 +140,7 @@ var hints = []source.Hint{
 	},
 }
 
-// outer returns a line next to the settings of a source.
+// outer returns a line to be placed next to the settings of a source.
 func outer(name, line string) string {
 	return "usage:\n  sources:\n    - type: " + name + "\n      " + line
 }

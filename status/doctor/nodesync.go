@@ -50,8 +50,8 @@ func OwnKeys(sync *policy.NodeSync) []string {
 	return keys
 }
 
-// echo finds annotations that are read and written in different formats, and annotations that only Evenkeel itself
-// feeds.
+// echo finds annotations that are read and written in different formats, and annotations that are read but written
+// only by Evenkeel itself.
 func (p *Patient) echo(n *notes) {
 	written := &p.Load.NodeSync.Annotations
 	for i := range p.Sources {

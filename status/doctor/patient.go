@@ -34,7 +34,7 @@ type Patient struct {
 	Mode       Mode
 	PolicyFile string // empty if the defaults apply
 	Load       *policy.LoadPolicy
-	// Sources are the usage sources in the order in which they are asked: the policy's, or upstream's metricsProviders.
+	// Sources are the policy's usage sources, or upstream's metricsProviders, in the order in which they are asked.
 	Sources []policy.Source
 	// MovesByUsage is true if a profile of the policy has a strategy that moves pods by usage.
 	MovesByUsage bool
@@ -47,7 +47,7 @@ type Patient struct {
 	Unwatched []string
 
 	Rights Rights
-	// Readings is nil if nodes and pods could not be listed; Unlisted is why.
+	// Readings is nil if nodes and pods could not be listed; Unlisted is then the error.
 	Readings *Readings
 	Unlisted string
 	Extender Extender
@@ -59,7 +59,7 @@ type Patient struct {
 	Pause         Pause
 	Ledger        Ledger
 	Clock         Clock
-	// Fence is whether nodesync can change more on nodes than it needs.
+	// Fence states whether nodesync can change more on nodes than it needs.
 	Fence Fence
 	// Steering is the state of steering by the API server.
 	Steering Steering
@@ -73,7 +73,7 @@ type Steering struct {
 	Unserved bool
 	// Parts are the shipped objects; none if they were not checked.
 	Parts []Part
-	// Keys holds the keys of all namespaces at the API server's time At.
+	// Keys holds the keys of all namespaces, read when the API server's time was At.
 	Keys []Keys
 	At   time.Time
 	// Held are the pods that the gate has held for longer than Overdue.
@@ -100,7 +100,7 @@ const (
 type Part struct {
 	Kind, Name string
 	State      PartState
-	// Where is the first field that differs.
+	// Where is the path of the first field that differs.
 	Where string
 }
 
@@ -225,14 +225,14 @@ func (p *Patient) judged() map[usage.Metric]bool {
 type Extender struct {
 	// URL is the address that was asked; empty if none was.
 	URL string
-	// Err is why it did not answer.
+	// Err is the error if it did not answer.
 	Err error
 	// Started is when it started, LastAsked when kube-scheduler last asked; zero if
 	// unknown.
 	Started, LastAsked time.Time
 	// Asked counts the requests of kube-scheduler since its start.
 	Asked int64
-	// Gate is why it would evict nothing; empty if it would evict.
+	// Gate is the reason why it would evict nothing; empty if it would evict.
 	Gate string
 }
 
@@ -241,7 +241,7 @@ type Need struct {
 	Verb, Group string
 	// Resource may have a subresource after a slash.
 	Resource string
-	// Namespace and Name narrow it down; empty means all.
+	// Namespace and Name restrict it; empty means all.
 	Namespace, Name string
 	// For is its purpose.
 	For string
@@ -277,7 +277,7 @@ type Ledger struct {
 	Accepted bool
 }
 
-// Fence is whether the API server lets nodesync change only its own keys on nodes.
+// Fence states whether the API server lets nodesync change only its own keys on nodes.
 type Fence uint8
 
 // The states of the fence.

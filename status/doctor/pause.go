@@ -6,8 +6,8 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// examineLedger checks the stored ledger. A process that has the ledger in memory restores
-// it automatically within a second.
+// examineLedger checks the stored ledger. A process that has the ledger in memory
+// restores the stored one automatically within a second.
 func examineLedger(p *Patient, n *notes) {
 	ledger := &p.Ledger
 	switch {

@@ -55,8 +55,8 @@ func examinePolicy(p *Patient, n *notes) {
 	}
 }
 
-// exposed finds credentials sent in the clear and servers that are not
-// verified.
+// exposed finds credentials that are sent unencrypted, and servers whose certificates are
+// not verified.
 func exposed(n *notes, d source.Description) {
 	if d.TLS.InsecureSkipVerify {
 		n.warning(d.Name, "Its certificate is not checked (insecureSkipVerify): anyone on the network path could fake usage and would receive the token.").

@@ -20,8 +20,8 @@ const (
 	shippedWeight  = 15
 	shippedTimeout = "200ms"
 	mostTimeout    = time.Second
-	// Below lightest, the default plugins, whose weights add up to 12 to 14 times 100, outweigh one point of
-	// Evenkeel's, which is worth 10 times its weight. Above heaviest, nothing else counts.
+	// Below lightest, Evenkeel's scores hardly count: a point of them is worth 10 times the weight, while
+	// the default plugins together award up to 1200 to 1400. Above heaviest, nothing else counts.
 	lightest, heaviest = 5, 50
 )
 
@@ -36,7 +36,7 @@ type mistake struct {
 	remedy  string
 }
 
-// mistakesOfUse returns mistakes in the verbs and their settings.
+// mistakesOfUse returns mistakes in the entry's verbs and their settings.
 func mistakesOfUse(e *schedulerv1.Extender) []mistake {
 	const timeout = "httpTimeout: " + shippedTimeout
 	return []mistake{

@@ -10,7 +10,8 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// staleAfter is how long after its end a key counts as left over by a process that no longer runs.
+// staleAfter is how long after its end a key counts as left behind by a process that no longer
+// runs.
 const staleAfter = time.Minute
 
 // Installed reports whether any part exists.
@@ -25,8 +26,8 @@ func (p *Part) essential() bool { return !strings.HasPrefix(p.Kind, "Validating"
 // there reports whether the part is installed, in any version.
 func (p *Part) there() bool { return p.State == PartShipped || p.State == PartOther }
 
-// WebhookKind is the kind of the part that steers if no policy does. CABundle is the field of it that is filled in
-// after installation.
+// WebhookKind is the kind of the part that steers if no policy does. CABundle is its field that is set after
+// installation.
 const (
 	WebhookKind = "MutatingWebhookConfiguration"
 	CABundle    = "webhooks[].clientConfig.caBundle"

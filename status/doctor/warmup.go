@@ -8,16 +8,17 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// warmUp is how long after the start of a source, a node or a pod its usage may be missing, because sources measure up
-// to a minute apart.
+// warmUp is how long usage may be missing after the start of a source, a node or a pod, because sources measure at
+// intervals of up to a minute.
 const warmUp = 90 * time.Second
 
 // young reports whether something started so recently that its usage may still be to come.
 func (r *Readings) young(since time.Time) bool { return !since.IsZero() && r.At.Sub(since) < warmUp }
 
-// starting reports whether a source has only just started, either in a cluster whose nodes are all young or in pods
-// that serve it. Only the creation of these pods counts, so that one whose containers keep crashing does not stay in
-// this state indefinitely. If there is an error, it must be one that resolves on its own.
+// starting reports whether a source has only just started, because all nodes of the cluster are young or the pods
+// that serve the source are. For these pods, only the creation time counts, so that a source whose containers keep
+// crashing does not stay in this state indefinitely. If the source returned an error, it must be one that resolves
+// on its own.
 func (p *Patient) starting(i int) bool {
 	r := p.Readings
 	if err := r.Sources[i].Err; err != nil && !isUnready(err) {

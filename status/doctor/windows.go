@@ -11,8 +11,8 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// longWindow is the length above which a window that starts empty takes too long to fill. The shipped policy's windows
-// are shorter.
+// longWindow is the length above which a window that starts empty takes too long to fill. The windows of the shipped
+// policy are shorter.
 const longWindow = 15 * time.Minute
 
 // examineWindows finds judged windows that no source provides, so that they

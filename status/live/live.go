@@ -42,8 +42,9 @@ type Terms struct {
 	Protection runtime.Object
 	// MovesByUsage is true if cycles make plans.
 	MovesByUsage bool
-	// Shown are the strategies whose plans are shown, the same as plan shows; nil shows
-	// all. OtherProfiles are the names of the profiles whose plans are not.
+	// Shown are the strategies whose plans are shown, which are the same as in `evenkeel
+	// plan`; nil shows all. OtherProfiles are the names of the profiles whose plans are
+	// not shown.
 	Shown         []policy.Strategy
 	OtherProfiles []string
 }
@@ -57,8 +58,9 @@ type Explainer struct {
 	pause *pause.Switch
 	terms atomic.Pointer[Terms]
 	busy  atomic.Bool
-	// cycles holds what the last cycle of each shown strategy planned, in the order in
-	// which they run: none before the first cycle. It is replaced as a whole.
+	// cycles holds the plans of the shown strategies in the last cycle, in the order in
+	// which the strategies run; empty before the first cycle. It is only replaced as a
+	// whole.
 	cycles atomic.Pointer[[]planned]
 }
 
@@ -135,8 +137,8 @@ func (e *Explainer) planners() (all []*plugin.Plugin) {
 // OtherProfiles are the profiles whose plans are not shown.
 func (e *Explainer) OtherProfiles() []string { return e.terms.Load().OtherProfiles }
 
-// Latest returns what this process knows now, without a plan. It also works in
-// a process that evicts nothing.
+// Latest returns the current facts, without a plan. It also works in a process that
+// evicts nothing.
 func (e *Explainer) Latest() (*status.Facts, error) {
 	o := e.observer.Latest()
 	if o == nil {
@@ -159,7 +161,7 @@ func (e *Explainer) facts(o strategies.Observed) (*status.Facts, error) {
 	return f, nil
 }
 
-// Study makes the strategies' plans to explain with, which are never carried out.
+// Study makes the strategies' plans only for explanations; they are never carried out.
 func (e *Explainer) Study(ctx context.Context, planners []*plugin.Plugin, s status.Subject) (*status.Facts, error) {
 	terms := e.terms.Load()
 	selector, err := cycle.NodeSelector(terms.Selector)
@@ -187,7 +189,7 @@ func (e *Explainer) Study(ctx context.Context, planners []*plugin.Plugin, s stat
 }
 
 // Judged receives each plan of a cycle, one for each strategy of each profile. It logs
-// what was judged, and keeps the plans that are shown and their makers.
+// the judged nodes, and keeps the plans that are shown, with their strategies.
 func (e *Explainer) Judged(ctx context.Context, by *plugin.Plugin, made *strategies.Made) {
 	e.logJudged(ctx, made)
 	shown := e.terms.Load().Shown
@@ -249,9 +251,9 @@ func (e *Explainer) knowing(ctx context.Context, s status.Subject) (*status.Fact
 	return f, nil
 }
 
-// study makes one plan at a time and waits up to Timeout for it, because a what-if needs
-// exclusive use of kube-scheduler's filters, which a cycle may be using. A plan whose
-// client is gone still blocks other plans until it is done.
+// study makes one plan at a time, because a what-if session needs exclusive use of
+// kube-scheduler's filters. It waits up to Timeout, because a cycle may be using them. A
+// plan whose client has disconnected still blocks other plans until it is done.
 func (e *Explainer) study(ctx context.Context, makeFacts func(context.Context) (*status.Facts, error)) (*status.Facts, error) {
 	if !e.busy.CompareAndSwap(false, true) {
 		return nil, errors.New("another explanation is being made; ask again")
@@ -269,7 +271,7 @@ func (e *Explainer) study(ctx context.Context, makeFacts func(context.Context) (
 			if p := recover(); p != nil { // a request must not crash the process that evicts
 				made.err = fmt.Errorf("making the plan to explain with: %v", p)
 			}
-			e.busy.Store(false) // first, because a client with an answer may ask again at once
+			e.busy.Store(false) // reset before the result is sent, because the client may ask again at once
 			done <- made
 		}()
 		made.facts, made.err = makeFacts(ctx)

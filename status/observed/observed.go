@@ -44,7 +44,7 @@ func Sources(o *observer.Observation) []status.SourceReport {
 	return reports
 }
 
-// Top returns what was observed under a policy.
+// Top returns the observation as `evenkeel top` shows it.
 func Top(o *observer.Observation, load *policy.LoadPolicy, paused string) status.Top {
 	t := status.NewTop(Nodes(o), load)
 	t.Observed, t.Gate, t.GateDetail = o.At.UTC().Format(time.RFC3339), string(o.Blocked), o.Closed()

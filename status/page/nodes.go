@@ -64,7 +64,7 @@ func (f *Facts) node(i int, newest *thresholds.Resolved) Node {
 	return n
 }
 
-// level returns the level of a node in a state, by lines.
+// level returns the level of a node, given its state and its lines.
 func level(lines *thresholds.Resolved, i int, state thresholds.State) Level {
 	_, over := lines.Over(i)
 	switch state {
@@ -154,7 +154,7 @@ func (p *Page) count() []LevelCount {
 	return counts
 }
 
-// isHot reports whether a node is hot, or seems to be.
+// isHot reports whether a node is at one of the levels of a hot node.
 func (n *Node) isHot() bool { return n.Level == Hot || n.Level == Cooling }
 
 // Uses describes the usage of a node.

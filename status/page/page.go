@@ -1,9 +1,10 @@
-// Package page makes the page of a process: which nodes are hot, why, and what is done
-// about it; moves, declined pods, what stops evicting, and the state of the process.
+// Package page makes the page of a process. It shows which nodes are hot, why, and what
+// is done about it; moves and declined pods; what stops evicting; and the state of the
+// process.
 //
 // New makes the values, which are also served as JSON, and Render makes HTML from them,
-// with the heat map and the time line as SVG. The package decides nothing: states,
-// reasons and moves come from the packages that decide.
+// with the heat map and the time line as SVG. The package makes no decisions. States,
+// reasons and moves come from the packages that make them.
 package page
 
 import (

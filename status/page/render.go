@@ -32,7 +32,7 @@ const (
 const Policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; " +
 	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
-// Asset returns the content of one of these; nil for any other path.
+// Asset returns the content of the file at one of these paths; nil for any other path.
 func Asset(path string) []byte {
 	if path != Style && path != Script && path != Icon {
 		return nil
@@ -56,8 +56,8 @@ type Asked struct {
 	// Brief leaves out the map and the tables, which the script requests later. The most
 	// important content then appears at once.
 	Brief bool
-	// Page is the page of the table of nodes, starting at 1. Find is a part of the names to
-	// list.
+	// Page is the number of the page in the table of nodes, starting at 1. Find is a
+	// substring of the names to list.
 	Page int
 	Find string
 }
@@ -84,7 +84,7 @@ func (p *Page) list(asked Asked) listing {
 	return l
 }
 
-// To returns the link to another page of the same search.
+// To returns the link to another page of the same listing.
 func (l listing) To(page int) string {
 	query := url.Values{"page": {fmt.Sprint(page)}}
 	if l.Find != "" {
@@ -148,7 +148,7 @@ type Explained struct {
 	More int
 }
 
-// PodUse is what a pod uses.
+// PodUse is the usage of a pod.
 type PodUse struct {
 	Namespace, Name, Uses string
 	cpu                   int64

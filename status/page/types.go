@@ -7,7 +7,7 @@ import (
 	"github.com/evenkeel/evenkeel/status"
 )
 
-// Kind is the kind of a Page, of the group and version of policies.
+// Kind is the kind of a Page, in the same group and version as policies.
 const Kind = "Page"
 
 // Facts are what a process knows when its page is asked for.
@@ -31,12 +31,12 @@ type Facts struct {
 
 // Stops holds what stops evicting; fields that do not apply are empty.
 type Stops struct {
-	// Usage is why usage is not good enough.
+	// Usage explains why usage is insufficient for evictions.
 	Usage string
-	// Hold is why the ledger holds evicting, until HoldUntil.
+	// Hold is the reason why evictions are on hold until HoldUntil.
 	Hold      string
 	HoldUntil time.Time
-	// Ledger is why the stored ledger cannot be read.
+	// Ledger explains why the stored ledger cannot be read.
 	Ledger string
 	// Safeguard is the calendar's, the budget's or the breaker's reason.
 	Safeguard reasons.Reason
@@ -45,7 +45,7 @@ type Stops struct {
 	Left int
 }
 
-// Page is what a process knows.
+// Page holds the content of the page.
 type Page struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
@@ -84,9 +84,9 @@ type Page struct {
 	now     time.Time
 }
 
-// Evicting is whether anything may be evicted.
+// Evicting states whether anything may be evicted.
 type Evicting struct {
-	// Stopped are the reasons why nothing is, in words.
+	// Stopped lists, in words, the reasons why nothing may be evicted.
 	Stopped []string `json:"stopped"`
 	// BudgetLeft is the number of evictions that the hourly budget still allows; absent
 	// without a budget or if this process does not evict.
@@ -96,8 +96,8 @@ type Evicting struct {
 // Source is the result of the last reading of a usage source.
 type Source struct {
 	status.Source
-	// Nodes is the number of nodes whose usage comes from it. OldestSeconds and
-	// NewestSeconds are the highest and the lowest age of their newest samples.
+	// Nodes is the number of nodes whose usage comes from it. OldestSeconds is the
+	// highest age of their newest samples, NewestSeconds the lowest.
 	Nodes         int `json:"nodes"`
 	NewestSeconds int `json:"newestSeconds"`
 	OldestSeconds int `json:"oldestSeconds"`
@@ -145,14 +145,14 @@ type HotNode struct {
 	cooling bool
 }
 
-// NotHotNode is a node that is above an evict line and not hot.
+// NotHotNode is a node that is above an evict line but not hot.
 type NotHotNode struct {
 	Name string `json:"name"`
 	// Summary is a sentence that explains why it is not hot.
 	Summary string `json:"summary"`
 }
 
-// Headline is what matters most.
+// Headline is the most important message on the page.
 type Headline struct {
 	// Node is the hottest node; empty if no usage is known.
 	Node string `json:"node,omitempty"`
@@ -167,19 +167,22 @@ type Level string
 
 // The levels, the worst first.
 const (
-	// Hot: above its evict line for long enough.
+	// Hot means that the node has been above its evict line for long enough.
 	Hot Level = "hot"
-	// Cooling: hot, below its evict line, not yet below its leave line.
+	// Cooling means that the node is hot and below its evict line, but not yet below its
+	// leave line.
 	Cooling Level = "cooling"
-	// AboveEvict: not hot, because it is not for long enough, or does not count.
+	// AboveEvict means that the node is above its evict line but not hot, because it has
+	// not been so for long enough, or because part of its usage does not count.
 	AboveEvict Level = "above evict"
-	// AboveReject: new pods are kept off.
+	// AboveReject means that the node is above its reject line, so that new pods are kept
+	// off.
 	AboveReject Level = "above reject"
-	// Warm: between its low and its reject line.
+	// Warm means that the node is between its low line and its reject line.
 	Warm Level = "warm"
-	// Cool: below its low line.
+	// Cool means that the node is below its low line.
 	Cool Level = "cool"
-	// Unknown: its usage is not known.
+	// Unknown means that the node's usage is unknown.
 	Unknown Level = "unknown"
 )
 
@@ -195,12 +198,12 @@ type Node struct {
 	Memory *float64 `json:"memory,omitempty"`
 	Pods   int      `json:"pods"`
 
-	// rank is that of Level, heat orders nodes of one level.
+	// rank is the rank of Level. heat orders nodes of the same level.
 	rank int
 	heat float64
 }
 
-// LevelCount is how many nodes are at a level.
+// LevelCount is the number of nodes at a level.
 type LevelCount struct {
 	Level Level  `json:"level"`
 	Nodes int    `json:"nodes"`

@@ -37,8 +37,8 @@ func (p *Page) addHot(f *Facts) {
 	}
 }
 
-// hot explains a hot node as explain does, except that it derives what is done from the
-// last cycle and the moves that were made.
+// hot explains a hot node as `evenkeel explain` does, but derives what is done about it
+// from the last cycle and the moves that were made.
 func (f *Facts) hot(name string) (HotNode, bool) {
 	facts := f.Facts
 	facts.Planned, facts.NoPlan, facts.Paused = nil, f.action(name), ""
@@ -179,7 +179,7 @@ func (p *Page) headline() Headline {
 		first := &p.Hot[0]
 		text := first.Name + " is hot"
 		switch {
-		case p.HotNodes > 1 && first.cooling: // and so are those behind it
+		case p.HotNodes > 1 && first.cooling: // and so are the nodes after it, which are cooler
 			text = fmt.Sprintf("%d nodes are cooling; %s is the fullest of them", p.HotNodes, first.Name)
 		case p.HotNodes > 1:
 			text = fmt.Sprintf("%s is the hottest of %d hot nodes", first.Name, p.HotNodes)
@@ -192,7 +192,7 @@ func (p *Page) headline() Headline {
 	if len(sorted) == 0 || sorted[0].Level == Unknown {
 		return Headline{Text: "No usage is known", By: p.unread(), Action: "Nothing is evicted."}
 	}
-	first := sorted[0] // hot at most by its newest reading
+	first := sorted[0] // no node is hot except by its newest reading
 	h := Headline{Node: first.Name, Text: "No node is hot; " + first.Name + " is the fullest", By: first.Uses(), Action: "Nothing has to be moved."}
 	switch {
 	case first.NotHot.ByMeasure() && !first.isHot():

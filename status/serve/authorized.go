@@ -34,8 +34,9 @@ const (
 	knownFor         = time.Minute
 )
 
-// Requests of strangers count against that limit too. Only a few of them are reviewed
-// concurrently, so that clients that were admitted before are reviewed in time.
+// Requests of unknown clients count against the request limit, too. Only a few of them
+// are reviewed concurrently, so that clients that were admitted before are reviewed in
+// time.
 const (
 	// maxRegulars is the maximum number of remembered addresses.
 	maxRegulars     = 64
@@ -48,18 +49,18 @@ type authorized struct {
 	client  authenticator.Request
 	allowed authorizer.Authorizer
 	next    http.Handler
-	// regulars are the addresses of clients that were admitted.
+	// regulars holds the addresses of clients that were admitted.
 	regulars *lru.Cache
 
 	mu sync.Mutex
-	// reviewed is the number of newcomers' requests under review, of their number by
+	// reviewed is the number of newcomers' requests under review. of holds that number by
 	// address.
 	reviewed int
 	of       map[string]int
 }
 
-// Authorized serves a page to clients whose bearer token the API server accepts
-// (TokenReview) and who may get the page's path (SubjectAccessReview).
+// Authorized serves next to clients whose bearer token the API server accepts
+// (TokenReview) and who are allowed to get the request's path (SubjectAccessReview).
 func Authorized(config *rest.Config, next http.Handler) (http.Handler, error) {
 	config = rest.CopyConfig(config)
 	config.QPS, config.Burst = reviewsPerSecond, 2*reviewsPerSecond
@@ -129,9 +130,10 @@ func (a *authorized) leave(address string) {
 	}
 }
 
-// review reports whether a client may get a page, and answers the client if not. The
-// review continues if the client disconnects; otherwise other clients would wait for the
-// API server behind reviews that are no longer counted.
+// review reports whether a client may get a page, and sends an error to the client if
+// not. The review continues if the client disconnects. Otherwise it would no longer be
+// counted, although the API server may still be working on it and keep other clients
+// waiting.
 func (a *authorized) review(w http.ResponseWriter, r *http.Request) bool {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), 2*reviewTimeout)
 	defer cancel()

@@ -16,12 +16,13 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// Gauges are metrics that are computed on each scrape, so they cost nothing in between.
+// Gauges are metrics that are computed only when they are scraped.
 type Gauges struct {
 	Observer  *observer.Observer
 	Authority *leadership.Authority
 	Now       func() time.Time
-	// Nodes is the maximum size of a cluster with series per node; 0 disables them.
+	// Nodes is the maximum number of nodes for which there are series per node; 0
+	// disables these series.
 	Nodes int
 
 	evictor atomic.Pointer[evictor.Evictor]
@@ -120,6 +121,6 @@ func (g *Gauges) holding(latest *observer.Observation) map[reasons.Reason]bool {
 	if g.Authority.Unreadable() != nil {
 		now[reasons.LedgerUnreadable] = true
 	}
-	now[evictor.Holds(g.Observer.Ledger().Hold(), g.Now(), 0)] = true // only the next cycle finds out whether kube-scheduler has asked since
+	now[evictor.Holds(g.Observer.Ledger().Hold(), g.Now(), 0)] = true // whether kube-scheduler has asked since is checked only by the next cycle
 	return now
 }

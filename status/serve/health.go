@@ -16,7 +16,7 @@ import (
 	_ "k8s.io/component-base/metrics/prometheus/clientgo" // registers rest_client_*, workqueue_* and leader_election_*
 )
 
-// stuckAfter is how long a process may make no progress before /livez fails. A paced
+// stuckAfter is how long a process may go without progress before /livez fails. A paced
 // cycle, and waiting for the next one, count as progress.
 const stuckAfter = 5 * time.Minute
 

@@ -50,12 +50,12 @@ func (p *Pages) Run(ctx context.Context) error {
 	return nil
 }
 
-// reportsAtOnce is the maximum number of concurrent requests. Each takes megabytes in a
-// large cluster until its client has read the response, and all clients of the stream
-// ask at the same time.
+// reportsAtOnce is the maximum number of concurrent requests. In a large cluster, each
+// request takes megabytes until the client has read the response, and all clients of the
+// stream send requests at the same time.
 const reportsAtOnce = maxStreams
 
-// bounded refuses requests above that limit. The stream counts its own clients.
+// bounded refuses requests above reportsAtOnce. The stream has its own limit on clients.
 func bounded(next http.Handler) http.Handler {
 	places := make(chan struct{}, reportsAtOnce)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -15,8 +15,8 @@ import (
 	"github.com/evenkeel/evenkeel/status/observed"
 )
 
-// Steering is the response to GET /status on the port for kube-scheduler, which strangers
-// may reach. It contains only what an evicting process needs.
+// Steering is the response to GET /status on the port for kube-scheduler, which
+// unauthenticated clients can reach. It contains only what an evicting process needs.
 type Steering struct {
 	status.ProcessStatus
 	Ledger struct {
@@ -71,7 +71,7 @@ func (p *Reports) Status(r *http.Request) (any, error) {
 	is.Ledger = p.ledgerReport(inFlight)
 	for _, move := range append(inFlight, ended...) {
 		reported := status.MoveOf(&move)
-		reported.Replacement = move.Replacement // in /status this is the UID, by which scripts look the pod up
+		reported.Replacement = move.Replacement // in /status this is the UID, with which scripts look up the pod
 		is.Moves = append(is.Moves, reported)
 	}
 	return is, nil

@@ -14,7 +14,7 @@ import (
 const (
 	// maxStreams is the maximum number of clients.
 	maxStreams = 16
-	// lookEvery is the interval between two checks for news.
+	// lookEvery is the interval at which the stream checks for changes.
 	lookEvery = 250 * time.Millisecond
 	// movesEvery is the minimum interval between two events about moves.
 	movesEvery = time.Second
@@ -69,7 +69,8 @@ func (s *stream) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// streamed is the state whose changes clients are notified of, besides observations.
+// streamed is the state, in addition to observations, of whose changes clients are
+// notified.
 type streamed struct {
 	revision int64
 	paused   reasons.Reason
@@ -87,8 +88,8 @@ func (s *stream) state() streamed {
 type teller struct {
 	to *http.ResponseController
 	w  http.ResponseWriter
-	// observed and known are the state that the client was notified of, written the time
-	// of the last write.
+	// observed and known are the state of which the client was last notified. written is
+	// the time of the last write.
 	observed *observer.Observation
 	known    streamed
 	written  time.Time
@@ -110,7 +111,8 @@ func (t *teller) news(latest *observer.Observation, now streamed) error {
 	return nil
 }
 
-// write writes an event. It fails if the client does not read it in time.
+// write writes an event. It returns an error if the client does not read the event in
+// time.
 func (t *teller) write(event string) error {
 	t.written = time.Now()
 	if err := t.to.SetWriteDeadline(t.written.Add(writeWithin)); err != nil && !errors.Is(err, http.ErrNotSupported) {

@@ -75,8 +75,8 @@ func Top(out io.Writer, t *status.Top, v View) error {
 	return p.Flush(out)
 }
 
-// rows prints a header and a line for each node. It returns how names are abbreviated;
-// empty if they are not.
+// rows prints a header and a line for each node. It returns a description of how names
+// are abbreviated; empty if they are not.
 func (r *top) rows(p *layout.Page, nodes []status.NodeStatus) (shown string) {
 	columns := r.columns(nodes, p.Wide)
 	fixed := 0

@@ -17,8 +17,9 @@ const now = " now"
 
 const notReady = "not ready"
 
-// stateOf describes a node's state: by its windows if they are known, otherwise by the
-// newest reading. If only the newest reading makes it hot, it has both.
+// stateOf describes a node's state, judged by its windows if they are known, and
+// otherwise by the newest reading. If only the newest reading makes the node hot, the
+// description contains both states.
 func stateOf(n *status.NodeStatus) string {
 	switch {
 	case n.Unknown == string(reasons.NodeNotReady):
@@ -85,7 +86,7 @@ func (r *top) percentages() string {
 	return strings.TrimSpace(text)
 }
 
-// leastStolen is the number of stolen milli-cores that is not worth a sentence.
+// leastStolen is the number of stolen milli-cores above which a sentence mentions them.
 const leastStolen = 100
 
 // counted states how many nodes are in each state.
@@ -197,7 +198,7 @@ func (r *top) after() []string {
 		lines = append(lines, troubles(&r.Sources[i])...)
 	}
 	known := slices.ContainsFunc(r.Nodes, func(n status.NodeStatus) bool { return n.State != string(thresholds.Unknown) })
-	if r.GateDetail != "" && (known || r.Gate != string(reasons.UsageWindowsFilling)) { // otherwise a sentence above the table does
+	if r.GateDetail != "" && (known || r.Gate != string(reasons.UsageWindowsFilling)) { // otherwise a sentence above the table explains it
 		lines = append(lines, "Nothing would be evicted: "+r.GateDetail)
 	}
 	return lines

@@ -22,8 +22,9 @@ const fenceTimeout = 10 * time.Second
 // foreignKey is an annotation that nodesync never writes.
 const foreignKey = `{"metadata":{"annotations":{"evenkeel.io/unfenced":"true"}}}`
 
-// Fence asks the API server by dry runs whether it would let the client write to a node something that nodesync never
-// writes, and what the policy has nodesync write. It asks only for a ServiceAccount that may patch nodes.
+// Fence finds out with dry-run patches whether the API server would let the client write to a node a key that
+// nodesync never writes, and the keys that it writes according to the policy. It asks only if the client is a
+// ServiceAccount that may patch nodes.
 func Fence(ctx context.Context, client kubernetes.Interface, rights *doctor.Rights, sync *policy.NodeSync) doctor.Fence {
 	if !rights.PatchesNodes() {
 		return doctor.FenceUnknown

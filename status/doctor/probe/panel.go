@@ -1,6 +1,6 @@
-// Package probe gathers the input that package doctor judges: it asks every usage source, the API server about
-// permissions, and an extender about itself. It decides nothing and changes nothing. Each question is bounded in time
-// and in the size of its answer, here or in the client that it uses.
+// Package probe gathers the input that package doctor judges. It reads every usage source, the API server's answers
+// about permissions, and an extender's status. It decides nothing and changes nothing. Each request is bounded in
+// time and in the size of its response, here or in the client that it uses.
 package probe
 
 import (
@@ -22,8 +22,8 @@ type PanelConfig struct {
 	Now     func() time.Time
 }
 
-// Panel asks all usage sources, including those that a process would skip because earlier ones were complete. It judges
-// each source separately, and all of them together as a process would. It is not safe for concurrent use.
+// Panel reads all usage sources, including those that a process would skip because earlier ones were complete. It
+// evaluates each source separately, and all of them together as a process would. It is not safe for concurrent use.
 type Panel struct {
 	config PanelConfig
 	alone  []*usage.Store // parallel to the Sources

@@ -21,7 +21,8 @@ const (
 	reviewsAtOnce = 8
 )
 
-// Rights asks the API server which of the needs its client is granted. If a question fails, its Answer has the error.
+// Rights asks the API server which of the needs the client is granted. If a request fails, the Answer contains the
+// error.
 func Rights(ctx context.Context, client kubernetes.Interface, needs []doctor.Need) doctor.Rights {
 	rights := doctor.Rights{Answers: make([]doctor.Answer, len(needs)), Identity: identity(ctx, client)}
 	var group errgroup.Group

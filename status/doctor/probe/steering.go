@@ -28,8 +28,8 @@ import (
 // steeringTimeout bounds one question about steering.
 const steeringTimeout = 10 * time.Second
 
-// shippedKinds are the kinds of shipped objects that are compared. RBAC objects are not among them, because permissions
-// are asked about instead.
+// shippedKinds holds the kinds of shipped objects that are compared. RBAC objects are not among them, because
+// permissions are checked with access reviews instead.
 var shippedKinds = map[string]schema.GroupVersionResource{
 	"CustomResourceDefinition":         {Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"},
 	"Namespace":                        {Version: "v1", Resource: "namespaces"},
@@ -42,7 +42,8 @@ var shippedKinds = map[string]schema.GroupVersionResource{
 
 var policies = schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "mutatingadmissionpolicies"}
 
-// Steering examines what steering by the API server needs and what it left behind.
+// Steering examines the objects that steering by the API server needs, and those that it
+// left behind.
 func Steering(ctx context.Context, client kubernetes.Interface, objects dynamic.Interface, now time.Time) (s doctor.Steering, err error) {
 	s.At, s.Overdue = now, admission.Overdue
 	shipped, err := shippedSteering()
@@ -109,7 +110,7 @@ func shippedSteering() (shipped []unstructured.Unstructured, err error) {
 	return shipped, nil
 }
 
-// unserved reports whether the API server does not know the policies' kind.
+// unserved reports whether the API server does not serve the kind of the policies.
 func unserved(ctx context.Context, objects dynamic.Interface) bool {
 	ctx, cancel := context.WithTimeout(ctx, steeringTimeout)
 	defer cancel()
@@ -140,7 +141,8 @@ func partOf(ctx context.Context, objects dynamic.Interface, shipped *unstructure
 	return part
 }
 
-// hasCA reports whether the configuration has a CA with which the API server can verify each webhook. None is shipped.
+// hasCA reports whether the configuration has a CA with which the API server can verify each webhook. The shipped
+// configuration has none.
 func hasCA(configuration *unstructured.Unstructured) bool {
 	webhooks, _, _ := unstructured.NestedSlice(configuration.Object, "webhooks")
 	return !slices.ContainsFunc(webhooks, func(webhook any) bool {
@@ -195,7 +197,7 @@ const ownPrefix = "evenkeel"
 
 var errMany = errors.New("there are too many to check")
 
-// maxWebhookConfigurations bounds a list that is read without pages.
+// maxWebhookConfigurations bounds a list that is read in one request.
 const maxWebhookConfigurations = 1000
 
 // webhooks lists the webhooks that change new pods, except our own.
