@@ -86,7 +86,7 @@ func (b *book) release(podUID string, taker *Move) {
 	}
 }
 
-// catchUp updates a move in flight with what another process knows of it.
+// catchUp updates a move in flight with what another process knows about it.
 func (b *book) catchUp(ours, theirs *Move, now time.Time) {
 	ours.Accepted = ours.Accepted || theirs.Accepted
 	if ours.PodGone.IsZero() {

@@ -165,8 +165,9 @@ func (l *Ledger) CancelIntended(now time.Time) {
 	}
 }
 
-// CancelOwner ends up to count of an owner's oldest in-flight moves without a
-// replacement: the owner was scaled down and will not create one.
+// CancelOwner ends up to count of an owner's oldest in-flight moves that have
+// no replacement yet, because the owner was scaled down and will not create
+// one.
 func (l *Ledger) CancelOwner(namespace, ownerUID string, count int, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -178,8 +179,8 @@ func (l *Ledger) CancelOwner(namespace, ownerUID string, count int, now time.Tim
 	}
 }
 
-// CancelPods ends in-flight moves without a replacement for an owner that
-// recreates pods under their names, if it no longer wants pods of these names.
+// CancelPods ends in-flight moves without a replacement if their owner
+// recreates pods under the same names and no longer wants pods of these names.
 func (l *Ledger) CancelPods(namespace, ownerUID string, wanted func(pod string) bool, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

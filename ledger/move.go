@@ -202,7 +202,8 @@ type Move struct {
 	// replacement arrived.
 	CameBound bool `json:"cameBound,omitempty"`
 	// Unsteered is the reason why the replacement is held against its owner or
-	// namespace: it was not steered, or did not land in time.
+	// namespace, for example because it was not steered or did not land in
+	// time.
 	Unsteered string `json:"unsteered,omitempty"`
 	// Finished is true if the pod had failed or succeeded before it was
 	// evicted. Its owner has replaced it long ago, or never will, so no

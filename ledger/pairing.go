@@ -102,7 +102,8 @@ func (b *book) takeOver(move *Move, now time.Time) {
 }
 
 // supersede ends a move whose pod was recreated under its name but from another
-// template: its owner was rolled out meanwhile and creates no replacement.
+// template, because its owner was rolled out meanwhile and creates no
+// replacement.
 func (b *book) supersede(pod *Pod, now time.Time) {
 	for _, move := range slices.Clone(b.inFlight) {
 		again := *pod

@@ -15,12 +15,12 @@ type Proof int
 
 // The values of Proof.
 const (
-	// Unproven: the replacement landed well, possibly by chance.
+	// Unproven means that the replacement landed well, possibly by chance.
 	Unproven Proof = iota
-	// Steered: the extender was asked.
+	// Steered means that the extender was asked.
 	Steered
-	// NotSteered: the extender was not asked, or the replacement landed on a node
-	// that no extender would have allowed.
+	// NotSteered means that the extender was not asked, or that the replacement
+	// landed on a node that no extender would have allowed.
 	NotSteered
 )
 

@@ -62,8 +62,8 @@ func (s *Session) Scores(pod *v1.Pod, nodes []string) []int64 {
 }
 
 // alike reports whether kube-scheduler certainly has no preference among the
-// nodes: usually they are in one zone, or none has a pod that counts. This
-// check is much faster than scoring.
+// nodes, usually because they are in one zone or none of them has a pod that
+// counts. This check is much faster than scoring.
 func (s *Session) alike(p *podEntry, by *preferences, names []string) bool {
 	snap := s.filters.snapshot
 	if !by.nodes && len(by.keys) == 0 && !snap.softTainted {

@@ -24,8 +24,8 @@ type template struct {
 	groups                 map[*group]struct{} // all of these
 	spreads                bool                // has constraints that filter
 	refers                 bool                // has required affinity to pods, or affinity that cannot be read
-	// domains are the topology keys of those constraints if nothing else
-	// determines which nodes count, or else nil.
+	// domains are the topology keys of those constraints; nil if something else
+	// also determines which nodes count.
 	domains []string
 	// subtractable is true if the plugins' RemovePod can derive the state
 	// without one pod from the state with it.

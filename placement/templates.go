@@ -50,8 +50,9 @@ func (s *Session) beforeResize(pod *v1.Pod) *v1.Pod {
 	return s.created.before(pod)
 }
 
-// standIn returns a template that the filters cannot distinguish from a plain
-// one: another workload's with equal requests, or t itself if it is the first.
+// standIn returns a template that the filters cannot distinguish from the plain
+// template t: that of another workload with equal requests, or t itself if it
+// is the first.
 func (s *Session) standIn(t *template, requests *fwk.PodResource) *template {
 	asked := size{requests.Resource.GetMilliCPU(), requests.Resource.GetMemory()}
 	for _, other := range s.plain[asked] {

@@ -27,7 +27,8 @@ type Note struct {
 	// Field is the path in Object that the note is about, such as
 	// scoring.measured.terms[0]; empty for the document as a whole.
 	Field string
-	// Text describes what changed and why, in one sentence without a period.
+	// Text describes what changed and why, in one sentence without a final
+	// period.
 	Text string
 	// Lossy marks a change after which something that the legacy system did is no longer done, or after which the user
 	// has to act.

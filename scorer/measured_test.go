@@ -21,7 +21,7 @@ var (
 	nan   = math.NaN()
 )
 
-// told is a node's usage as reported by sources, in percent: CPU and memory,
+// told holds a node's usage as reported by sources, in percent: CPU and memory,
 // each over five minutes, an hour and a day.
 type told [cluster.NumResources][3]float64
 

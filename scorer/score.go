@@ -25,9 +25,9 @@ func (b *Board) Best(nodes []cluster.NodeIndex, pod cluster.Amounts, excluded fu
 	return best
 }
 
-// Score writes one score from 0 to MaxScore per node of the request: that of
-// Score100 in steps of ten, rounded to the nearest for predicted usage and down
-// for measured usage.
+// Score writes one score from 0 to MaxScore per node of the request. It is a
+// tenth of the score of Score100, rounded to the nearest for predicted usage
+// and down for measured usage.
 func (b *Board) Score(nodes []cluster.NodeIndex, pod cluster.Amounts, scores []int8) {
 	b.Score100(nodes, pod, scores)
 	half := int8(scoreStep / 2)

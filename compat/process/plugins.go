@@ -12,7 +12,7 @@ func PluginNames() []string { return presets.PluginNames() }
 
 // PluginPolicy is the policy that a legacy plugin's args select.
 type PluginPolicy struct {
-	// File is its path. Given, if set, is a policy without a file; Text is its text.
+	// File is the path of the policy. Given, if set, is a policy without a file; Text is its text.
 	File  string
 	Given *policy.File
 	Text  string

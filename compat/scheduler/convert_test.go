@@ -140,7 +140,7 @@ func TestConvert(t *testing.T) {
 	}
 }
 
-// Every note about a field names one that exists.
+// Every note that names a field names one that exists.
 func TestNotesNameFields(t *testing.T) {
 	got, errs := scheduler.Convert(tree(t, `{"kind": "Policy", "apiVersion": "v1", "hardPodAffinitySymmetricWeight": 1,
 		"extenders": [{"urlPrefix": "x"}, {"urlPrefix": "y", "prioritizeVerb": "p", "weight": 1, "enableHttps": true, "httpTimeout": 1000000}]}`))

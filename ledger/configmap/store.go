@@ -50,7 +50,7 @@ type Config struct {
 	Report func(error)
 }
 
-// Leader knows whether this process leads.
+// Leader reports whether this process leads.
 type Leader interface {
 	// Leads returns an error if this process must not write any longer.
 	Leads() error
@@ -64,8 +64,8 @@ type Store struct {
 	// others read known, which is the state when mu was last released.
 	mu    sync.Mutex
 	known atomic.Pointer[known]
-	// generation is that of the document that this process last loaded or saved,
-	// newest that of the newest document it knows of.
+	// generation is the generation of the document that this process last
+	// loaded or saved, newest the highest generation that it has seen.
 	generation, newest int64
 	// size is the size of the ledger in bytes when it was last read or written.
 	size int

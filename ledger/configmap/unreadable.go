@@ -72,7 +72,7 @@ func shown(text string) string { return strings.ToValidUTF8(text[:min(len(text),
 
 func (u *Unreadable) cause() string { return shown(u.Cause.Error()) }
 
-// Error says what is wrong and what happens.
+// Error describes what is wrong and what happens because of it.
 func (u *Unreadable) Error() string {
 	what := fmt.Sprintf("key %q of ConfigMap %q: %s", Key, u.Namespace+"/"+u.Name, u.cause())
 	switch {

@@ -15,8 +15,8 @@ type Config struct {
 	// Sources are in order of preference: each node and pod uses the first source
 	// that has a fresh and plausible sample.
 	Sources []Source
-	// Reads holds everything that samples depend on: samples are compatible if the
-	// Reads of their configurations are deeply equal.
+	// Reads holds everything on which samples depend. Samples are compatible if
+	// the Reads of their configurations are deeply equal.
 	Reads  any
 	Usage  usage.Config
 	Scorer scorer.Config

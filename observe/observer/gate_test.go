@@ -266,9 +266,9 @@ func lastOnly(nodes int) func(*usage.Batch) {
 	}
 }
 
-// Enough is measured once four of five pods are, in all and on each hot node.
-// Otherwise many small pods would be moved in place of large ones that are not
-// measured yet.
+// Enough pods are measured once four of five are, both in the whole cluster and
+// on each hot node. Otherwise many small pods would be moved in place of large
+// ones that are not measured yet.
 func TestRipe(t *testing.T) {
 	for name, tc := range map[string]struct {
 		unmeasured string

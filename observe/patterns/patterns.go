@@ -34,7 +34,7 @@ const (
 
 // Known holds the patterns known so far.
 type Known interface {
-	// Patterns encodes them in at most most bytes.
+	// Patterns encodes the known patterns in at most most bytes.
 	Patterns(most int) []byte
 	// AdoptPatterns takes over patterns that another process has learned.
 	AdoptPatterns(data []byte) error

@@ -28,8 +28,8 @@ type Siblings struct {
 	seed     maphash.Seed
 }
 
-// ownerKey includes the namespace of the pods, because whoever may create pods
-// in another namespace can name any owner.
+// ownerKey includes the namespace of the pods, because anyone who may create
+// pods in another namespace can name any owner.
 type ownerKey struct{ namespace, uid string }
 
 // familyKey identifies a Deployment in a quarter of the memory of its names: 0

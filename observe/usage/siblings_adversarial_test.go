@@ -77,8 +77,8 @@ func TestNothingIsLentAcross(t *testing.T) {
 	}
 }
 
-// Whoever creates pods in one namespace can name any owner in another. This
-// does not change the assumed usage of that owner's pods.
+// Anyone who creates pods in one namespace can name an owner in another. That
+// does not change the assumed usage of the owner's pods.
 func TestForgedSiblingsCountForNothing(t *testing.T) {
 	for name, used := range map[string]int64{"idle": 1, "busy": 15000} {
 		t.Run(name, func(t *testing.T) {

@@ -92,8 +92,8 @@ func TestStolenCPUFitsIntoTheMachine(t *testing.T) {
 	}
 }
 
-// A node is known even if its stolen CPU is not: an absurd value there does not
-// make its usage absurd.
+// A node is known even if its stolen CPU is not. An absurd value of stolen CPU
+// does not make the node's usage absurd.
 func TestAbsurdStolenCPUHidesNoNode(t *testing.T) {
 	for name, signalsOnly := range map[string]bool{"judged by usage": false, "judged by signals alone": true} {
 		t.Run(name, func(t *testing.T) {

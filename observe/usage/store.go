@@ -126,7 +126,7 @@ func (s *Store) EndHistory() {
 
 // Shift accounts for a step of the clock during which no additional time
 // passed, so that everything stored keeps its age. The sources' clocks may have
-// stepped as well, so the next sample counts as new whatever its timestamp.
+// stepped as well, so the next sample counts as new, whatever its timestamp is.
 func (s *Store) Shift(by time.Duration) {
 	s.epoch = s.epoch.Add(by)
 	for _, ns := range s.nodes {

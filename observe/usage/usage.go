@@ -51,8 +51,8 @@ type Reading struct {
 	// own unit.
 	Value float64
 	// MaxAge is how long the source considers this window valid; zero means the
-	// Batch's MaxAge. Whether the node counts as known always depends on the
-	// Batch's MaxAge.
+	// Batch's MaxAge. It does not affect whether the node counts as known,
+	// which depends on the Batch's MaxAge.
 	MaxAge time.Duration
 }
 
@@ -123,8 +123,8 @@ const (
 	UnmatchedPod  Cause = "unmatched_pod"
 	// Duplicate samples repeat one in the same Batch.
 	Duplicate Cause = "duplicate"
-	// Foreign samples claim a node or pod by their labels, but were scraped
-	// elsewhere: whoever runs a scraped pod can write such labels.
+	// Foreign samples claim to be about a node or pod by their labels, but were
+	// scraped elsewhere. Anyone who runs a scraped pod can write such labels.
 	Foreign Cause = "foreign"
 	// SeveralClusters means that an answer contains series of several clusters.
 	SeveralClusters Cause = "several_clusters"

@@ -133,13 +133,13 @@ func TestNodeSums(t *testing.T) {
 	if want := amounts(500, 50); got.System != want {
 		t.Errorf("system %v, want %v", got.System, want)
 	}
-	// Current: the system and the pod that stays; nothing for the new one, for
+	// Current is the system and the pod that stays, without the new pod, for
 	// which there is no evidence.
 	if diff := cmp.Diff(both(amounts(2000, 300)), got.Current); diff != "" {
 		t.Errorf("current (-want +got):\n%s", diff)
 	}
-	// Predicted: the system, both measured pods, and 85 % of 1000m and 70 % of 1
-	// GiB for the new one.
+	// Predicted is the system, both measured pods, and 85 % of 1000m and 70 %
+	// of 1 GiB for the new pod.
 	want := amounts(5000, 500).Plus(cluster.Amounts{850, 751619276})
 	if diff := cmp.Diff(both(want), got.Predicted); diff != "" {
 		t.Errorf("predicted (-want +got):\n%s", diff)
@@ -197,7 +197,7 @@ func TestSystemShareIgnoresComingsAndGoings(t *testing.T) {
 }
 
 // A pod without recent samples, on a node that has some, is not assumed to use
-// nothing: the node's usage beyond its other pods is attributed to it.
+// nothing. The node's usage beyond its other pods is attributed to it.
 func TestPodThatIsNoLongerMeasured(t *testing.T) {
 	store := newStore(t)
 	snapshot := snapshotOf(nodeWith("n1", aPod("a"), aPod("silent")))
@@ -213,8 +213,8 @@ func TestPodThatIsNoLongerMeasured(t *testing.T) {
 	}
 }
 
-// A source without pods replaces one that had them. Unmeasured pods have not
-// left: only the node's own figures are available.
+// A source without pods replaces one that had them. The pods are then
+// unmeasured, but have not left, so only the node's own figures count.
 func TestPodsAreNoLongerTold(t *testing.T) {
 	pods := map[string]cluster.Amounts{"a": amounts(15_000, 50), "b": amounts(10_000, 50)}
 	cases := map[string]struct {
@@ -250,8 +250,8 @@ func TestPodsAreNoLongerTold(t *testing.T) {
 	}
 }
 
-// All windows are shifted equally by what has left and what has come, but never
-// below zero.
+// The usage of pods that have left or come shifts all windows equally, but
+// never below zero.
 func TestShiftOfEveryWindow(t *testing.T) {
 	store := newStore(t, wanting(t, "max_avg_1h"))
 	with := snapshotOf(nodeWith("n1", aPod("a"), aPod("b")))

@@ -52,8 +52,8 @@ type workload struct {
 }
 
 const (
-	// partsWithout is for how many parts without a sample a workload is
-	// remembered: three periods, which covers a weekend.
+	// partsWithout is the number of parts without a sample for which a workload
+	// is remembered: three periods, which covers a weekend.
 	partsWithout = 3 * forecast.Parts
 	// mostSkipped is the maximum number of parts counted between two samples.
 	// The bound exists because a clock that was wrong at one of them is no

@@ -48,7 +48,7 @@ func FindingOf(n policy.Note) Finding {
 type Subject struct {
 	// File is the policy as policy.Load returned it.
 	File *policy.File
-	// Profiles is its DeschedulerPolicy, decoded; nil if it has none.
+	// Profiles is the policy's decoded DeschedulerPolicy; nil if there is none.
 	Profiles *api.DeschedulerPolicy
 	// Now is the time from which windows and blackouts are checked.
 	Now time.Time

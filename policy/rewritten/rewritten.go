@@ -3,20 +3,23 @@ package rewritten
 
 import "github.com/evenkeel/evenkeel/policy"
 
-// Action is what was done with a document.
+// Action is what was done to a document.
 type Action string
 
 // The actions.
 const (
-	// Converted: it was in a legacy format.
+	// Converted means that the document was in a legacy format.
 	Converted Action = "converted"
-	// Current: it was already in the current format, and is unchanged.
+	// Current means that the document was already in the current format, and is
+	// unchanged.
 	Current Action = "current"
-	// Marked: it is unchanged except for comments on what to change in it.
+	// Marked means that the document is unchanged except for comments on what
+	// to change in it.
 	Marked Action = "marked"
-	// Enclosed: it is unchanged, but contains a policy that has to be taken out.
+	// Enclosed means that the document is unchanged, but contains a policy that
+	// has to be taken out.
 	Enclosed Action = "enclosed"
-	// Kept: it is not a policy, and is unchanged.
+	// Kept means that the document is not a policy, and is unchanged.
 	Kept Action = "kept"
 )
 
@@ -28,7 +31,7 @@ type Part struct {
 	Found string
 	// Action is what was done with the document.
 	Action Action
-	// Policy reports whether it is one of the documents of a Policy.
+	// Policy reports whether the document is part of a Policy.
 	Policy bool
 	// Notes describe what changed, or what the user has to change.
 	Notes []policy.Note

@@ -21,7 +21,7 @@ import (
 	"github.com/evenkeel/evenkeel/ledger"
 )
 
-// Leader knows whether this process leads.
+// Leader reports whether this process leads.
 type Leader interface {
 	// Leads returns why this process must not change anything any longer.
 	Leads() error

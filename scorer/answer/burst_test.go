@@ -54,9 +54,9 @@ func TestPodsOfABurstCountAtOnce(t *testing.T) {
 	}
 }
 
-// kube-scheduler may learn of a burst's pods before our watch does. They still
-// spread: each waits briefly for the watch, but if the watch is broken no pod
-// waits long.
+// kube-scheduler may learn of a burst's pods before our watch does. They are
+// spread nevertheless, because each waits briefly for the watch; if the watch
+// is broken, no pod waits long.
 func TestABurstThatOvertakesTheWatch(t *testing.T) {
 	nodes := []string{"a", "b", "c", "d"}
 	for name, tc := range map[string]struct {

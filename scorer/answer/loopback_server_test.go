@@ -146,7 +146,7 @@ func scoreAlike(args *extenderv1.ExtenderArgs) extenderv1.HostPriorityList {
 func answerNothing(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) }
 
 // answerSocket answers one connection with a thread that blocks in the kernel,
-// without net/http or Go's poller: no server on this machine can be faster.
+// without net/http or Go's poller. No server on this machine can be faster.
 func answerSocket(ctx context.Context, listener net.Listener) error {
 	defer context.AfterFunc(ctx, func() { _ = listener.Close() })()
 	conn, err := listener.Accept()

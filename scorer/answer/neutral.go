@@ -17,7 +17,7 @@ var (
 // Begin implements extender.Answerer.
 func (n Neutral) Begin() extender.Round { return n }
 
-// Node knows none.
+// Node returns -1, because no node is known.
 func (Neutral) Node([]byte) cluster.NodeIndex { return -1 }
 
 // Filter keeps all nodes.

@@ -109,8 +109,9 @@ func TestSlowRequestsSilenceNobody(t *testing.T) {
 	}
 }
 
-// Connections that others merely open, as many as allowed and from as many
-// addresses, keep no new client out and end none that is being answered.
+// Connections that others merely open, however many and from however many
+// addresses, neither keep new clients out nor end a connection that is being
+// answered.
 func TestOpenConnectionsShutNobodyOut(t *testing.T) {
 	address := runServer(t, Config{Answerer: newFakeAnswerer("a", "b").reject(RejectHot, "a")})
 	flood(t, address, 512, 1, []byte("POST /filter"))

@@ -51,7 +51,7 @@ func newLimit(all int64) limit { return limit{all: all, each: max(1, all/clients
 // hold is what one request in progress takes. limits guards it.
 type hold struct {
 	client netip.Addr
-	// bytes is the size of its body's buffer.
+	// bytes is the size of the buffer for the request's body.
 	bytes int64
 	// asking reports whether the Answerer is working on the request.
 	asking bool

@@ -93,7 +93,7 @@ func (r *Reader) publishes(read *usage.NodeUsage, w int, window usage.Window) bo
 	return !readsAnnotations
 }
 
-// Labelled lists the nodes that have a label, whoever set it.
+// Labelled lists the nodes that have a label, regardless of who set it.
 func Labelled(lister corelisters.NodeLister, label labels.Set) ([]string, error) {
 	objects, err := lister.List(labels.SelectorFromSet(label))
 	if err != nil {

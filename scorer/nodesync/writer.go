@@ -20,7 +20,7 @@ const fieldManager = "evenkeel-nodesync"
 
 var nodesResource = schema.GroupResource{Resource: "nodes"}
 
-// Leader knows whether this process leads.
+// Leader reports whether this process leads.
 type Leader interface {
 	// Leads returns an error if this process must not write any longer.
 	Leads() error

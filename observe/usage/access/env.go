@@ -44,7 +44,8 @@ type Env struct {
 	// Windows and Metrics are what is needed for nodes.
 	Windows []usage.Window
 	Metrics []usage.Metric
-	// NodesOnly skips pods. EveryNode lists all nodes, including those without a
-	// series: some queries give a series only if there is something to report.
+	// NodesOnly skips pods. EveryNode lists all nodes, including those without
+	// a series, because some queries return a series only if there is something
+	// to report.
 	NodesOnly, EveryNode bool
 }

@@ -24,8 +24,8 @@ import (
 const Grace = 5 * time.Minute
 
 const (
-	// maxReadings bounds the readings of one node, because whoever may annotate a
-	// node could name thousands of windows.
+	// maxReadings bounds the readings of one node, because anyone who may
+	// annotate a node could name thousands of windows.
 	maxReadings = 32
 	// outliers is the number of nodes per outlier: one in outliers nodes may have
 	// timestamps newer than the one that decides the time zone, because one node

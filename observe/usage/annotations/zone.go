@@ -16,11 +16,12 @@ var shanghai = time.FixedZone("Asia/Shanghai", 8*60*60)
 // zones detects the zone of the writer's clock.
 //
 // The rule: a stamp cannot be from the future, so a zone in which the newest
-// stamp would be is excluded. Of the others, the one in which it is youngest
-// wins, if it is as young as an active writer keeps it; otherwise the one that
-// makes all stamps oldest. A zone is proven if all others were excluded, or if
-// a stamp that is new since the last look is as recent there as it must be. A
-// proven zone stays until another one is proven or it is excluded.
+// stamp would be in the future is excluded. Of the other zones, the one in
+// which the stamp is youngest is chosen if the stamp is then as young as an
+// active writer keeps it; otherwise the zone that makes all stamps oldest. A
+// zone is proven if all others were excluded, or if a stamp that is new since
+// the last look is as recent in that zone as it must be. A proven zone stays
+// until another one is proven or it is excluded.
 //
 // The trap: to a reader that has just started, the stamps of a writer in
 // Shanghai that stopped 8 hours ago look like those of an active writer in UTC.
@@ -33,8 +34,8 @@ type zones struct {
 	proven     *time.Location
 }
 
-// choose returns the zone according to the newest stamp of a batch; activeAge
-// is how old that can be while its writer is active.
+// choose returns the zone according to the newest stamp of a batch. activeAge
+// is how old that stamp can be while its writer is active.
 func (z *zones) choose(newest Value, now time.Time, activeAge time.Duration) *time.Location {
 	isNew, elapsed := !z.at.IsZero() && newest.Wall.After(z.newest), now.Sub(z.at)
 	z.newest, z.at = newest.Wall, now

@@ -172,7 +172,7 @@ func parseLine(text []byte) (l line, err error) {
 	return l, nil
 }
 
-// wanted are the lines that are read, by name.
+// wanted holds the kinds of lines that are read, by name.
 var wanted = map[string]line{
 	"node_cpu_usage_seconds_total":       {kind: ofNode},
 	"node_memory_working_set_bytes":      {kind: ofNode, memory: true},

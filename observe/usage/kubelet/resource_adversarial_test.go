@@ -62,8 +62,8 @@ pod_memory_working_set_bytes{namespace="other",pod="x"} 1
 	}
 }
 
-// FuzzExposition: whatever a kubelet answers, reading it ends, with an error or
-// with valid amounts.
+// FuzzExposition verifies that reading any answer of a kubelet ends with an
+// error or with valid amounts.
 func FuzzExposition(f *testing.F) {
 	f.Add(exposed(1, 1, noon), exposed(2, 2, noon.Add(time.Minute)))
 	f.Add("pod_cpu_usage_seconds_total{pod=\"p\",namespace=\"shop\"} 1e308\n", "pod_cpu_usage_seconds_total{pod=\"p\",namespace=\"shop\"} -0\n")

@@ -99,9 +99,9 @@ type stuck struct{}
 
 func (stuck) Read([]byte) (int, error) { return 0, nil }
 
-// FuzzSummary: whatever a kubelet answers, reading it ends, with an error or
-// with valid amounts, and with the same result however the answer is split into
-// packets.
+// FuzzSummary verifies that reading any answer of a kubelet ends with an error
+// or with valid amounts, and with the same result however the answer is split
+// into packets.
 func FuzzSummary(f *testing.F) {
 	recorded, err := os.ReadFile(filepath.Join("testdata", "summary.json"))
 	if err != nil {

@@ -223,8 +223,8 @@ func TestConfigIsChecked(t *testing.T) {
 	}
 }
 
-// FuzzDecodeItems: whatever a server answers, decoding ends, with an error or
-// with items.
+// FuzzDecodeItems verifies that decoding any answer of a server ends with an
+// error or with items.
 func FuzzDecodeItems(f *testing.F) {
 	f.Add(nodeList(node("n1", used("1", "1"))))
 	f.Add(podList(pod("p", used("1", "1"))))

@@ -81,8 +81,8 @@ func TestSampleIgnoresHalfAnswers(t *testing.T) {
 	}
 }
 
-// FuzzDecode: whatever an exporter answers, decoding ends, and unknown values
-// are not zero.
+// FuzzDecode verifies that decoding any answer of an exporter ends, and that
+// unknown values are not zero.
 func FuzzDecode(f *testing.F) {
 	f.Add(full)
 	f.Add(`{"cpu_usage_active":1,"cpu_usage_active":null,"cpu_usage_active":2}`)

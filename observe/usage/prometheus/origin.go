@@ -9,10 +9,10 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage"
 )
 
-// Whoever runs a scraped pod can export series with any name and with any label
-// that the scrape target does not have, such as node. They cannot choose the
-// labels that a scrape sets: instance is the scraped address, and namespace and
-// pod identify the pod behind it, if there is one.
+// Anyone who runs a scraped pod can export series with any name and with any
+// label that the scrape target does not have, such as node. But they cannot
+// choose the labels that a scrape sets: instance is the scraped address, and
+// namespace and pod identify the pod behind it, if there is one.
 
 const instanceLabel = "instance"
 

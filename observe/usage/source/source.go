@@ -64,7 +64,7 @@ type Description struct {
 
 // Server is a server that is queried for all nodes.
 type Server struct {
-	// Address is its URL; empty if the policy does not set it.
+	// Address is the server's URL; empty if the policy does not set it.
 	Address string
 	// Elsewhere is what else may set the address; empty if only the policy
 	// does.

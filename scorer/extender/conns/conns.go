@@ -1,5 +1,5 @@
 // Package conns bounds the connections of a server, so that no client keeps
-// others out by connecting.
+// others out by opening connections.
 package conns
 
 import (
