@@ -118,10 +118,10 @@ func (n *Node) Closed() string {
 // metrics on its kubelet, which metrics-server reads, too.
 const ResourceMetricsPath = "metrics.k8s.io/resource-metrics-path"
 
-// Counted is the part of the capacity to which usage refers. Usage measured by
-// cgroups excludes the memory of huge pages; usage derived from the kernel's
-// available memory includes it. The system's usage shows which of the two a
-// source reports.
+// Counted returns the part of the capacity to which usage refers. Usage
+// measured by cgroups excludes the memory of huge pages; usage derived from the
+// kernel's available memory includes it. The system's usage shows which of the
+// two a source reports.
 func (n *Node) Counted(system Amounts) Amounts {
 	counted := n.Capacity
 	if system[Memory] < n.HugePages {
@@ -191,9 +191,10 @@ type Pod struct {
 	Scheduled bool
 }
 
-// NewestStart is when the newest of its running containers started, but never
-// before the pod was created, however slow the node's clock is. A time further
-// ahead of now than tolerance comes from a wrong clock and is not believed.
+// NewestStart returns when the newest of the pod's running containers started,
+// but no time before the pod was created, however far behind the node's clock
+// is. A time further ahead of now than tolerance comes from a wrong clock and
+// is not believed.
 func (p *Pod) NewestStart(now time.Time, tolerance time.Duration) time.Time {
 	start := p.Started.Add(time.Duration(p.RunningAfter) * time.Second)
 	if start.Before(p.Created) || start.Sub(now) > tolerance {

@@ -10,8 +10,8 @@ import (
 	"github.com/evenkeel/evenkeel/policy"
 )
 
-// bomb is a list of eight lists of eight lists: a hundred million strings on
-// nine lines.
+// bomb returns a list of eight lists of eight lists: a hundred million strings
+// on nine lines.
 func bomb(head string) string {
 	var text strings.Builder
 	text.WriteString(head + "a0: &a0 [x, x, x, x, x, x, x, x]\n")

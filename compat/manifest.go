@@ -31,7 +31,8 @@ type finding struct {
 	path  []string
 	text  string
 	place place
-	// marks say what to change; notes say the same in messages.
+	// marks are comments on what to change; notes are the corresponding
+	// messages.
 	marks []edit
 	notes []policy.Note
 	// enclosed means that a policy is inside, and the notes say how to extract it.

@@ -22,7 +22,7 @@ func packed(data []byte) []byte {
 	return out.Bytes()
 }
 
-// lived is the ledger of a process with some content of every kind.
+// lived returns the ledger of a process with some content of every kind.
 func lived() *books {
 	b := newBooks(Config{SourceAvoidance: time.Minute, KeepEnded: 50})
 	b.Record(at(0), web(1, decided), web(2), web(3), web(4, statefulSet), web(5, unmeasured))

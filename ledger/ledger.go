@@ -98,8 +98,8 @@ func (l *Ledger) Leaves(podUID string, now time.Time) {
 	}
 }
 
-// Left is Leaves for a pod that has ended. Owners that wait for the pod's end
-// create the next one from then on.
+// Left is like Leaves, for a pod that has ended. Owners that wait for the pod's
+// end create the next one from then on.
 func (l *Ledger) Left(podUID string, now time.Time) {
 	l.Leaves(podUID, now)
 	l.mu.Lock()
@@ -133,8 +133,8 @@ func (l *Ledger) Cancel(podUID string, now time.Time) {
 	}
 }
 
-// Deny is Cancel for a move whose eviction was denied by admission control;
-// words is its message.
+// Deny is like Cancel, for a move whose eviction admission control denied;
+// words is the message of the denial.
 func (l *Ledger) Deny(podUID, words string, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -114,8 +114,8 @@ type Intent struct {
 	Decision *Decision `json:"decision,omitempty"`
 }
 
-// CeilingOn is CeilingMilliCores for a node: only the planned destination has
-// it.
+// CeilingOn returns CeilingMilliCores for the planned destination, and 0 for
+// any other node.
 func (i *Intent) CeilingOn(node string) int64 {
 	if node != i.To {
 		return 0
@@ -295,7 +295,8 @@ func (m *Move) measured() bool { return m.Usage != cluster.Amounts{} }
 // any owner.
 func (m *Move) takes(pod *Pod) bool { return m.open() && m.mayTake(pod) }
 
-// mayTake is takes for a pod that is bound after the move opens.
+// mayTake is like takes, but does not require the move to be open, because a
+// pod may be bound after the move opens.
 func (m *Move) mayTake(pod *Pod) bool {
 	if m.Replacement != "" || pod.OwnerUID == "" || m.Owner.UID != pod.OwnerUID || m.Namespace != pod.Namespace {
 		return false

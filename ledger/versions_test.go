@@ -25,7 +25,8 @@ import (
 // existing file is never changed, because a released version wrote it.
 var writeDocument = flag.String("write-document", "", "write testdata/documents/NAME.json")
 
-// everything is a document with moves in all states and a value in every field.
+// everything returns a document with moves in all states and a value in every
+// field.
 func everything() Document {
 	b := lived()
 	b.Record(at(5), web(6, func(i *Intent) {

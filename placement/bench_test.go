@@ -11,8 +11,8 @@ import (
 
 const podsPerNode = 30
 
-// fleet is a cluster of 3 zones with 30 pods on each node and 30 replicas of
-// each workload, so there are as many workloads as nodes. decorate is called
+// fleet returns a cluster of 3 zones with 30 pods on each node and 30 replicas
+// of each workload, so there are as many workloads as nodes. decorate is called
 // with the number of a pod's workload and the pod.
 func fleet(nodes int, decorate func(workload int, p *v1.Pod)) ([]*v1.Node, []*v1.Pod) {
 	var ns []*v1.Node

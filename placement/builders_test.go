@@ -17,7 +17,7 @@ import (
 
 const zoneKey = v1.LabelTopologyZone
 
-// aNode is a node of 4 cores, 16 GiB and 110 pods with its hostname label.
+// aNode returns a node of 4 cores, 16 GiB and 110 pods with its hostname label.
 func aNode(name string, change ...func(*v1.Node)) *v1.Node {
 	n := &v1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{v1.LabelHostname: name}},
@@ -45,7 +45,7 @@ func allocatable(name v1.ResourceName, quantity string) func(*v1.Node) {
 	return func(n *v1.Node) { n.Status.Allocatable[name] = resource.MustParse(quantity) }
 }
 
-// aPod is a ReplicaSet's pod on a node, requesting 100m and 100Mi.
+// aPod returns a ReplicaSet's pod on a node, requesting 100m and 100Mi.
 func aPod(name, node string, change ...func(*v1.Pod)) *v1.Pod {
 	p := &v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{

@@ -117,8 +117,8 @@ func (p *preferences) apart(key string, spreads bool, nodes []*v1.Node) bool {
 	return false
 }
 
-// score is RunScorePlugins without its goroutines, which cost more than scoring
-// a few nodes does.
+// score does what RunScorePlugins does, but without goroutines, which cost more
+// than scoring a few nodes.
 func (f *Filters) score(cycle fwk.CycleState, pod *v1.Pod, infos []fwk.NodeInfo) (total []int64, ok bool) {
 	total = make([]int64, len(infos))
 	list := make(fwk.NodeScoreList, len(infos))

@@ -125,7 +125,7 @@ func defaultEviction() Eviction {
 	}
 }
 
-// defaultDistances are the levels of cpu and memory with deviation, as distances from the mean.
+// defaultDistances returns the levels of cpu and memory with deviation, as distances from the mean.
 func defaultDistances() Levels { return levels(10, 10, 15, 10) }
 
 func levels(low, reject, evict, leave float64) Levels {

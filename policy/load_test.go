@@ -106,7 +106,7 @@ func TestLoadRefusesFilesOfAWrongNature(t *testing.T) {
 	}
 }
 
-// aliasBomb is a few lines of YAML that expand to a billion elements.
+// aliasBomb returns a few lines of YAML that expand to a billion elements.
 func aliasBomb() []byte {
 	var b bytes.Buffer
 	b.WriteString(loadPolicyHeader + "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n")

@@ -53,7 +53,7 @@ func hasMean(name usage.Metric) bool { return name == usage.CPU || name == usage
 // maxMetrics limits the number of metrics that a policy adds.
 const maxMetrics = 100
 
-// knownMetrics are the metrics that lines may use without listing them in usage.metrics.
+// knownMetrics returns the metrics that lines may use without listing them in usage.metrics.
 func knownMetrics() []usage.Metric {
 	return []usage.Metric{usage.CPU, usage.Memory, MemoryAvailable, usage.CPUPressure, usage.MemoryPressure, usage.IOPressure, usage.CPUContention}
 }

@@ -66,7 +66,7 @@ func (o *overlay) linesOver(below, given map[string]any) any {
 	return shape.Overlay(start, given, reflect.TypeFor[Lines]())
 }
 
-// plainLines are the lines of a metric that is named without any levels.
+// plainLines returns the lines of a metric that is named without any levels.
 func plainLines(name usage.Metric, deviation bool) MetricLines {
 	switch {
 	case deviation && hasMean(name):

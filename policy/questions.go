@@ -34,7 +34,7 @@ func (p *LoadPolicy) JudgesResources() bool {
 	return cpu || memory
 }
 
-// AllLines are the lines of the policy and of its pools.
+// AllLines returns the lines of the policy and of its pools.
 func (p *LoadPolicy) AllLines() []Lines {
 	all := []Lines{p.Lines}
 	for i := range p.NodePools {

@@ -67,8 +67,8 @@ func validateSelector(pool *NodePool, path *field.Path) field.ErrorList {
 	return metav1validation.ValidateLabelSelector(&pool.Selector, metav1validation.LabelSelectorValidationOptions{}, path)
 }
 
-// brokenMetrics are the metrics whose lines are already wrong in the policy. Every pool that inherits them would only
-// repeat the mistake.
+// brokenMetrics returns the metrics whose lines are already wrong in the policy. Every pool that inherits them would
+// only repeat the mistake.
 func brokenMetrics(p *LoadPolicy) []usage.Metric {
 	var broken []usage.Metric
 	for name, lines := range p.Lines {

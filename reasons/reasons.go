@@ -341,7 +341,7 @@ var ofNodes = map[Reason]string{
 // Sentence returns words that may follow "because"; empty if there are none.
 func (r Reason) Sentence() string { return sentences[r] }
 
-// SentenceOfNode is Sentence for a node that is not cooled.
+// SentenceOfNode is like Sentence, for a node that is not cooled.
 func (r Reason) SentenceOfNode() string {
 	if words := ofNodes[r]; words != "" {
 		return words

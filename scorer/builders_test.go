@@ -25,7 +25,7 @@ type lined struct {
 	Config
 }
 
-// boardOf has one node per entry, named a, b and so on.
+// boardOf returns a board with one node per entry, named a, b and so on.
 func boardOf(t testing.TB, by lined, nodes ...at) *Board {
 	t.Helper()
 	infos, reads := make([]cluster.Node, len(nodes)), make([]usage.NodeUsage, len(nodes))

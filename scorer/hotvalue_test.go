@@ -17,9 +17,9 @@ var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 // craneTerms are the terms of Crane's shipped policy.
 var craneTerms = []HotTerm{{Within: 5 * time.Minute, Count: 5}, {Within: time.Minute, Count: 2}}
 
-// boundBoard has nodes of equal usage, which all score 5 without hot values,
-// with pods of the given ages at noon; a nil entry is a node without pods whose
-// usage is unknown.
+// boundBoard returns a board of nodes with equal usage, which all score 5
+// without hot values, and with pods of the given ages at noon. A nil entry is a
+// node without pods whose usage is unknown.
 func boundBoard(t testing.TB, terms []HotTerm, ages ...[]time.Duration) *Board {
 	t.Helper()
 	infos, reads := make([]cluster.Node, len(ages)), make([]usage.NodeUsage, len(ages))

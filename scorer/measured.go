@@ -101,7 +101,7 @@ func (m *Measured) score(node reader) int16 {
 	return scoreStep * (max(maxScore100-percent, 0) / scoreStep)
 }
 
-// crane is Crane's formula.
+// crane applies Crane's formula.
 //
 //	score = int( sum of (1-u)*w*100 / sum of w )    u: usage as a fraction of capacity; a term not known adds to w alone
 func (m *Measured) crane(node reader) int16 {

@@ -28,8 +28,8 @@ type told [cluster.NumResources][3]float64
 // untold is a node without reported usage.
 var untold = told{{nan, nan, nan}, {nan, nan, nan}}
 
-// measuredView has one node per entry, of 10 cores and 100 GiB, of which 90 %
-// are allocatable. Reported usage is of capacity.
+// measuredView returns a view with one node per entry, of 10 cores and 100 GiB,
+// of which 90 % are allocatable. Reported usage is in percent of capacity.
 func measuredView(nodes ...told) *usage.View {
 	infos, reads := make([]cluster.Node, len(nodes)), make([]usage.NodeUsage, len(nodes))
 	for i, n := range nodes {
@@ -53,7 +53,7 @@ func measuring(measured Measured) lined {
 	return by
 }
 
-// craneConfig is the policy that Crane ships.
+// craneConfig returns the policy that Crane ships.
 func craneConfig() Measured {
 	m := Measured{Formula: FormulaCrane}
 	for _, r := range cluster.Resources() {
@@ -334,7 +334,8 @@ func TestBothScoresRankAlike(t *testing.T) {
 	}
 }
 
-// randomBoard has all kinds of nodes, some with recently bound pods.
+// randomBoard returns a board with all kinds of nodes, some with recently bound
+// pods.
 func randomBoard(t *testing.T, rng *rand.Rand, measured *Measured) *Board {
 	t.Helper()
 	nodes := make([]told, rng.IntN(12))

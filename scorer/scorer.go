@@ -133,9 +133,9 @@ func (b *Board) Clone() *Board {
 	return c
 }
 
-// rise is how much more CPU than predicted a node is expected to use when it is
-// busiest, in milli-cores: based on what its pods used in the last hours and on
-// daily patterns.
+// rise returns how much more CPU than predicted, in milli-cores, a node is
+// expected to use when it is busiest, based on what its pods used in the last
+// hours and on daily patterns.
 func rise(read *usage.NodeUsage, predicted int64) int64 {
 	var recurring forecast.Course
 	expected, recurs := predicted, false

@@ -428,8 +428,8 @@ func TestNodesScoreByTheirBusiestHour(t *testing.T) {
 	}
 }
 
-// daily is the usage of pods that use idle for most of each day and busy for
-// two hours.
+// daily returns the usage of pods that use idle for most of each day and busy
+// for two hours.
 func daily(idle, busy int64) *forecast.Pattern {
 	var r forecast.Recurrence
 	for part := range int64(4 * forecast.Parts) {

@@ -14,7 +14,7 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// listed is a pod with its own strings, as decoding makes it.
+// listed returns a pod with its own strings, as decoding makes it.
 func listed(i int) *v1.Pod {
 	own := func(s string) string { return strings.Clone(s) }
 	yes := true

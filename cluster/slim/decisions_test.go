@@ -109,7 +109,7 @@ func randomCluster(rnd *rand.Rand) (nodes []*v1.Node, pods []*v1.Pod) {
 	return nodes, pods
 }
 
-// randomPod is a pod of one of six templates with random other fields.
+// randomPod returns a pod of one of six templates with random other fields.
 func randomPod(rnd *rand.Rand, i int) *v1.Pod {
 	owner, pod := fmt.Sprint("owner-", i%6), full(fmt.Sprint("pod-", i))
 	app := map[string]string{"app": owner, "pod-template-hash": "1"}

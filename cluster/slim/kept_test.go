@@ -119,8 +119,8 @@ func slimmed(t *testing.T, s *slim.Slimmer, object any) *v1.Pod {
 	return pod
 }
 
-// full is a pod with a value in every field except the sources of volumes that
-// are dropped; which distinguishes pods.
+// full returns a pod with a value in every field except the sources of volumes
+// that are dropped; which distinguishes pods.
 func full(which string) *v1.Pod {
 	pod := &v1.Pod{}
 	fill(reflect.ValueOf(pod).Elem(), 0)

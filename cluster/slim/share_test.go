@@ -19,8 +19,8 @@ import (
 	"github.com/evenkeel/evenkeel/cluster/slim"
 )
 
-// replica is a pod of a controller as it comes from the API server, sharing
-// nothing with other pods.
+// replica returns a pod of a controller as it comes from the API server,
+// sharing nothing with other pods.
 func replica(name, owner, hash string) *v1.Pod {
 	pod := full(name)
 	controller := true

@@ -20,7 +20,7 @@ import (
 
 const head = "apiVersion: scheduler.policy.crane.io/v1alpha1\nkind: DynamicSchedulerPolicy\n"
 
-// whole is a policy that uses everything in Crane's format, with limits in the given unit.
+// whole returns a policy that uses everything in Crane's format, with limits in the given unit.
 func whole(limit5m, limit1h string) string {
 	return head + `spec:
   syncPolicy:

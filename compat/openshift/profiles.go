@@ -78,8 +78,8 @@ func longLifecycle(c *conversion, at string) []plugin {
 	}
 }
 
-// utilization is LowNodeUtilization: by requests, as descheduler has it, or by
-// node usage, as Evenkeel does. These profiles never read
+// utilization returns LowNodeUtilization by requests, as in descheduler, or its
+// equivalent by node usage, which Evenkeel provides. These profiles never read
 // devDeviationThresholds.
 func (c *conversion) utilization(at string) plugin {
 	query := c.in.ProfileCustomizations.DevActualUtilizationProfile
@@ -123,7 +123,8 @@ func (c *conversion) cooldown() string {
 	return fmt.Sprintf("{always: %s, base: %[1]s, max: %s}", base, most)
 }
 
-// realUsage is Evenkeel's plugin with the thresholds of a query's resources.
+// realUsage returns Evenkeel's plugin with the thresholds of a query's
+// resources.
 func (c *conversion) realUsage(at, query string, thresholds pair, byMean bool) plugin {
 	resources := measured[query]
 	if resources == nil {

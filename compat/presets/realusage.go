@@ -27,7 +27,7 @@ type RealUsage struct {
 	TimeoutSeconds, IntervalSeconds int
 }
 
-// series is the recorded percentage of a node, with the node's name in the
+// series returns the recorded percentage of a node, with the node's name in the
 // label node.
 func (s RealUsage) series() string {
 	if s.CPU {

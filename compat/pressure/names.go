@@ -35,7 +35,8 @@ func nameAll(given map[string]rule, path *field.Path) (map[string]string, field.
 	return named, errs
 }
 
-// metricName makes a name valid; it is empty if nothing valid is left.
+// metricName turns a rule's name into a valid name of a metric; empty if
+// nothing valid is left.
 func metricName(original string) string {
 	name := strings.Map(func(r rune) rune {
 		switch {
@@ -51,5 +52,5 @@ func metricName(original string) string {
 	return strings.Trim(name[:min(len(name), maxName)], "-_.")
 }
 
-// number is a number as a document holds it.
+// number returns v in the form that a document holds.
 func number(v float64) json.Number { return json.Number(strconv.FormatFloat(v, 'g', -1, 64)) }

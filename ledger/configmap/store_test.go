@@ -324,8 +324,8 @@ func TestLossIsAccepted(t *testing.T) {
 	}
 }
 
-// An acknowledgement applies to one content: neither earlier content nor
-// content that changed after it was read is overwritten.
+// An acknowledgement applies to exactly one content of the key. Neither earlier
+// content nor content that changed after it was read is overwritten.
 func TestAnotherLossIsNotAccepted(t *testing.T) {
 	d := newDesk(configMap(func(c *v1.ConfigMap) { c.BinaryData = map[string][]byte{Key: []byte("garbage")} }))
 	s := d.store(t, "w")

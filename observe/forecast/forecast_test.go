@@ -212,7 +212,7 @@ func TestSpikesDoNotStay(t *testing.T) {
 	}
 }
 
-// times is the multiple of its base that a pod uses.
+// times returns the multiple of its base usage that a pod uses.
 func times(factor int64, spikes bool) int64 {
 	if spikes {
 		return factor

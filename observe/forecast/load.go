@@ -47,7 +47,7 @@ func (l *Load) Correlate(node Expected) {
 	}
 }
 
-// Lasting is the mean of the last span, in milli-cores.
+// Lasting returns the mean of the last span, in milli-cores.
 func (l *Load) Lasting() int64 { return int64(max(l[Spans-1].mean, 0)) }
 
 const (
@@ -126,11 +126,11 @@ func (l *Load) minutes(line, allocatable int64, twice float64) (minutes float64)
 	return minutes
 }
 
-// tail is the chance that a standard normal variable is above z.
+// tail returns the chance that a standard normal variable is above z.
 func tail(z float64) float64 { return math.Erfc(z/math.Sqrt2) / 2 }
 
-// excess is the mean of the part of a normal variable that is above 0, counting
-// values below as 0.
+// excess returns the mean of the part of a normal variable that is above 0,
+// counting values below as 0.
 func excess(mean, deviation float64) float64 {
 	z := mean / deviation
 	return max(mean*tail(-z)+deviation*math.Exp(-z*z/2)/math.Sqrt(2*math.Pi), 0)

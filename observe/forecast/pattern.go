@@ -25,7 +25,7 @@ func (c Clock) Part(unixSecond int64) int64 { return max(unixSecond, 0) * Parts 
 // begins returns the first second of a part.
 func (c Clock) begins(part int64) int64 { return (part*c.seconds() + Parts - 1) / Parts }
 
-// Length is the length of a part.
+// Length returns the length of a part.
 func (c Clock) Length() time.Duration { return c.Period / Parts }
 
 func (c Clock) seconds() int64 { return max(int64(c.Period/time.Second), 1) }
@@ -65,7 +65,7 @@ func (p *Pattern) Recurs() bool {
 	return off+within <= (1-leastExplained)*(spread+within)
 }
 
-// Mean is the mean of a period, in milli-cores.
+// Mean returns the mean of a period, in milli-cores.
 func (p *Pattern) Mean() float64 {
 	if p.mean > 0 {
 		return p.mean
@@ -77,7 +77,7 @@ func (p *Pattern) Mean() float64 {
 	return sum / Parts
 }
 
-// variance is the variance of the means over a period.
+// variance returns the variance of the means over a period.
 func (p *Pattern) variance() float32 {
 	mean, sum := p.Mean(), 0.0
 	for _, m := range p.Means {
@@ -215,7 +215,7 @@ func (r *Recurrence) judge(p *Pattern, off, spread float64) {
 	p.Spread += float32(gain * (spread*spread - float64(p.Spread)))
 }
 
-// level is the mean of the parts that have been seen.
+// level returns the mean of the parts that have been seen.
 func (r *Recurrence) level(p *Pattern) float64 {
 	sum, seen := 0.0, 0
 	for at, m := range p.Means {

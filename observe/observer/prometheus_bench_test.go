@@ -61,7 +61,7 @@ func newDock(b *testing.B, nodes, pods int) (*harbor, *oracle, *timed) {
 	return h, server, source
 }
 
-// berth is a typical cloud node with an address and labels.
+// berth returns a typical cloud node with an address and labels.
 func berth(i int) *v1.Node {
 	labels := map[string]string{}
 	for k := range 14 {

@@ -17,10 +17,10 @@ const (
 // hour is a window of every view here, besides last and avg_5m.
 var hour = usage.Window{Kind: usage.KindMaxAvg, Over: time.Hour}
 
-// none is the level of a metric without a line.
+// none returns the level of a metric without a line.
 func none() float64 { return math.Inf(1) }
 
-// levels are low, reject, evict and leave.
+// levels returns Levels from their low, reject, evict and leave lines.
 func levels(low, reject, evict, leave float64) Levels { return Levels{low, reject, evict, leave} }
 
 func evictAt(metric usage.Metric, window usage.Window, evict float64) Rule {

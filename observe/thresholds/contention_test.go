@@ -10,8 +10,8 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage"
 )
 
-// contended is a node of ten cores with the measured and the remaining usage,
-// whose containers waited for a share of the time.
+// contended returns a node of ten cores with the measured and the remaining
+// usage, whose containers waited for a share of the time.
 func contended(measured, current int64, waited float64) *usage.View {
 	of := func(milli int64) []cluster.Amounts { return []cluster.Amounts{{milli}, {milli}} }
 	return &usage.View{

@@ -46,7 +46,7 @@ const (
 	playLag    = 10
 )
 
-// rate is a worker's usage between the two scrapes before second scraped.
+// rate returns a worker's usage between the two scrapes before second scraped.
 func (p *play) rate(use func(int) int64, scraped int) int64 {
 	sum := int64(0)
 	for s := scraped - scrape; s < scraped; s++ {
@@ -63,8 +63,8 @@ func (p *play) node(second int) int64 {
 	return min(used, rigSize)
 }
 
-// rates are the rates of the scrapes in the last over seconds, oldest first,
-// starting at the second of the first scrape.
+// rates returns the rates of the scrapes in the last over seconds, oldest
+// first, starting at the second of the first scrape.
 func (p *play) rates(use func(int) int64, first, scraped, over int) (rates []int64) {
 	for s := max(first+scrape, scraped-over+scrape); s <= scraped; s += scrape {
 		rates = append(rates, p.rate(use, s))
@@ -82,7 +82,7 @@ func meanOf(values []int64) float64 {
 
 var quarter = usage.Window{Kind: usage.KindAvg, Over: 15 * time.Minute}
 
-// read is the source's reading at a second.
+// read returns the source's reading at a second.
 func (p *play) read(second int) usage.Batch {
 	scraped := second - playLag
 	measured := at(scraped)
@@ -119,7 +119,7 @@ func (p *play) read(second int) usage.Batch {
 	return batch
 }
 
-// snapshot is the cluster as the watch shows it at a second.
+// snapshot returns the cluster as the watch shows it at a second.
 func (p *play) snapshot(second int) *cluster.Snapshot {
 	size := cluster.Amounts{rigSize, 256 << 30}
 	node := &cluster.NodePods{Node: cluster.Node{
@@ -173,7 +173,7 @@ func (p *play) firstHot(t *testing.T, until int) (int, bool) {
 	return 0, false
 }
 
-// aWorker is one pod of an owner; the pod requests 500m.
+// aWorker returns one pod of an owner; the pod requests 500m.
 func aWorker(i int, owner string, created, start int, burst, seconds, steady int64) worker {
 	return worker{
 		Pod: cluster.Pod{

@@ -41,8 +41,9 @@ type NodeState struct {
 	Sampled time.Time
 	// Metric is what was over in the newest sample; empty if nothing was.
 	Metric usage.Metric
-	// Starting is when usage over the line starts to count, because the node
-	// has not been ready for long enough yet. It is zero if the node has been.
+	// Starting is when usage over the line starts to count; until then the node
+	// has not been ready for long enough. It is zero once the node has been
+	// ready for that long.
 	Starting time.Time
 	// Unknown is why the state is Unknown.
 	Unknown reasons.Reason

@@ -33,7 +33,7 @@ type seen struct {
 	pressure               float64 // the signal, over every window
 }
 
-// viewAt is a view of one node.
+// viewAt returns a view of one node.
 func viewAt(now, sampled time.Time, s seen) *usage.View {
 	predicted := cluster.Amounts{max(s.predicted, s.last, s.avg)}
 	return &usage.View{

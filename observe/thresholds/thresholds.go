@@ -38,7 +38,7 @@ type Levels struct {
 	Leave float64
 }
 
-// NoLevels has no lines.
+// NoLevels returns Levels without any line.
 func NoLevels() Levels {
 	inf := math.Inf(1)
 	return Levels{inf, inf, inf, inf}
@@ -301,9 +301,9 @@ func (r *Resolved) mean(p int, g *group, window int) float64 {
 	return sum / weights
 }
 
-// value is the value of a group's metric on a node, computed from the given
-// amounts, which signals ignore; NaN if unknown. Contention is computed for the
-// pods that are still there.
+// value returns the value of a group's metric on a node, computed from the
+// given amounts, which signals ignore; NaN if unknown. Contention is computed
+// for the pods that are still there.
 func (r *Resolved) value(i int, g *group, window int, amounts []cluster.Amounts) float64 {
 	node := &r.view.Snapshot.Nodes[i].Node
 	switch g.kind {
@@ -321,7 +321,7 @@ func (r *Resolved) value(i int, g *group, window int, amounts []cluster.Amounts)
 	return percentOf(amounts[window][g.resource], node.Allocatable[g.resource])
 }
 
-// reserved is the part of the whole machine's usage of a resource that the
+// reserved returns the part of the whole machine's usage of a resource that the
 // node's amounts exclude.
 func (r *Resolved) reserved(i, window int, resource cluster.Resource) int64 {
 	if reserved := r.view.Nodes[i].Reserved; window < len(reserved) {
@@ -349,8 +349,8 @@ func (p *pool) findCalm(windows int) {
 	p.groups[contention].calm = calm
 }
 
-// remaining is the share of a node's contention that remains without the pods
-// that have gone since it was measured.
+// remaining returns the share of a node's contention that remains without the
+// pods that have gone since it was measured.
 func (r *Resolved) remaining(i int, g *group, window int) float64 {
 	read := &r.view.Nodes[i]
 	if window >= len(read.Measured) || window >= len(read.Current) {

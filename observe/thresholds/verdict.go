@@ -8,8 +8,8 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage"
 )
 
-// worse is the value of a rule's metric, reversed if necessary so that higher
-// is worse.
+// worse returns the value of a rule's metric, reversed if necessary so that
+// higher is worse.
 func (r *Resolved) worse(i int, g *group, one *rule, amounts []cluster.Amounts) float64 {
 	v := r.value(i, g, one.window, amounts)
 	if one.flip {
@@ -134,7 +134,7 @@ func (r *Resolved) SourceSpan(i int) (shortest time.Duration) {
 	return shortest
 }
 
-// reach is the length of the longest window by which a node is over.
+// reach returns the length of the longest window by which a node is over.
 func (r *Resolved) reach(i int) (longest time.Duration) {
 	groups := r.pools[r.of[i]].groups
 	for k := range groups {
@@ -176,7 +176,7 @@ func (r *Resolved) needOf(i int, g *group, rules []rule) int64 {
 	return least
 }
 
-// needIn is what has to leave for one window. A signal is assumed to be
+// needIn returns what has to leave for one window. A signal is assumed to be
 // proportional to the resource that relieves it, contention to the contending
 // part of CPU usage.
 func (r *Resolved) needIn(i int, g *group, one *rule) int64 {
@@ -196,8 +196,8 @@ func (r *Resolved) needIn(i int, g *group, one *rule) int64 {
 	return used - ceiling(one.levels.Evict, node.Allocatable[g.resource])
 }
 
-// excess is how far a signal is beyond its evict line, as a fraction: of the
-// value if higher is worse, of the line if lower is.
+// excess returns how far a signal is beyond its evict line, as a fraction of
+// the value if higher is worse, or of the line if lower is worse.
 func excess(worse float64, one *rule) float64 {
 	whole := worse
 	if one.flip {
@@ -209,8 +209,8 @@ func excess(worse float64, one *rule) float64 {
 	return min(max((worse-one.levels.Evict)/whole, 0), 1)
 }
 
-// ForPlacing is a node's predicted usage when placing pods: the higher of the
-// last sample and the five-minute mean.
+// ForPlacing returns the predicted usage of a node that counts when placing
+// pods: the higher of the last sample and the five-minute mean.
 func ForPlacing(n *usage.NodeUsage) cluster.Amounts {
 	predicted := n.Predicted[usage.AtAvg5m]
 	for k, v := range n.Predicted[usage.AtLast] {
@@ -246,8 +246,8 @@ func (r *Resolved) Ceiling(i int) cluster.Amounts {
 	return most
 }
 
-// ceilingIn is the ceiling for one window, given the prediction of ForPlacing.
-// Short windows are judged directly by that prediction.
+// ceilingIn returns the ceiling for one window, given the prediction of
+// ForPlacing. Short windows are judged directly by that prediction.
 func (r *Resolved) ceilingIn(i int, g *group, one *rule, predicted int64) int64 {
 	node := &r.view.Snapshot.Nodes[i].Node
 	line := ceiling(one.levels.Reject, node.Allocatable[g.resource])
@@ -307,8 +307,8 @@ func (r *Resolved) Now(i int, metric usage.Metric, window usage.Window) (value f
 	return 0, false
 }
 
-// HotLine is the usage of a resource, in its unit, above which a node is hot in
-// all windows; MaxInt64 without an evict line.
+// HotLine returns the usage of a resource, in its unit, above which a node is
+// hot in all windows; MaxInt64 without an evict line.
 func (r *Resolved) HotLine(i int, resource cluster.Resource) int64 {
 	line, ok := r.HighestEvict(i, usage.Metric(resource.String()))
 	if !ok {

@@ -20,7 +20,7 @@ const (
 	mib = 1 << 20
 )
 
-// epoch is the start of every test's store.
+// epoch returns the start of every test's store.
 func epoch() time.Time { return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) }
 
 func at(second int) time.Time { return epoch().Add(time.Duration(second) * time.Second) }

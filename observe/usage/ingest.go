@@ -211,8 +211,9 @@ func (in *ingestion) add(sums *podSums, ps *podSeries, pod *cluster.Pod, measure
 	}
 }
 
-// assumed is what a running pod without a fresh sample is assumed to use when
-// the system's share is derived: its newest sample, however old, or its estimate.
+// assumed returns what a running pod without a fresh sample is assumed to use
+// when the system's share is derived: its newest sample, however old, or its
+// estimate.
 func (s *Store) assumed(pod *cluster.Pod, ps *podSeries) cluster.Amounts {
 	if ps != nil {
 		if newest, ok := ps.used.newest(); ok {

@@ -50,7 +50,7 @@ func (s squeezed) cpuMilli() uint32 { return unfigure(uint32(s>>figureBits) & (1
 
 func (s squeezed) pages() uint32 { return unfigure(uint32(s) & (1<<figureBits - 1)) }
 
-// low is the lower 16 bits of the second.
+// low returns the lower 16 bits of the second.
 func (s squeezed) low() uint16 { return uint16(s >> (2 * figureBits)) } // the highest 16 bits
 
 // push adds a sample; one that is not newer than the newest is ignored. Samples

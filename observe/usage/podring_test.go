@@ -42,7 +42,8 @@ func TestPodRingTellsWhatAllSamplesTell(t *testing.T) {
 	}
 }
 
-// meanOf is the mean of those newest samples that are not older than a second.
+// meanOf returns the mean of those newest samples that are not older than a
+// second.
 func meanOf(all []point, limit int, since uint32) (cluster.Amounts, time.Duration) {
 	var sum cluster.Amounts
 	var n int64

@@ -49,7 +49,7 @@ func randomSnapshot(rng *rand.Rand, pods []*cluster.Pod, second int) *cluster.Sn
 	return snapshotOf(node)
 }
 
-// hostileValues are values that a broken source may report.
+// hostileValues returns values that a broken source may report.
 func hostileValues() []float64 {
 	return []float64{
 		math.NaN(), math.Inf(1), math.Inf(-1), -1, math.Copysign(0, -1), 1e300, math.MaxFloat32, 2 * math.MaxFloat32,

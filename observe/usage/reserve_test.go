@@ -6,7 +6,7 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// sized is a node with a capacity and a smaller allocatable.
+// sized returns a node with a capacity and a smaller allocatable.
 func sized(capacity, allocatable cluster.Amounts, pods ...*cluster.Pod) *cluster.NodePods {
 	node := nodeWith("n1", pods...)
 	node.Node.Capacity, node.Node.Allocatable = capacity, allocatable

@@ -9,8 +9,8 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// kinOfVersion is a version of the Deployment "web", given by the hash of its
-// template.
+// kinOfVersion returns a version of the Deployment "web", given by the hash of
+// its template.
 func kinOfVersion(hash string) Kin {
 	return Kin{
 		Namespace: "ns", TemplateHash: hash,

@@ -112,7 +112,8 @@ func (s *Store) Windows() []Window { return slices.Clone(s.windows) }
 // Metrics returns the metrics that are read for nodes, CPU and Memory first.
 func (s *Store) Metrics() []Metric { return slices.Clone(s.metrics) }
 
-// Lacking is the number of ready nodes without a sample in the last Batches.
+// Lacking returns the number of ready nodes without a sample in the last
+// Batches.
 func (s *Store) Lacking() int { return s.lacking }
 
 // EndHistory marks the end of a source's history; live samples follow. Backfill

@@ -104,7 +104,7 @@ type NodeUsage struct {
 // Reported is usage in milli-cores and bytes, NaN for unknown resources.
 type Reported [cluster.NumResources]float64
 
-// Whole is the whole machine's usage over a window, as measured.
+// Whole returns the whole machine's usage over a window, as measured.
 func (n *NodeUsage) Whole(w int) cluster.Amounts {
 	if w >= len(n.Reserved) {
 		return n.Measured[w]

@@ -350,7 +350,7 @@ func apportion(whole int64, n int, weight func(n int) int64) []int64 {
 	return parts
 }
 
-// excess is the part of a starting pod's newest sample that exceeds its
+// excess returns the part of a starting pod's newest sample that exceeds its
 // evidence.
 func (r *reading) excess(p *PodUsage, pod *cluster.Pod, estimate cluster.Amounts) cluster.Amounts {
 	next := 0
@@ -390,8 +390,8 @@ func (r *reading) podsReported(ns *nodeSeries, pods []*cluster.Pod, usage []PodU
 }
 
 // shift derives Current and Predicted from Measured, based on the pods that
-// came and went. Last values pods at their newest sample, all other windows at
-// their five-minute mean.
+// came and went. For the window Last, pods count with their newest sample; for
+// all other windows, with their five-minute mean.
 func (n *NodeUsage) shift(t *podTotals) {
 	average := n.Measured[AtAvg5m]
 	left, expected := n.System.Plus(t.stays).Minus(average), n.System.Plus(t.all).Minus(average)

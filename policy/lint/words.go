@@ -141,7 +141,7 @@ func (m measure) level(value float64, word, reversed string) string {
 	return fmt.Sprintf("%s %s%s", word, number(value), m.unit)
 }
 
-// unitOf is the unit of a metric's levels.
+// unitOf returns the unit of a metric's levels.
 func unitOf(metric usage.Metric) string {
 	switch metric {
 	case usage.CPU, usage.Memory, usage.CPUPressure, usage.MemoryPressure, usage.IOPressure, policy.MemoryAvailable:

@@ -293,8 +293,8 @@ func (g *Gates) free(ctx context.Context, pod *v1.Pod) (after time.Duration) {
 	return releaseRetry
 }
 
-// release is done by the leader, even while evicting is paused: a pod that never ran loses nothing, and nothing else
-// would end its wait.
+// release evicts a stranded pod if this process leads, even while evicting is paused, because a pod that never ran
+// loses nothing, and nothing else would end its wait.
 func (g *Gates) release(ctx context.Context, pod *v1.Pod) error {
 	if err := g.keys.leader.Leads(); err != nil {
 		return err //nolint:wrapcheck // it says all

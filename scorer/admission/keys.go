@@ -282,7 +282,7 @@ func (k *Keys) suspend(ctx context.Context) {
 	k.forget()
 }
 
-// forget is called when this process does not lead: another process now renews or clears its keys.
+// forget drops the keys when this process does not lead, because another process now renews or clears them.
 func (k *Keys) forget() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -304,7 +304,7 @@ func (k *Keys) all() map[keyID]key {
 	return maps.Clone(k.open)
 }
 
-// clear is end for a context that may have ended. It reports no failure, because the key expires anyway.
+// clear is like end, for a context that may have ended. It reports no failure, because the key expires anyway.
 func (k *Keys) clear(ctx context.Context, of keyID, podUID string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
 	defer cancel()

@@ -43,7 +43,7 @@ type Stored struct {
 	Ends []time.Time
 }
 
-// Name is the name of all our Steerings.
+// Name returns the name of all our Steerings.
 func (s *Stored) Name() string { return objectName }
 
 // Steerings lists our Steerings in all namespaces; none if their kind is not installed.

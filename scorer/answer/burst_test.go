@@ -165,7 +165,7 @@ func TestPodsOfABurstCountWhereOtherPluginsPutThem(t *testing.T) {
 	}
 }
 
-// idle is a pod that requests much but is not measured.
+// idle returns a pod that requests much but is not measured.
 func idle(uid string, cpuMilli int64) *v1.Pod {
 	request := v1.ResourceList{v1.ResourceCPU: *resource.NewMilliQuantity(cpuMilli, resource.DecimalSI)}
 	return &v1.Pod{

@@ -33,7 +33,7 @@ func (a *Answerer) Consider(pod *extender.Pod) *Cycle {
 	return c
 }
 
-// consider is Consider for a pod about which there is no request.
+// consider is like Consider, for a pod about which there is no request.
 func (a *Answerer) consider(pod *extender.Pod) *Cycle {
 	c := &Cycle{round: a.begin(), pod: claimed(pod)}
 	if c.pod.learn(a.observer); !c.pod.known && a.observer.Ledger().Overtaken(c.pod.Pod) {

@@ -12,7 +12,7 @@ import (
 	"github.com/evenkeel/evenkeel/scorer/extender"
 )
 
-// attacked is a cluster with one move in flight, from "from" to "to"; an
+// attacked returns a cluster with one move in flight, from "from" to "to"; an
 // attacker who forges requests wants pods on "trap".
 func attacked(t *testing.T) (b *bridge, moved string) {
 	b = newBridge(t)

@@ -80,8 +80,8 @@ func serveLoopback(ctx context.Context, t *testing.T, handler string, listener n
 	return nil
 }
 
-// loopbackBridge is a cluster in which a tenth of the nodes is hot, whichever
-// of them a request names.
+// loopbackBridge returns a cluster in which a tenth of the nodes is hot,
+// whichever of them a request names.
 func loopbackBridge(t *testing.T) *bridge {
 	t.Helper()
 	bridge, hot := newBridge(t), 0

@@ -44,7 +44,8 @@ func BenchmarkLoopback(b *testing.B) {
 	}
 }
 
-// BenchmarkWholeNodes is the same with 500 whole Node objects on the wire.
+// BenchmarkWholeNodes measures the same with 500 whole Node objects on the
+// wire.
 func BenchmarkWholeNodes(b *testing.B) {
 	list := &v1.NodeList{}
 	for _, name := range testkit.NodeNames(500) {

@@ -107,5 +107,5 @@ func (w *discardWriter) Header() http.Header         { return w.header }
 func (w *discardWriter) WriteHeader(code int)        { w.code = code }
 func (w *discardWriter) Write(b []byte) (int, error) { w.bytes += len(b); return len(b), nil }
 
-// realisticNode is a node of about 4 kB.
+// realisticNode returns a node of about 4 kB.
 func realisticNode(name string) v1.Node { return testkit.Node(name) }

@@ -90,10 +90,10 @@ func (j *fakeAnswerer) Prioritize(pod *Pod, nodes []cluster.NodeIndex, scores []
 // nodeNames returns count names in the style of cloud providers.
 func nodeNames(count int) []string { return testkit.NodeNames(count) }
 
-// realisticPod is a pod of about 6 kB.
+// realisticPod returns a pod of about 6 kB.
 func realisticPod() *v1.Pod { return testkit.Pod() }
 
-// namesRequest is the body of a nodeCacheCapable request.
+// namesRequest returns the body of a nodeCacheCapable request.
 func namesRequest(t testing.TB, pod *v1.Pod, names ...string) []byte {
 	t.Helper()
 	return marshal(t, extenderv1.ExtenderArgs{Pod: pod, NodeNames: &names})

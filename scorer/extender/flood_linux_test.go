@@ -60,7 +60,7 @@ func attack(ctx context.Context, dialer *net.Dialer, server string, request []by
 	_, _ = io.Copy(io.Discard, conn)
 }
 
-// unfinished is a request whose body lacks its last byte.
+// unfinished returns a request whose body lacks its last byte.
 func unfinished(size int) []byte {
 	head := fmt.Sprintf("POST /filter HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n{", size)
 	return append([]byte(head), bytes.Repeat([]byte{' '}, size-2)...)

@@ -41,7 +41,7 @@ func (report Report) serve(w http.ResponseWriter, r *http.Request) error {
 	return err
 }
 
-// Text is a page with constant content.
+// Text returns a page with constant content.
 func Text(text string) http.Handler {
 	return adapter(func(w http.ResponseWriter, r *http.Request) error {
 		if err := readOnly(w, r); err != nil {

@@ -192,8 +192,8 @@ func (n *Node) hot() answer {
 	return without
 }
 
-// aboveReject is yes for every hot node, whatever the lines, so that two taints
-// always mean a hotter node than one.
+// aboveReject returns yes for every hot node, whatever its lines are, so that
+// two taints always mean a hotter node than one.
 func (n *Node) aboveReject() answer {
 	switch {
 	case !n.Known:

@@ -25,8 +25,8 @@ func BenchmarkCycle(b *testing.B) {
 	}
 }
 
-// benchStand has the given number of nodes, of which every tenth has the usage
-// hot.
+// benchStand returns a stand with the given number of nodes, of which every
+// tenth has the usage hot.
 func benchStand(b *testing.B, nodes int, hot int64) *stand {
 	b.Helper()
 	s := newStand(b)

@@ -138,7 +138,7 @@ func (s *stand) record(n int, from, to string) (podUID string) {
 	return podUID
 }
 
-// webPod is a new pod of the ReplicaSet "web".
+// webPod returns a new pod of the ReplicaSet "web".
 func webPod(uid string) *v1.Pod {
 	pod := strange(uid, "200m")
 	pod.Labels = map[string]string{"pod-template-hash": "h1"}
@@ -146,7 +146,7 @@ func webPod(uid string) *v1.Pod {
 	return pod
 }
 
-// strange is a pod without an owner that requests the given CPU.
+// strange returns a pod without an owner that requests the given CPU.
 func strange(uid, cpu string) *v1.Pod {
 	return &v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: uid, UID: types.UID(uid)},
@@ -223,7 +223,7 @@ func (s *stand) score(pod *v1.Pod, o outcome) map[string]int64 {
 	return scores
 }
 
-// infos are the nodes of these names.
+// infos returns the nodes of these names.
 func (s *stand) infos(names []string) []fwk.NodeInfo {
 	infos := make([]fwk.NodeInfo, len(names))
 	for i, name := range names {
@@ -232,7 +232,7 @@ func (s *stand) infos(names []string) []fwk.NodeInfo {
 	return infos
 }
 
-// unscored are the scores when scoring is skipped.
+// unscored returns the scores when scoring is skipped.
 func (s *stand) unscored(names []string) map[string]int64 {
 	scores := map[string]int64{}
 	for _, name := range names {
@@ -241,7 +241,7 @@ func (s *stand) unscored(names []string) map[string]int64 {
 	return scores
 }
 
-// predicted is the predicted CPU usage of a node, in milli-cores.
+// predicted returns the predicted CPU usage of a node, in milli-cores.
 func (s *stand) predicted(node string) int64 {
 	board := s.observer.Latest().Board
 	amounts, _ := board.Predicted(board.Node([]byte(node)))

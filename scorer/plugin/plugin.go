@@ -251,7 +251,7 @@ func (p *Plugin) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, 
 	}, nil
 }
 
-// key is the plugin's name, which is unique in a profile.
+// key returns the plugin's name, which is unique in a profile.
 func (p *Plugin) key() fwk.StateKey { return fwk.StateKey(p.name) }
 
 // of returns the pod's state in this cycle; if PreFilter has not run, it is

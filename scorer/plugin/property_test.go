@@ -58,7 +58,7 @@ func checkOrder(t *testing.T, seed uint64, here map[string]int64, there map[stri
 	}
 }
 
-// half is the rounding applied to an extender's score: measured scores are
+// half returns the rounding applied to an extender's score: measured scores are
 // rounded down, as in earlier systems.
 func (s *stand) half() int64 {
 	if latest := s.observer.Latest(); latest != nil && latest.Board.Measured() {
@@ -105,8 +105,9 @@ func indices(round extender.Round, names []string) []cluster.NodeIndex {
 	return nodes
 }
 
-// randomStand has up to 24 nodes from idle to overloaded, some of them unknown,
-// some refused by other plugins, and sometimes moves in flight.
+// randomStand returns a stand with up to 24 nodes from idle to overloaded, some
+// of them unknown, some refused by other plugins, and sometimes with moves in
+// flight.
 func randomStand(t *testing.T, random *rand.Rand) *stand {
 	t.Helper()
 	s := newStand(t, randomScoring(random))

@@ -164,7 +164,7 @@ func (w *whole) clear(b *testing.B) {
 	w.placed = w.placed[:0]
 }
 
-// replica is a pod of two containers.
+// replica returns a pod of two containers.
 func replica(n int) *v1.Pod {
 	requests := v1.ResourceList{v1.ResourceCPU: resource.MustParse("10m"), v1.ResourceMemory: resource.MustParse("8Mi")}
 	return &v1.Pod{

@@ -45,7 +45,7 @@ func newClock() *clock                   { return &clock{time.Date(2026, 3, 1, 1
 func (c *clock) time() time.Time         { return c.now }
 func (c *clock) forward(d time.Duration) { c.now = c.now.Add(d) }
 
-// inSecret is where the tests keep credentials.
+// inSecret returns where the tests keep credentials.
 func inSecret() source.SecretKey {
 	return source.SecretKey{Namespace: "monitoring", Name: "prometheus", Key: "token"}
 }
@@ -307,7 +307,7 @@ func TestRedirectionsAreNotFollowed(t *testing.T) {
 	}
 }
 
-// identity is a certificate signed by its own authority, as PEM.
+// identity returns a certificate signed by its own authority, as PEM.
 func identity(t *testing.T) (certificate, key string) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -34,7 +34,7 @@ func aPod(namespace, name string) *cluster.Pod {
 	return &cluster.Pod{UID: "uid-" + name, Namespace: namespace, Name: name, Node: "n1"}
 }
 
-// aNode has 4 cores and 16 GiB.
+// aNode returns a node of 4 cores and 16 GiB.
 func aNode(name string, pods ...*cluster.Pod) *cluster.NodePods {
 	capacity := cluster.Amounts{cluster.CPU: 4000, cluster.Memory: 16 * gib}
 	return &cluster.NodePods{Node: cluster.Node{Name: name, Capacity: capacity, Ready: true}, Pods: pods}
@@ -158,8 +158,8 @@ func paths(byPath map[string]http.Handler) http.Handler {
 	return mux
 }
 
-// fullSummary is the summary of a kubelet with PSI for a node with the given
-// number of pods, each with two containers.
+// fullSummary returns the summary of a kubelet with PSI for a node with the
+// given number of pods, each with two containers.
 func fullSummary(tb testing.TB, pods int) []byte {
 	tb.Helper()
 	cpu := func() *statsapi.CPUStats {

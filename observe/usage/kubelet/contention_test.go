@@ -14,7 +14,7 @@ import (
 // psiOK comes from a kernel with PSI.
 const psiOK = `"psi":{"some":{"total":5,"avg60":7,"avg300":6}}`
 
-// aContainer is one container's stats with the given CPU usage and PSI.
+// aContainer returns one container's stats with the given CPU usage and PSI.
 func aContainer(name string, usedMilli int, waits string) string {
 	return fmt.Sprintf(`{"name":%q,"cpu":{%s,"usageNanoCores":%d000000,"psi":{"some":%s}}}`, name, at, usedMilli, waits)
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage"
 )
 
-// summaryOf is a node's summary with one pod, shop/<node>.
+// summaryOf returns a node's summary with one pod, shop/<node>.
 func summaryOf(node string) string {
 	return fmt.Sprintf(`{"node":{"nodeName":%q,"cpu":%s,"memory":%s},"pods":[{"podRef":{"namespace":"shop","name":%[1]q},"cpu":%[2]s,"memory":%[3]s}]}`,
 		node, cpuOK, memOK)

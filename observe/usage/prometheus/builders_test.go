@@ -18,7 +18,7 @@ import (
 
 const gib = 1 << 30
 
-// epoch is the time of every test's server and source.
+// epoch returns the time of every test's server and source.
 func epoch() time.Time { return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) }
 
 // clusterOf returns a cluster of nodes with 32 cores and 128 GiB: n1 at
@@ -50,7 +50,7 @@ func of(value string, labels ...string) one {
 	return s
 }
 
-// vectorOf is the answer to an instant query at the epoch.
+// vectorOf returns the answer to an instant query at the epoch.
 func vectorOf(all ...one) string {
 	items := []map[string]any{}
 	for _, s := range all {
@@ -137,7 +137,7 @@ func healthy() map[string]string {
 	}
 }
 
-// stamp is the epoch plus some seconds, as an expression with timestamp()
+// stamp returns the epoch plus some seconds, as an expression with timestamp()
 // returns it.
 func stamp(seconds int64) string { return strconv.FormatInt(epoch().Unix()+seconds, 10) }
 

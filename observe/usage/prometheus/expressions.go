@@ -49,10 +49,10 @@ func (c *Config) nodeBase(metric usage.Metric) base {
 	return base{}
 }
 
-// contention is contention.Of in terms of cAdvisor's metrics: how long the
-// containers of a node wait, without those that hardly run and those that are
-// throttled. If a node's kernel has no PSI, all its counters are zero, which
-// does not mean zero contention.
+// contention returns contention.Of as an expression over cAdvisor's metrics:
+// how long the containers of a node wait, without those that hardly run and
+// those that are throttled. If a node's kernel has no PSI, all its counters are
+// zero, which does not mean zero contention.
 func (c *Config) contention() string {
 	container := c.containers()
 	one := strings.Join([]string{c.NamespaceLabel, c.PodLabel, "container"}, ", ")
@@ -89,7 +89,7 @@ func (c *Config) labelled(expression string) string {
 	return "0 * " + longest + " + ignoring (" + c.containerLabels() + ") group_left () (" + expression + ")"
 }
 
-// nodeWorkingSet is the working set of a node in terms of node-exporter's
+// nodeWorkingSet returns the working set of a node in terms of node-exporter's
 // metrics, as the kubelet computes it from the root cgroup: anonymous and file
 // pages without the inactive file pages. Pods are measured in the same way.
 // With MemAvailable, which also excludes the active file pages, pods could

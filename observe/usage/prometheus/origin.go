@@ -158,7 +158,7 @@ const notItsAddress = "from an address other than the node's"
 // present counts.
 var podLabels = [][2]string{{"namespace", "pod"}, {"kubernetes_namespace", "kubernetes_pod_name"}}
 
-// allPodLabels are podLabels plus those that the policy names.
+// allPodLabels returns podLabels plus the pair of labels that the policy names.
 func (c *Config) allPodLabels() [][2]string {
 	all := slices.Clone(podLabels)
 	if named := [2]string{c.NamespaceLabel, c.PodLabel}; !slices.Contains(all, named) {

@@ -29,7 +29,8 @@ func tenant(node string) []string {
 	return []string{"instance", "10.244.1.7:8080", "job", "shop/web", "namespace", "shop", "pod", "web-0", "node", node}
 }
 
-// exporterCluster has an exporter on each node, and a tenant's pod on n1.
+// exporterCluster returns a cluster with an exporter on each node, and a
+// tenant's pod on n1.
 func exporterCluster(nodes int) *cluster.Snapshot {
 	snapshot := clusterOf(nodes)
 	for _, node := range snapshot.Nodes {

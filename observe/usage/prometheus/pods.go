@@ -113,7 +113,7 @@ func (t *podTable) add(namespace, name []byte, node int) int32 {
 	return i
 }
 
-// part is the bit for a query's values.
+// part returns the bit for a query's values.
 func (q *podQuery) part() podParts {
 	resource, _ := resourceOf(q.metric)
 	if q.window == usage.Last {

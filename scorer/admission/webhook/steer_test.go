@@ -128,7 +128,7 @@ type example struct {
 	keyless bool
 }
 
-// examples are those of TestAPIServerSteersPods, where the policy steers them, and some more. The UID of the owner
+// examples returns the pods that the policy steers in TestAPIServerSteersPods, and some more. The UID of the owner
 // selects the way.
 func examples() map[string]example {
 	held := outcome{Steered: "gate", Gates: []string{admission.Gate}}
