@@ -1,8 +1,8 @@
-// Package cycle runs cycles: observe, judge, plan, make, settle. Runner.Run is one of
-// them. A policy's profiles take their turns in it: Evenkeel's strategies plan, as does
-// package hosted for some upstream plugins, and the evictor makes their moves; other
-// upstream plugins evict by themselves, run as upstream's own runner does, but with
-// Evenkeel's informers and clientset. Due says when cycles run.
+// Package cycle runs cycles: observe, judge, plan, make, settle. Runner.Run runs one
+// cycle, in which the policy's profiles take their turns. Evenkeel's strategies, and
+// package hosted for some upstream plugins, only plan, and the evictor makes their moves.
+// Other upstream plugins evict by themselves, as under upstream's own runner, but with
+// Evenkeel's informers and clientset. Due determines when cycles run.
 package cycle
 
 import (

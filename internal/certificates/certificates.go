@@ -2,9 +2,9 @@
 // kube-scheduler and the extender: a CA that signs nothing else, and a leaf
 // certificate for each side.
 //
-// It decides names, uses and lifetimes. Nothing here touches files. A CA
-// outlives its leaf certificates by years, because kube-scheduler reads a new
-// client certificate at each handshake but its CA only when it starts.
+// It decides names, uses and lifetimes, and does not touch files. A CA outlives its leaf
+// certificates by years, because kube-scheduler rereads the client certificate at each
+// handshake, but its CA only when it starts.
 package certificates
 
 import (

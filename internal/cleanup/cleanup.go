@@ -1,8 +1,7 @@
-// Package cleanup removes what Evenkeel has left in a cluster outside its
-// manifests: keys and gates of steering, what nodesync wrote on nodes and, on
-// request, what it stored. It identifies Evenkeel's objects by names and
-// records, so it may be run repeatedly; it is meant for a cluster in which
-// Evenkeel no longer runs.
+// Package cleanup removes what Evenkeel has left in a cluster outside its manifests: keys
+// and gates of steering, what nodesync wrote on nodes and, on request, what it stored. It
+// identifies Evenkeel's objects by their names and records, so it may be run repeatedly.
+// It is meant for a cluster in which Evenkeel no longer runs.
 package cleanup
 
 import (

@@ -21,8 +21,8 @@ type Config struct {
 	Clock   evictor.Clock
 	// Namespace holds the Leases, the ledger and the kill switch.
 	Namespace string
-	// Leases are the names of the Leases: first that of the evicting process,
-	// second that of a separate nodesync.
+	// Leases are the names of the Leases: first the Lease of the evicting process, then
+	// that of a separate nodesync.
 	Leases []string
 	// After is the mode to clean up after.
 	After Mode
@@ -32,18 +32,18 @@ type Config struct {
 	DryRun bool
 }
 
-// Mode is which processes have ended.
+// Mode states which processes have ended.
 type Mode string
 
 // The modes.
 const (
-	// All: Evenkeel no longer runs.
+	// All means that Evenkeel no longer runs.
 	All Mode = ""
-	// Evicting: the evicting process has ended. A separate nodesync may be
-	// running, and what it wrote to nodes stays.
+	// Evicting means that the evicting process has ended. A separate nodesync may be
+	// running, so what it wrote to nodes stays.
 	Evicting Mode = "evicting"
-	// NodeSync: a separate nodesync has ended. The evicting process may be
-	// running, and its keys, gates, ledger and what it wrote to nodes stay.
+	// NodeSync means that a separate nodesync has ended. The evicting process may be
+	// running, so its keys, gates and ledger stay, as does what it wrote to nodes.
 	NodeSync Mode = "nodesync"
 )
 
@@ -52,28 +52,28 @@ type Entry struct {
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name,omitempty"`
-	// Says is what was or would be done, or why it is left.
+	// Says describes what was or would be done, or why the item is left.
 	Says string `json:"says"`
 }
 
 // Report is the result for everything that was found.
 type Report struct {
 	DryRun bool `json:"dryRun"`
-	// Done was removed; in a dry run it would be.
+	// Done lists what was removed or, in a dry run, would be removed.
 	Done []Entry `json:"done"`
-	// Left could not be removed.
+	// Left lists what could not be removed.
 	Left []Entry `json:"left"`
 	// Notes lists what was skipped or intentionally left in place.
 	Notes []string `json:"notes,omitempty"`
 }
 
 const (
-	// maxPasses is how often keys and held pods are looked for, with settling in
-	// between, because API servers learn of a deleted key a little later.
+	// maxPasses is how many times keys and held pods are searched for, with a pause of
+	// settling in between, because API servers learn of a deleted key with a delay.
 	maxPasses = 4
 	settling  = 500 * time.Millisecond
-	// maxFailures is how many changes of one kind may fail in a row, because the
-	// others would fail, too.
+	// maxFailures is how many changes of one kind may fail in a row. After that, further
+	// ones would probably fail, too.
 	maxFailures = 5
 	// callTimeout bounds a call.
 	callTimeout = 10 * time.Second

@@ -11,8 +11,9 @@ import (
 	"github.com/evenkeel/evenkeel/scorer/admission"
 )
 
-// keysAndGates deletes keys first, so that no more pods are held or restricted,
-// and then releases those that are. It repeats this until it finds none.
+// keysAndGates first deletes keys, so that no further pods are held or restricted, and
+// then releases the pods that already are. It repeats this until it finds neither keys
+// nor such pods.
 func (c *cleaner) keysAndGates(ctx context.Context) {
 	if c.After == NodeSync {
 		return
@@ -102,8 +103,8 @@ type tries struct {
 	total, made, inRow int
 }
 
-// fails records a change that failed. It reports whether to give up, because
-// too many have failed or the time is over.
+// fails records a failed change. It reports whether to give up, because too many changes
+// have failed or the time is over.
 func (t *tries) fails(ctx context.Context, namespace, name string, err error) (enough bool) {
 	t.made++
 	if err == nil {

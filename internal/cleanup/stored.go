@@ -17,8 +17,8 @@ import (
 	"github.com/evenkeel/evenkeel/scorer/nodesync"
 )
 
-// leases determines whether Evenkeel still runs, because it would recreate what
-// is removed.
+// leases determines whether Evenkeel still runs, because a running process would recreate
+// what is removed.
 func (c *cleaner) leases(ctx context.Context) {
 	for i, name := range c.Leases {
 		holder, renewed, err := c.holder(ctx, name)
@@ -59,9 +59,9 @@ func (c *cleaner) holder(ctx context.Context, name string) (holder string, renew
 	return *spec.HolderIdentity, spec.RenewTime.Time, nil
 }
 
-// scaledUp reports the Deployments that an earlier version scaled up for a move
-// and, according to its ledger, has not scaled back. It changes none of them,
-// because someone may want the second pod by now.
+// scaledUp reports the Deployments that an earlier version scaled up for a move and,
+// according to its ledger, has not scaled back. It does not change them, because by now
+// someone may want the second pod.
 func (c *cleaner) scaledUp(ctx context.Context) {
 	if c.After == NodeSync {
 		return
@@ -90,12 +90,13 @@ func (c *cleaner) scaledUp(ctx context.Context) {
 	}
 }
 
-// recordsOf are the records that a mode writes on nodes. A Lease does not show
-// which process wrote: a separate nodesync may hold none, or run in another
-// namespace.
+// recordsOf holds the keys of the records that the processes of a mode write on nodes. A
+// Lease does not show which process wrote them, because a separate nodesync may hold no
+// Lease or run in another namespace.
 var recordsOf = map[Mode][]string{Evicting: {nodesync.RecordKey}, NodeSync: {nodesync.ApartRecordKey}}
 
-// nodes removes what nodesync wrote on nodes: all of it, or what one mode wrote.
+// nodes removes what nodesync wrote on nodes: everything, or only what the processes of
+// one mode wrote.
 func (c *cleaner) nodes(ctx context.Context) {
 	remove := nodesync.Remove
 	if c.DryRun {

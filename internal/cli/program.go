@@ -1,6 +1,6 @@
-// Package cli holds what the command lines of evenkeel and evenkeel-sim have in
-// common: the root command with its logging flags, the checks of arguments, and
-// how a process ends. What the commands do is left to other packages.
+// Package cli holds what the command lines of evenkeel and evenkeel-sim have in common:
+// the root command with its logging flags, the checks of arguments, and how a process
+// ends. Other packages implement the commands.
 package cli
 
 import (
@@ -29,12 +29,11 @@ type Program struct {
 	// Commands are the program's own; version, options, help and completion are
 	// added to them.
 	Commands []*cobra.Command
-	// Quiet lists the commands that log nothing below a warning unless -v requests
-	// it, because their output is the answer.
+	// Quiet lists the commands that log nothing below a warning unless -v requests it,
+	// because their users want only the output.
 	Quiet []string
-	// Lasting lists the commands that have something to finish when they are
-	// stopped: replies, moves, a Lease, a file. The others may be ended at any
-	// point.
+	// Lasting lists the commands that have something to finish when they are stopped:
+	// replies, moves, a Lease, a file. The other commands may be ended at any point.
 	Lasting []string
 }
 

@@ -23,10 +23,9 @@ func stopSignals() <-chan os.Signal {
 	return signals
 }
 
-// untilSignalled runs a command and returns its exit code. A signal ends its
-// context. If it does not end because of that, for example because it reads a
-// pipe that never ends or writes to one that nobody reads, it is abandoned:
-// immediately on a second signal, otherwise after patience has passed.
+// untilSignalled runs a command and returns its exit code. A signal ends the command's
+// context. A command that continues nevertheless, for example because it reads a pipe
+// that never ends, is abandoned on a second signal or after patience has passed.
 func untilSignalled(signals <-chan os.Signal, patience time.Duration, command func(context.Context) error) int {
 	ctx, cancel := context.WithCancel(context.Background()) //nolint:forbidigo // it is what package main runs
 	defer cancel()

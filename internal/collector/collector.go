@@ -20,8 +20,8 @@ const (
 	filling = 40
 	settled = 20
 	loosely = 100
-	// roomBytes is how much a settled heap may always grow: otherwise a small
-	// cluster's would be collected constantly.
+	// roomBytes is how much a settled heap may always grow, because otherwise the heap in
+	// a small cluster would be collected constantly.
 	roomBytes = 32 << 20
 )
 

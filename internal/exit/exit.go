@@ -11,10 +11,10 @@ import (
 // The exit codes of every command.
 const (
 	OK = 0
-	// Failure: the command could not do its work.
+	// Failure means that the command could not do its work.
 	Failure = 1
-	// Misuse: the command line or the policy is invalid, or the command failed and
-	// uses 1 for something else.
+	// Misuse means that the command line or the policy is invalid, or that the command
+	// failed and uses 1 for something else.
 	Misuse = 2
 )
 
@@ -33,18 +33,18 @@ func (usageError) Mistake() {}
 // Unwrap returns the mistake.
 func (e usageError) Unwrap() error { return e.error }
 
-// ErrDiffers ends a successful command with exit code 1, as `diff` does if
-// there are differences. It is not printed.
+// ErrDiffers ends a successful command with exit code 1, like `diff` if there are
+// differences. It is not printed.
 var ErrDiffers = errors.New("there are moves")
 
-// Trouble marks an error of a command that uses exit code 1 as an answer: it
-// ends with 2, as `diff` does then.
+// Trouble marks an error of a command that uses exit code 1 as an answer. The command
+// then ends with exit code 2, like `diff`.
 func Trouble(err error) error { return usageError{err} }
 
 // Usage marks an error as one on the command line or in a file named there.
 func Usage(err error) error { return usageError{err} }
 
-// Usagef formats such an error.
+// Usagef is Usage with a formatted message.
 func Usagef(format string, args ...any) error { return Usage(fmt.Errorf(format, args...)) }
 
 // Code returns the exit code for a command's error.

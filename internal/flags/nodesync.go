@@ -16,8 +16,8 @@ type NodeSync struct {
 	Interval time.Duration
 	// WebAddress serves Pages; "0" serves nothing.
 	WebAddress string
-	// Pages makes /nodes and /status. labelled returns the label's value and the
-	// nodes that carry it.
+	// Pages makes the handler for /nodes and /status. labelled returns the label's value
+	// and the nodes that carry it.
 	Pages func(labelled func() (value string, nodes []string, err error)) http.Handler
 	// Progress receives progress messages; nil in a cluster, where logs and
 	// metrics serve that purpose.

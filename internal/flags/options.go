@@ -1,6 +1,6 @@
-// Package flags holds the flags of processes and of the commands that inspect a
-// cluster: what they are, whether they fit together, and how some of them
-// override the policy.
+// Package flags defines the flags of processes and of the commands that inspect a
+// cluster. It checks whether they fit together, and applies those that override the
+// policy.
 package flags
 
 import (
@@ -29,7 +29,7 @@ import (
 // move pods is in the policy.
 type Options struct {
 	PolicyFile string
-	// Converters know the legacy formats that the policy file may use.
+	// Converters convert the legacy formats that the policy file may have.
 	Converters []policy.Converter
 	Kubeconfig string
 	// Context is the kubeconfig context to use, As and AsGroups the user and
@@ -38,22 +38,22 @@ type Options struct {
 	AsGroups    []string
 	Namespace   string
 	// MetricsAddress serves /metrics, /livez and /readyz; "0" serves nothing.
-	// MetricsAccess is who may read /metrics there: one of the constants below.
+	// MetricsAccess determines who may read /metrics there.
 	MetricsAddress, MetricsAccess string
 	// MetricsNodeLimit is the number of nodes up to which each node has separate
 	// series; 0 for none.
 	MetricsNodeLimit int
 
-	// SendCredentials allows Open and the commands that plan to read the tokens
-	// and passwords that the policy names and to send them to its servers.
-	// Processes in a cluster always do.
+	// SendCredentials allows commands that inspect or plan to read the tokens and
+	// passwords that the policy names, and to send them to its servers. Processes in a
+	// cluster always do so.
 	SendCredentials bool
 
 	DryRun   bool
 	Interval time.Duration
 	Schedule string
-	// Extender is a separate extender, which reports whether kube-scheduler
-	// calls it. Without one its URL is empty.
+	// Extender is the separate extender, which reports whether kube-scheduler calls it.
+	// Its URL is empty if there is none.
 	Extender remote.Extender
 
 	LeaderElect   bool
@@ -65,18 +65,18 @@ type Options struct {
 	// NodeSync, if set, overrides the policy for `evenkeel nodesync`.
 	NodeSync *NodeSync
 
-	// Observe answers kube-scheduler neutrally.
+	// Observe makes the process answer kube-scheduler neutrally.
 	Observe bool
 
 	// MemoryOnly queries Prometheus only for the memory of nodes. Answers to
 	// kube-scheduler contain names and every score, and metrics are served on the
 	// same port.
 	MemoryOnly bool
-	// WatchAtMost, if positive, limits how long usage without history is watched
+	// WatchAtMost, if positive, limits how long usage without history is observed, even
 	// if the policy requires more.
 	WatchAtMost time.Duration
-	// Recording counts startups like any other usage, because all usage of nodes
-	// and pods is recorded.
+	// Recording makes startup usage count like any other, because a recording contains
+	// all usage of nodes and pods.
 	Recording bool
 	// Given, if set, is a policy without a file; REST is how the host process
 	// reaches the API server.
@@ -92,14 +92,13 @@ type Options struct {
 
 	ListenAddress                      string
 	TLSCertFile, TLSKeyFile, ClientCAs string
-	// InsecureServing allows plain HTTP on addresses other than loopback.
-	// InsecureAddress is a second address, for plain HTTP whatever the first one
-	// serves.
+	// InsecureServing allows plain HTTP on addresses other than loopback. InsecureAddress
+	// is a second address, which always serves plain HTTP.
 	InsecureServing bool
 	InsecureAddress string
 
-	// WebhookAddress is where the API server sends requests about new pods, by
-	// HTTPS; empty for none.
+	// WebhookAddress is the HTTPS address to which the API server sends requests about
+	// new pods; empty if there is none.
 	WebhookAddress, WebhookCertFile, WebhookKeyFile string
 }
 
@@ -113,9 +112,10 @@ func (o *Options) AddCommon(flags *pflag.FlagSet) {
 	o.AddLedger(flags)
 }
 
-// AddLooking adds the flags of commands that read usage with the caller's
-// rights. A policy from elsewhere could name Secrets and files that only the
-// caller may read, and an attacker's server to send them to.
+// AddLooking adds the flags of commands that read usage with the caller's permissions.
+// They send no credentials by default, because a policy from elsewhere could name Secrets
+// and files that only the caller may read, and an attacker's server to which to send
+// them.
 func (o *Options) AddLooking(flags *pflag.FlagSet) {
 	o.AddCommon(flags)
 	flags.BoolVar(&o.SendCredentials, "send-credentials", false, "Send the tokens and passwords that the policy names to the servers that it names. They are read with your rights, so check the addresses in a policy from elsewhere first.")
@@ -264,8 +264,8 @@ func (o *Options) validateAddresses() error {
 	return nil
 }
 
-// validateTrust prevents strangers from being answered like kube-scheduler,
-// unless a flag allows it.
+// validateTrust makes sure that only kube-scheduler gets its answers, unless a flag
+// allows other clients.
 func (o *Options) validateTrust() error {
 	switch {
 	case (o.TLSCertFile == "") != (o.TLSKeyFile == ""):
@@ -298,9 +298,9 @@ func (o *Options) Loops() bool { return o.Interval > 0 || o.Schedule != "" }
 // does not need.
 func (o *Options) Elects() bool { return o.LeaderElect && !o.DryRun }
 
-// Follows reports whether a process has to know the moves of another, leading
-// process: because it answers kube-scheduler, or because of pods held by the
-// API server, which without their plan would be scheduled anywhere.
+// Follows reports whether a process has to know the moves of another, leading process. It
+// has to if it answers kube-scheduler, or if it releases pods held by the API server,
+// because without their plan these would be scheduled anywhere.
 func (o *Options) Follows(answers bool) bool {
 	return answers || o.Elects() && o.Loops()
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/evenkeel/evenkeel/policy"
 )
 
-// Override puts flags in the place of settings of the policy. It is the only place
-// where a flag changes a policy. The error says what is wrong with the result.
+// Override applies the flags that override settings of the policy. It is the only place
+// where a flag changes a policy. The error describes what is wrong with the result.
 func (o *Options) Override(file *policy.File) error {
 	o.shorten(&file.Load)
 	if o.NodeSync == nil {
@@ -33,8 +33,8 @@ func (o *Options) Override(file *policy.File) error {
 	return nil
 }
 
-// shorten limits how long usage without history is watched to o.WatchAtMost, if a
-// node can be called hot by then.
+// shorten limits how long usage without history is observed to o.WatchAtMost, provided
+// that a node can be judged hot by then.
 func (o *Options) shorten(load *policy.LoadPolicy) {
 	past := func(s policy.Source) bool { return s.Config.Describe().GivesWindows }
 	u, h := &load.Usage, &load.Hot

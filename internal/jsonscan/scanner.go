@@ -2,10 +2,10 @@
 // requested values. It accepts what encoding/json accepts, even in skipped
 // values, and decodes strings as encoding/json does.
 //
-// A Scanner walks a text in memory, or one from a reader, of which it holds a
-// window. Each method consumes one value. The first error stops the Scanner:
-// from then on it finds nothing more, every loop ends, and Err returns the
-// error. So do not use anything that was read before End has returned nil.
+// A Scanner walks a text in memory, or a text from a reader, of which it holds only a
+// window in memory. Each method consumes one value. The first error stops the Scanner: it
+// finds nothing more, every loop ends, and Err returns the error. Values must therefore
+// not be used before End has returned nil.
 package jsonscan
 
 import (
@@ -44,8 +44,8 @@ type Scanner struct {
 	// depth is how many brackets are open at pos.
 	depth int
 
-	// src provides what follows data, into buffer; it is nil after its end. broken
-	// is why it failed, nil after a regular end.
+	// src provides the text after data, which is read into buffer; nil after its end.
+	// broken is the error with which it ended; nil after a regular end.
 	src    io.Reader
 	buffer []byte
 	broken error
@@ -101,7 +101,7 @@ func (s *Scanner) Fail(err error) {
 	s.data, s.pos, s.mark, s.src = nil, 0, noMark, nil
 }
 
-// Unexpected fails because the next element is not the wanted one.
+// Unexpected stops the Scanner because the next element is not the wanted one.
 func (s *Scanner) Unexpected(want string) {
 	s.Next()
 	at := s.Offset()
@@ -153,7 +153,7 @@ func (s *Scanner) literal(word string) bool {
 	return false
 }
 
-// hold returns what is in memory: at least n bytes, unless the text ends
+// hold returns the unconsumed text in memory: at least n bytes, unless the text ends
 // before.
 func (s *Scanner) hold(n int) []byte {
 	for len(s.data)-s.pos < n && s.fill() {
@@ -201,7 +201,7 @@ func (s *Scanner) fill() bool {
 	return s.read(kept)
 }
 
-// read appends to what is kept in the buffer.
+// read reads more text and appends it to the bytes kept in the buffer.
 func (s *Scanner) read(kept int) bool {
 	for range 100 {
 		n, err := s.src.Read(s.buffer[kept:])

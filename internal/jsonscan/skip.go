@@ -2,9 +2,9 @@ package jsonscan
 
 import "fmt"
 
-// nesting is a stack of the open brackets in a skipped value, at most "most" of
-// them. Each has a bit, which is set for an object; the innermost is the
-// lowest.
+// nesting is a stack of the open brackets in a skipped value, with at most "most"
+// entries. Each bracket is a bit, which is set for an object; the lowest bit is the
+// innermost bracket.
 type nesting struct {
 	objects    uint64
 	open, most int

@@ -57,8 +57,8 @@ func (a *Access) Config() (*rest.Config, error) {
 	return config, nil
 }
 
-// noCluster returns an error that lists where a cluster was looked for.
-// client-go's own message recommends a variable that nothing here reads.
+// noCluster returns an error that lists where a cluster was searched for. client-go's own
+// message recommends a variable that Evenkeel does not read.
 func noCluster(rules *clientcmd.ClientConfigLoadingRules) error {
 	var files []string
 	for _, name := range rules.GetLoadingPrecedence() {

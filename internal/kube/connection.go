@@ -1,6 +1,6 @@
-// Package kube connects a process to the API server: its client, its clock, and
-// the progress of the first lists of its watches. It does not know what the
-// requests are for.
+// Package kube connects a process to the API server: its client, its clock, and the
+// progress of the first lists of its watches. It is independent of the purpose of the
+// requests.
 package kube
 
 import (
@@ -36,7 +36,7 @@ type Connection struct {
 	// even through the API server.
 	REST   *rest.Config
 	Client kubernetes.Interface
-	// Clock is the API server's clock, as far as its responses reveal it.
+	// Clock is the API server's clock, derived from its responses.
 	Clock *servertime.Clock
 
 	arrivals arrivals // of Client
@@ -60,7 +60,7 @@ func Connect(config *rest.Config) (*Connection, error) {
 	return c, nil
 }
 
-// ReachTimeout is how long the API server may take to answer at all.
+// ReachTimeout is how long the API server may take for its first response.
 const ReachTimeout = 10 * time.Second
 
 // Reach asks the API server for its version, so that an unreachable one is

@@ -25,10 +25,9 @@ const (
 // ErrNotSynced is the error if first lists made no progress for too long.
 var ErrNotSynced = errors.New("the watches of the API server did not deliver in time")
 
-// Start starts the informers that were requested of a factory and waits until
-// all of them have synced and their consumers have, too. However long that
-// takes, it fails only if nothing that is still missing has arrived for
-// StallTimeout.
+// Start starts the informers that were requested from a factory, and waits until all of
+// them and their consumers have synced. It waits as long as necessary, and fails only if
+// no missing data has arrived for StallTimeout.
 func (c *Connection) Start(ctx context.Context, factory informers.SharedInformerFactory, synced ...func() bool) error {
 	factory.Start(ctx.Done())
 	waiting := firstLists{factory: factory, synced: synced, arrived: c.arrivals.of, patience: Patience[progress]{Now: c.Clock.Local}}

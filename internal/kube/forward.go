@@ -16,10 +16,10 @@ import (
 // forwardTimeout bounds how long it takes to reach a pod.
 const forwardTimeout = 5 * time.Second
 
-// Forward calls use with a loopback address that leads to a port of a pod, like
-// kubectl port-forward, using the caller's permission to create
-// pods/portforward. It forwards until use returns; if the pod is lost earlier,
-// the context of use ends.
+// Forward forwards a loopback port to a port of a pod, like kubectl port-forward, and
+// calls use with the local address. The caller needs the permission to create
+// pods/portforward. It forwards until use returns; if the connection is lost earlier, the
+// context of use ends.
 func (c *Connection) Forward(ctx context.Context, namespace, pod string, port int, use func(ctx context.Context, address string) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -44,8 +44,8 @@ func Persist(ctx context.Context, alive func(), try func(context.Context) error)
 	}
 }
 
-// Trouble logs a problem that lasts: when it begins, every minute, and when it
-// is over. It is safe for concurrent use.
+// Trouble logs a lasting problem: when it begins, every minute, and when it is over. It
+// is safe for concurrent use.
 type Trouble struct {
 	Message string
 

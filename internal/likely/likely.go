@@ -1,6 +1,5 @@
-// Package likely finds the word that a misspelled one was meant to be, for
-// every message about an unknown name: fields, plugins, flags, commands,
-// metrics, windows.
+// Package likely finds the word that was probably meant by a misspelled one. All messages
+// about unknown names use it: fields, plugins, flags, commands, metrics and windows.
 package likely
 
 import (
@@ -9,9 +8,9 @@ import (
 )
 
 const (
-	// beginning is the length from which a prefix of a word counts as the word.
+	// beginning is the minimum length of a prefix that counts as the word.
 	beginning = 3
-	// longest bounds the compared length: a longer text is not a word.
+	// longest is the maximum length of the texts to compare; a longer text is not a word.
 	longest = 64
 	// mostMistakes is the number of mistakes allowed in a long word.
 	mostMistakes = 4

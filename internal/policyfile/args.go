@@ -23,10 +23,9 @@ import (
 	"github.com/evenkeel/evenkeel/policy/shape"
 )
 
-// pluginMistakes finds plugins that do not exist, compares plugins' arguments
-// with their types, and parses node selectors. Upstream's loader stops at the
-// first mistake and reports neither which plugin it belongs to nor what is
-// allowed.
+// pluginMistakes finds plugins that do not exist, checks plugins' arguments against their
+// types, and parses node selectors. Upstream's loader stops at the first mistake, and
+// reports neither the plugin nor the allowed values.
 func pluginMistakes(file *policy.File, tree map[string]any, registry pluginregistry.Registry) []string {
 	m := mistakes{registry: registry, load: &file.Load, places: policy.PlacesOf(file.Descheduler, file.DeschedulerAt)}
 	m.ofSelector(field.NewPath("nodeSelector"), tree["nodeSelector"])
@@ -139,7 +138,8 @@ func balances(profile map[string]any, plugin string) bool {
 	return slices.Contains(enabled, any(plugin))
 }
 
-// overlaid validates the lines that a strategy's arguments make of the LoadPolicy's.
+// overlaid validates the lines that result from overlaying the LoadPolicy's lines with a
+// strategy's arguments.
 func (m *mistakes) overlaid(args runtime.Object) error {
 	strategy, ours := args.(policy.Strategy)
 	if !ours {
@@ -150,8 +150,8 @@ func (m *mistakes) overlaid(args runtime.Object) error {
 }
 
 // refused returns the errors that a validator finds in arguments with the right types.
-// Upstream's validators do not name the plugin and not always the field, so the
-// arguments are added.
+// Upstream's validators never name the plugin and do not always name the field, so the
+// arguments are added to the message.
 func refused(path *field.Path, given any, instance runtime.Object, validate func(runtime.Object) error) (errs field.ErrorList) {
 	args := instance.DeepCopyObject()
 	if wrong := shape.Fill(args, given); len(wrong) > 0 {
@@ -168,9 +168,9 @@ func refused(path *field.Path, given any, instance runtime.Object, validate func
 	return errs
 }
 
-// parts returns the errors of which one was joined.
+// parts returns the errors that were joined into one.
 func parts(err error) []error {
-	switch list := err.(type) { //nolint:errorlint // what it is itself, not what it wraps
+	switch list := err.(type) { //nolint:errorlint // only the error itself counts, not what it wraps
 	case nil:
 		return nil
 	case interface{ Unwrap() []error }:

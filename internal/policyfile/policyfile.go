@@ -1,7 +1,7 @@
-// Package policyfile reads a policy from disk: the LoadPolicy by our own
-// loader, the DeschedulerPolicy by upstream's. It determines what the latter's
-// profiles require of a process; package settings translates the former for
-// each part of Evenkeel.
+// Package policyfile reads a policy from disk: the LoadPolicy by our own loader, the
+// DeschedulerPolicy by upstream's. It also determines what the profiles of the
+// DeschedulerPolicy require from a process. Package settings translates the LoadPolicy
+// for each part of Evenkeel.
 package policyfile
 
 import (
@@ -38,9 +38,9 @@ var SetupPlugins = sync.OnceFunc(func() {
 	quieten(pluginregistry.PluginRegistry)
 })
 
-// quieten makes the DefaultEvictor log refused pods at level 4, because plans
-// ask it about all pods of hot nodes. It logs with the logger that it was built
-// with.
+// quieten makes the DefaultEvictor log refused pods only at level 4, because plans ask it
+// about all pods of hot nodes. The DefaultEvictor logs with the logger with which it is
+// built.
 func quieten(plugins pluginregistry.Registry) {
 	plugin := plugins[defaultevictor.PluginName]
 	build := plugin.PluginBuilder

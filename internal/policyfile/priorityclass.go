@@ -17,7 +17,7 @@ import (
 
 // PriorityClass is a priority class that a profile uses as its threshold.
 type PriorityClass struct {
-	// Profile names the profile; Path is where in the document it names the
+	// Profile is the name of the profile, Path the field of the document that names the
 	// class.
 	Profile, Path, Name string
 }

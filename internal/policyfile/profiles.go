@@ -14,10 +14,11 @@ import (
 	"github.com/evenkeel/evenkeel/policy"
 )
 
-// KeepOnlyStrategies leaves in a policy what plans without reading metrics by itself: the
-// strategies of the first profile that has any, and in all profiles the plugins of
-// descheduler that plan, as plans reports. Profiles without either are dropped. It returns
-// the names of the other profiles with strategies.
+// KeepOnlyStrategies reduces a policy to what can be planned from the observed usage: the
+// strategies of the first profile that has any, and, in all profiles, those descheduler
+// plugins whose evictions are planned according to plans and that do not read metrics
+// themselves. Profiles with neither are dropped. It returns the names of the other
+// profiles with strategies.
 func KeepOnlyStrategies(p *api.DeschedulerPolicy, plans func(plugin string) bool) (others []string) {
 	p.MetricsProviders, p.MetricsCollector = nil, nil // strategies read the observer
 	others, strategies := Unplanned(p), true
@@ -49,8 +50,8 @@ func measures(profile *api.DeschedulerProfile, name string) bool {
 	return ok && low.MetricsUtilization != nil
 }
 
-// Planned returns the strategies of the first profile that has any. If only one
-// plan is shown, it is theirs.
+// Planned returns the strategies of the first profile that has any. Where only one plan
+// is shown, it is the plan of these strategies.
 func Planned(p *api.DeschedulerPolicy) []policy.Strategy {
 	for i := range p.Profiles {
 		if ours := policy.StrategiesOf(&p.Profiles[i]); len(ours) > 0 {
@@ -60,8 +61,8 @@ func Planned(p *api.DeschedulerPolicy) []policy.Strategy {
 	return nil
 }
 
-// Unplanned returns the names of the profiles after the first one that also
-// move pods by usage. If only one plan is shown, it is the first one's.
+// Unplanned returns the names of the profiles, other than the first of them, that move
+// pods by usage. Where only one plan is shown, theirs are missing.
 func Unplanned(p *api.DeschedulerPolicy) (names []string) {
 	for i := range p.Profiles {
 		if len(policy.StrategiesOf(&p.Profiles[i])) > 0 {
@@ -99,8 +100,8 @@ func RequestProtections(factory informers.SharedInformerFactory, p *api.Deschedu
 	}
 }
 
-// protectsStorageClasses reports whether protection depends on the storage
-// classes of claims, in which case claims have to be known.
+// protectsStorageClasses reports whether protection depends on the storage classes of
+// claims, so that claims have to be watched.
 func protectsStorageClasses(args *defaultevictor.DefaultEvictorArgs) bool {
 	config := args.PodProtections.Config
 	return config != nil && config.PodsWithPVC != nil && len(config.PodsWithPVC.ProtectedStorageClasses) > 0

@@ -7,10 +7,10 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Recover turns, when deferred, a panic into the error of an invalid policy, so
-// that no content of a policy file ends a process. The loader, validation and
-// constructors of upstream's plugins were written for trusted files and may
-// panic on others.
+// Recover must be deferred. It turns a panic into the error of an invalid policy, so that
+// no content of a policy file can crash a process. The loader, validation and
+// constructors of upstream's plugins were written for trusted files and may panic on
+// others.
 func Recover(name string, err *error) {
 	fault := recover()
 	if fault == nil {

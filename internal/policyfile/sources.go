@@ -32,7 +32,7 @@ func AskedSources(file *policy.File, profiles *api.DeschedulerPolicy) []policy.S
 	return sources
 }
 
-// ReadSources returns the same sources, completed with settings of the
+// ReadSources returns the sources of AskedSources, completed with settings of the
 // DeschedulerPolicy.
 func ReadSources(file *policy.File, profiles *api.DeschedulerPolicy) []policy.Source {
 	return provided(AskedSources(file, profiles), profiles)

@@ -9,8 +9,8 @@ import (
 
 // Reports receives the results of policy file changes.
 type Reports interface {
-	// Taken is called for a file that took effect, whether another one than before
-	// or the same again.
+	// Taken is called when a file has taken effect. another reports whether its policy
+	// differs from the previous one.
 	Taken(ctx context.Context, hash string, another bool)
 	Refused(ctx context.Context, err error)
 }
@@ -34,9 +34,9 @@ func Watch(ctx context.Context, path string, known []byte, reports Reports, repl
 	})
 }
 
-// Apply applies new content, or keeps the current one and reports why. It is
-// not done with valid content that could not be applied, because the API server
-// may be unavailable.
+// Apply applies new content, or keeps the current content and reports why. done is false
+// for valid content that could not be applied, for example because the API server is
+// unavailable.
 func Apply(ctx context.Context, content []byte, err error, reports Reports, replace Replace) (done bool) {
 	another := false
 	if err == nil {

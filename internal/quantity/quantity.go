@@ -1,4 +1,4 @@
-// Package quantity reads amounts written by strangers, such as "250m".
+// Package quantity reads amounts from untrusted sources, such as "250m".
 //
 // resource.ParseQuantity and the decoder of resource.Quantity take minutes for
 // "1e-99999999", and their time grows quadratically with the digits. Amounts
@@ -24,7 +24,7 @@ const (
 	maxExponentDigits = 3
 )
 
-// ErrBounds is the error for a text that is not parsed.
+// ErrBounds is the error for a text that is not parsed because it would take long.
 var ErrBounds = fmt.Errorf("too long: at most %d characters are read, with an exponent of at most %d digits", maxLength, maxExponentDigits)
 
 // Check returns an error for a text that would take long to parse.
@@ -81,5 +81,5 @@ func (l *List) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// IsBounds reports whether an error is about a text that was not parsed.
+// IsBounds reports whether an error is ErrBounds.
 func IsBounds(err error) bool { return errors.Is(err, ErrBounds) }

@@ -6,15 +6,15 @@ import (
 )
 
 const (
-	// Quorum is how many consecutive responses have to agree, because one in
-	// between may come from a proxy with a wrong clock.
+	// Quorum is how many consecutive responses have to agree, because a single response
+	// may come from a proxy with a wrong clock.
 	Quorum = 3
 	// maxAnswers and maxAnswerAge bound the remembered responses. Clocks drift
 	// less over a shorter time.
 	maxAnswers   = 20
 	maxAnswerAge = 2 * time.Minute
-	// slow is how long a response may take. The longer it takes, the less certain
-	// it is when the server read its clock.
+	// slow is the maximum duration of a response that counts. The longer a response
+	// takes, the less certain it is when the server read its clock.
 	slow = 5 * time.Second
 	// maxSkew is the largest plausible skew; clocks that differ more could not
 	// agree on certificates, either.
@@ -36,7 +36,7 @@ func (s span) empty() bool { return s.low > s.high }
 // distance returns how far a skew is from the nearest possible one.
 func (s span) distance(skew time.Duration) time.Duration { return max(s.low-skew, skew-s.high, 0) }
 
-// correction returns the correction for the local clock: 0 if that may be right
+// correction returns the correction for the local clock; 0 if the clock may be right
 // within Tolerance.
 func (s span) correction() time.Duration {
 	if s.distance(0) <= Tolerance {
@@ -79,8 +79,8 @@ func (a *answers) add(heard answer) {
 	*a = slices.Delete(kept, 0, max(len(kept)-maxAnswers, 0))
 }
 
-// agreed returns the span on which the newest answers agree, as far back as
-// they do, or false if fewer than Quorum do.
+// agreed returns the span on which the newest answers agree, using as many of them as
+// agree; false if they are fewer than Quorum.
 func (a answers) agreed() (span, bool) {
 	if len(a) == 0 {
 		return span{}, false

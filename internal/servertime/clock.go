@@ -1,4 +1,4 @@
-// Package servertime gives a process the time of the API server's clock.
+// Package servertime provides the time of the API server's clock.
 //
 // Evenkeel compares times of several machines: its own, those in objects'
 // metadata and those of samples. On a machine whose clock is minutes off, all

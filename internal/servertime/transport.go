@@ -38,9 +38,8 @@ func (r *reader) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// speaks reports whether a response may be current and the API server's own: a
-// proxy answers for an unavailable server with a 5xx status, and a cache sets
-// Age.
+// speaks reports whether a response may be current and from the API server itself. A
+// proxy answers for an unavailable server with a 5xx status, and a cache sets Age.
 func speaks(response *http.Response) bool {
 	return response.StatusCode < http.StatusInternalServerError && response.Header.Get("Age") == ""
 }

@@ -1,6 +1,5 @@
-// Package settings translates a LoadPolicy into the settings of each package. A
-// policy uses the words of its users; the packages do not know it and use their
-// own words.
+// Package settings translates a LoadPolicy into the settings of each package. A policy
+// uses the terms of its users. The packages do not depend on it and use their own terms.
 package settings
 
 import (

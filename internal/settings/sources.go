@@ -11,8 +11,8 @@ import (
 	"github.com/evenkeel/evenkeel/policy"
 )
 
-// Samples is everything that usage samples depend on: what is read, from where
-// and for which windows. Samples are compatible if these are deeply equal.
+// Samples holds everything that usage samples depend on: what is read, from which sources
+// and for which windows. Samples are compatible if these values are deeply equal.
 type Samples struct {
 	usage     policy.Usage
 	windows   []usage.Window
@@ -30,17 +30,16 @@ func SamplesOf(load *policy.LoadPolicy, providers []api.MetricsProvider, signals
 	return s
 }
 
-// Narrowed describes what a process reads less than others do.
+// Narrowed describes what a process leaves out when it reads usage.
 type Narrowed struct {
 	// SignalsOnly leaves out cpu and memory, for which the policy has no lines.
 	SignalsOnly bool
-	// MemoryOnly reads nothing but the memory of nodes, because the other metrics
-	// need not exist.
+	// MemoryOnly reads only the memory of nodes, because the other metrics need not
+	// exist.
 	MemoryOnly bool
 }
 
-// SourceEnv returns what a usage source should read. The caller adds the means
-// to read it.
+// SourceEnv returns what a usage source has to read. The caller adds the means of access.
 func SourceEnv(load *policy.LoadPolicy, source *policy.Source, narrowed Narrowed) access.Env {
 	u := &load.Usage
 	env := access.Env{

@@ -13,9 +13,9 @@ import (
 	"github.com/evenkeel/evenkeel/policy"
 )
 
-// Lines returns the one definition of hot. Thresholds of strategies override
-// the LoadPolicy's lines for both halves; conflicting thresholds of two
-// strategies are an error. Pools keep their own.
+// Lines returns the definition of hot that all parts share. Thresholds of strategies
+// override the LoadPolicy's lines for both evicting and scheduling; conflicting
+// thresholds of two strategies are an error. Pools keep their own lines.
 func Lines(load *policy.LoadPolicy, all []policy.Strategy) (*thresholds.Set, error) {
 	base := load.Lines
 	var first *policy.Thresholds

@@ -1,5 +1,5 @@
-// Package testkit holds helpers for the tests of several packages. It decides
-// nothing; programs must not import it.
+// Package testkit holds helpers for the tests of several packages. Programs must not
+// import it.
 package testkit
 
 import "strings"

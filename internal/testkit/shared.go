@@ -6,9 +6,8 @@ import (
 	"testing"
 )
 
-// EarlierSystem returns the text with that file name about an earlier system,
-// which is stored next to the checkout, not in it; without it the test is
-// skipped.
+// EarlierSystem returns a file about an earlier system. Such files are stored next to the
+// checkout, not in it; if the file is missing, the test is skipped.
 func EarlierSystem(t *testing.T, name string) []byte {
 	t.Helper()
 	folder, err := os.Getwd()

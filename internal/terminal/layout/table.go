@@ -14,9 +14,10 @@ type Column struct {
 	// Drop is the order in which columns are dropped if the table is too wide, starting
 	// with 1; 0 is never dropped.
 	Drop int
-	// Cut is the number of cells to which its names may be shortened; 0 forbids it.
+	// Cut is the number of terminal cells to which its names may be shortened; 0 forbids
+	// shortening.
 	Cut int
-	// Wrap breaks its cells into lines. Only the last column may.
+	// Wrap breaks its cells into lines. Only the last column may be wrapped.
 	Wrap bool
 	// Words colors its cells by their words.
 	Words bool

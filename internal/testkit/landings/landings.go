@@ -1,6 +1,6 @@
-// Package landings holds small clusters on which upstream's plugins ask for evictions: those
-// of reported loops, and those where an eviction is right. Tests play them in
-// process and on a real control plane. Programs must not import it.
+// Package landings holds small clusters on which upstream's plugins ask for evictions. In
+// some, users have reported loops of evictions; in others, an eviction is right. Tests
+// run them in process and on a real control plane. Programs must not import it.
 package landings
 
 import (
@@ -22,7 +22,7 @@ const Namespace = "default"
 // Scenario is a cluster, and a policy for it.
 type Scenario struct {
 	Name string
-	// Issue is the number of descheduler's issue that reports the loop; 0 for none.
+	// Issue is the number of the descheduler issue that reports the loop; 0 for none.
 	Issue int
 	// About describes the cluster in one sentence for the documentation.
 	About     string
@@ -32,19 +32,22 @@ type Scenario struct {
 	Policy string
 	// Packs reports whether kube-scheduler prefers full nodes (MostAllocated).
 	Packs bool
-	// Anywhere: the plugin evicts although no node may be better for the replacement.
+	// Anywhere reports whether the plugin evicts even if no node is better for the
+	// replacement.
 	Anywhere bool
-	// Placed is how few evictions help if replacements go where kube-scheduler puts them, and Steered if they
-	// may go to any node that accepts them. Of the Right only the number of Placed is set.
+	// Placed is the lowest number of evictions that helps if replacements go where kube-scheduler puts them,
+	// Steered the lowest number if they may go to any node that accepts them. For the scenarios in Right,
+	// only Placed.Evictions is set.
 	Placed, Steered Fewest
 }
 
-// Fewest is what an exact search finds.
+// Fewest is the result of an exact search.
 type Fewest struct {
-	// Asked is for how many evictions the plugin asks at the start, and Least for how many after
-	// the best evictions.
+	// Asked is the number of evictions that the plugin asks for at the start, Least the number
+	// that it still asks for after the best evictions.
 	Asked, Least int
-	// Evictions is the lowest number after which it asks for no more than Least.
+	// Evictions is the lowest number of evictions after which it asks for no more than
+	// Least.
 	Evictions int
 }
 
@@ -53,23 +56,23 @@ type Node struct {
 	Name, Zone string
 	Labels     map[string]string
 	Taints     []v1.Taint
-	// MilliCPU and MiB are what is allocatable; 0 is 8000 and 32768.
+	// MilliCPU and MiB are the allocatable amounts; 0 means 8000 and 32768.
 	MilliCPU, MiB int64
 }
 
 // Workload is a Deployment whose replicas are on given nodes; several may be on one.
 type Workload struct {
 	Name string
-	// Labels are those of its pods besides {app: NAME}.
+	// Labels are the labels of its pods in addition to {app: NAME}.
 	Labels map[string]string
 	On     []string
-	// MilliCPU and MiB are what each replica requests; 0 is 100 and 128.
+	// MilliCPU and MiB are the requests of each replica; 0 means 100 and 128.
 	MilliCPU, MiB int64
 	// Spec is the pods' spec without its containers.
 	Spec v1.PodSpec
 	// Status is the pods' status at the start; the zero value is running and ready.
 	Status v1.PodStatus
-	// Age is for how long the pods have existed; 0 is an hour.
+	// Age is how long the pods have existed; 0 means an hour.
 	Age time.Duration
 	// Job makes it a Job, which does not replace failed pods.
 	Job bool
@@ -179,7 +182,7 @@ func (w *Workload) Placed(now time.Time) []*v1.Pod {
 	return pods
 }
 
-// Owners returns the workload's Deployment and ReplicaSet, at rest; none of a Job.
+// Owners returns the workload's Deployment and ReplicaSet, at rest; none for a Job.
 func (w *Workload) Owners(now time.Time) []runtime.Object {
 	if w.Job {
 		return nil

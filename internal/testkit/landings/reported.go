@@ -23,7 +23,7 @@ kind: DeschedulerPolicy
 
 const (
 	bothKinds = "constraints: [DoNotSchedule, ScheduleAnyway]"
-	// unfit is how releases before nodeFit balanced domains.
+	// unfit configures the way in which releases before nodeFit balanced domains.
 	unfit   = bothKinds + ", topologyBalanceNodeFit: false"
 	nodeFit = "nodeFit: true"
 
@@ -44,8 +44,8 @@ func spreadAll(labels map[string]string, key string, action v1.UnsatisfiableCons
 	return v1.TopologySpreadConstraint{MaxSkew: 1, TopologyKey: key, WhenUnsatisfiable: action, LabelSelector: &metav1.LabelSelector{MatchLabels: labels}}
 }
 
-// overAll returns the constraint as it was before it had node inclusion policies: the domains of nodes
-// on which the pod cannot run count as well.
+// overAll returns the constraint as it worked before node inclusion policies existed: the domains of
+// nodes on which the pod cannot run count as well.
 func overAll(c v1.TopologySpreadConstraint) v1.TopologySpreadConstraint {
 	ignore := v1.NodeInclusionPolicyIgnore
 	c.NodeAffinityPolicy = &ignore
