@@ -125,8 +125,8 @@ func (p *parameters) in(command []string) (words []string) {
 	return words
 }
 
-// longest bounds the length of parsed scripts: the parser recurses, and a stack
-// overflow would end the process.
+// longest bounds the length of parsed scripts, because the parser recurses, and
+// a stack overflow would end the process.
 const longest = 8 << 10
 
 // commandsOf returns the commands of a script, as words. It is not ok if anything in

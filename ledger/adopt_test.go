@@ -147,7 +147,7 @@ func TestFollows(t *testing.T) {
 	}
 }
 
-// A follower adopts the hold and the outcomes, as copies of its own.
+// A follower adopts copies of the hold and the outcomes.
 func TestAdoptsHoldAndOutcomes(t *testing.T) {
 	leader, follower := newBooks(Config{}), newBooks(Config{})
 	leader.SetHold(Hold{Reason: "TooManyPending", Until: at(600)})

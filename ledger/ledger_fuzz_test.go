@@ -80,8 +80,8 @@ func TestReservationsAddUp(t *testing.T) {
 	}
 }
 
-// checkReservations compares the ledger's reports with what it claims to
-// reserve, and that with its moves.
+// checkReservations compares the ledger's reports with the reservations that it
+// claims, and these with its moves.
 func checkReservations(t *testing.T, b *books) {
 	t.Helper()
 	reserved := b.reserved()

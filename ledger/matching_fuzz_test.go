@@ -106,9 +106,9 @@ func (w *world) play() {
 }
 
 // Whatever happens to pods and moves, and in whichever order processes learn of
-// it: no pod replaces two others or one of another namespace, a pod that never
-// left is not replaced, reservations add up, and processes that see the same
-// events form the same pairs.
+// it, no pod replaces two others or a pod of another namespace, a pod that
+// never left is not replaced, reservations add up, and processes that see the
+// same events form the same pairs.
 func FuzzMatching(f *testing.F) {
 	f.Add([]byte{0, 1, 0, 0, 2, 0, 0, 5, 0, 7, 0, 9, 0, 9, 12, 14})
 	f.Add([]byte{1, 1, 2, 0, 1, 2, 13, 2, 0, 5, 0, 9, 0, 2, 0, 14, 13})

@@ -193,9 +193,8 @@ type Move struct {
 	Evicted  time.Time `json:"evicted,omitzero"`
 	PodGone  time.Time `json:"podGone,omitzero"`
 	Ended    time.Time `json:"ended,omitzero"`
-	// Accepted is true if the API server accepted the eviction, or may have. It
-	// tells this apart from a pod that leaves on its own while its move is
-	// planned.
+	// Accepted is true if the API server accepted the eviction, or may have. If
+	// it is false, the pod may have left on its own while its move was planned.
 	Accepted bool `json:"accepted,omitempty"`
 	// CameBound is true if the replacement was created with a node, so no
 	// scheduler chose one. It is not set if a gap in the watch hides how the

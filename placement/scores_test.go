@@ -147,7 +147,8 @@ func TestScoresEqualThoseOfFreshSnapshots(t *testing.T) {
 	}
 }
 
-// By hostname each node counts for itself, whatever its label says.
+// For the topology key hostname, each node is its own domain, whatever its
+// label is.
 func TestNodesOfOneHostnameAreNotAlike(t *testing.T) {
 	f, app := offline(t), selecting("app", "web")
 	nodes := []*v1.Node{aNode("src"), aNode("a", nodeLabel(v1.LabelHostname, "same")), aNode("b", nodeLabel(v1.LabelHostname, "same"))}

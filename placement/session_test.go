@@ -76,7 +76,7 @@ func TestPreferencesAreFilteredAsPlainPods(t *testing.T) {
 }
 
 // Zone a has 3 pods, b and c 1 each; the constraint allows a skew of 2, so
-// moves from a must go by turns to b and c.
+// moves from a must go to b and c in turn.
 func TestSpreadFollowsMoves(t *testing.T) {
 	web := []func(*v1.Pod){podLabel("app", "web"), spread(zoneKey, 1, selecting("app", "web"))}
 	var nodes []*v1.Node

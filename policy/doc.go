@@ -2,7 +2,7 @@
 // DeschedulerPolicy, which upstream's plugins know) and how to judge real usage
 // (the LoadPolicy, which the evicting half and the scheduling half share).
 //
-// It decides whether a policy is valid and what it says. Others read files,
+// It decides whether a policy is valid and what it means. Others read files,
 // build plugins and act on the values.
 //
 // Invariants:

@@ -197,7 +197,8 @@ const (
 	EvictionFailed        Reason = "EvictionFailed"
 )
 
-// sentences explains each reason. "It" is the pod, node or move concerned.
+// sentences explains each reason. "It" stands for the pod, node or move
+// concerned.
 var sentences = map[Reason]string{
 	NoUsageSample:      "no usage source has reported it",
 	UsageStale:         "its newest usage is too old",

@@ -124,8 +124,8 @@ func Remove(pod *v1.Pod) {
 	}
 }
 
-// without returns the terms that were combined with each node; none if the pod
-// had none of its own.
+// without returns the pod's own terms, which were combined with each node; none
+// if the pod had no terms of its own.
 func without(named []v1.NodeSelectorTerm, nodes []string) (terms []v1.NodeSelectorTerm, ok bool) {
 	if len(named) == 0 || len(named)%len(nodes) != 0 {
 		return nil, false

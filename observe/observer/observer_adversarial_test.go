@@ -89,7 +89,7 @@ func silent(nodes ...string) func(*usage.Batch) {
 	}
 }
 
-// fault is something wrong with a source for a while.
+// fault is a temporary fault of a source.
 type fault struct {
 	fail error
 	bend func(*usage.Batch)

@@ -11,8 +11,8 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage"
 )
 
-// A step of the clock between two samples loses nothing: nodes stay known and
-// hot at the next sample, whichever clocks step along.
+// A step of the clock between two samples loses nothing. Nodes stay known and
+// hot at the next sample, whichever other clocks step, too.
 func TestClockSteps(t *testing.T) {
 	cases := map[string]struct {
 		steps []time.Duration // of this process's clock, a sample apart

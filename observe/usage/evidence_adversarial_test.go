@@ -41,8 +41,9 @@ func TestOneReadingIsNoPeak(t *testing.T) {
 }
 
 // A policy reload turns the forecast off for a minute (forecast: none, or
-// lasting) and on again. What was learned is forgotten: the ConfigMap is read
-// only at the beginning of a term and is overwritten after one period.
+// lasting) and on again. What was learned is then forgotten, because the
+// ConfigMap is read only at the beginning of a term and is overwritten after
+// one period.
 func TestForecastOffAndOn(t *testing.T) {
 	store := newStore(t, hourly)
 	if p := hours(t, store, 1, 8, "a").Nodes[0].Pods[0].Pattern; p.Pattern == nil {

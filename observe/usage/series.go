@@ -19,7 +19,7 @@ type podSeries struct {
 	newest sampled
 	used   podRing
 	place  listPlace // among the pods of the last snapshot, or gone
-	// inBatch is its place in the last Batch that reported it.
+	// inBatch is the pod's place in the last Batch that reported the pod.
 	inBatch listPlace
 	owner   ownerNumber
 	// given is the newest five-minute mean from a source, if samples followed

@@ -9,8 +9,8 @@ import (
 	"github.com/evenkeel/evenkeel/observe/forecast"
 )
 
-// A node's course is based on what was measured on it, whichever pods there
-// share a pattern.
+// A node's course is based on what was measured on the node, whichever of its
+// pods share a pattern.
 func TestCourseOfANodeThatWasNeverHot(t *testing.T) {
 	const line, whole = 650, 1000
 	for name, tc := range map[string]struct {

@@ -131,8 +131,8 @@ func (l *Leftovers) Release(ctx context.Context, pod *v1.Pod) error {
 	return err
 }
 
-// LetGo removes the gate from a pod, without a nomination. A pod that no longer exists, or no longer has the gate,
-// needs nothing more.
+// LetGo removes the gate from a pod, without a nomination. If the pod no longer exists or no longer has the gate, LetGo
+// does nothing.
 func (l *Leftovers) LetGo(ctx context.Context, pod *v1.Pod) error {
 	pods := l.client.CoreV1().Pods(pod.Namespace)
 	for attempt := 1; ; attempt++ {

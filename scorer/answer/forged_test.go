@@ -13,7 +13,7 @@ import (
 )
 
 // attacked returns a cluster with one move in flight, from "from" to "to"; an
-// attacker who forges requests wants pods on "trap".
+// attacker who forges requests tries to get pods onto "trap".
 func attacked(t *testing.T) (b *bridge, moved string) {
 	b = newBridge(t)
 	for name, used := range map[string]int64{"from": 7000, "to": 2000, "trap": 2500, "other": 3000} {

@@ -118,7 +118,7 @@ func TestSessionsAreNotResumed(t *testing.T) {
 }
 
 // A connection that is old, or was opened with other certificates, ends with a
-// reply that says so, and its client loses no request.
+// reply that announces the end, so its client loses no request.
 func TestConnectionsEnd(t *testing.T) {
 	pki := newPKI(t)
 	keepers := [2]*certs.Keeper{}

@@ -77,8 +77,8 @@ func (a *account) fetch(ctx context.Context, refused bool) (string, error) {
 	return a.token, a.err
 }
 
-// notGranted reports whether the API server has refused a token: the process
-// may not request it, or the ServiceAccount does not exist.
+// notGranted reports whether the API server has refused a token, because the
+// process is not allowed to request it or the ServiceAccount does not exist.
 func notGranted(err error) bool { return apierrors.IsForbidden(err) || apierrors.IsNotFound(err) }
 
 // Account is a ServiceAccount in the process's namespace.
