@@ -211,7 +211,7 @@ func (r round) rejectFull(pod *subject, amounts cluster.Amounts, nodes []cluster
 	}
 }
 
-// match finds the move that a pod is the replacement of. For a known pod it
+// match finds the move for which a pod is the replacement. For a known pod it
 // uses the watch's order, in which all processes pair pods; otherwise it
 // guesses.
 func match(moves *ledger.Ledger, pod *subject, now time.Time) (ledger.Move, bool) {

@@ -16,7 +16,7 @@ type Cycle struct {
 	round   round
 	pod     subject
 	amounts cluster.Amounts
-	// move is the move that the pod is the replacement of; moving is true if
+	// move is the move for which the pod is the replacement; moving is true if
 	// there is one.
 	move   ledger.Move
 	moving bool
