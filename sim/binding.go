@@ -33,7 +33,7 @@ func (w *world) land(pod *v1.Pod, name string, at time.Time) (*v1.Pod, error) {
 // isReady is shared by all pods, read-only.
 var isReady = []v1.PodCondition{{Type: v1.PodReady, Status: v1.ConditionTrue}}
 
-// seat makes a bound pod the one that fills a replica.
+// seat makes a bound pod the current pod of a replica.
 func (w *world) seat(i int, bound *v1.Pod, at time.Time) {
 	r := &w.replicas[i]
 	r.pod, r.node, r.waiting, r.born = bound, w.index[bound.Spec.NodeName], nil, at
@@ -42,7 +42,7 @@ func (w *world) seat(i int, bound *v1.Pod, at time.Time) {
 	w.byUID[bound.UID], w.names[bound.Name] = i, i
 }
 
-// runs sets when a replica's pod, bound now, begins to use its demand.
+// runs sets when a replica's pod, which is bound now, begins to use its demand.
 func (w *world) runs(i int, now time.Time, away time.Duration) {
 	r := &w.replicas[i]
 	r.away, r.ready, r.from = away, now.Add(away), now.Sub(w.began)+away

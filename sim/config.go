@@ -26,7 +26,7 @@ type Policy struct {
 	Evicting   evictor.Settings
 }
 
-// NewPolicy converts a LoadPolicy and strategies into what a replay needs.
+// NewPolicy converts a LoadPolicy and strategies into the form that a replay needs.
 func NewPolicy(load *policy.LoadPolicy, strategies ...plugin.Strategy) (*Policy, error) {
 	given := make([]policy.Strategy, len(strategies))
 	for i := range strategies {
@@ -46,7 +46,7 @@ func NewPolicy(load *policy.LoadPolicy, strategies ...plugin.Strategy) (*Policy,
 // Variant sets who evicts and who places pods.
 type Variant struct {
 	Name string
-	// Policy is Evenkeel's; nil leaves Evenkeel out. Evicts lets it evict,
+	// Policy is Evenkeel's policy; nil leaves Evenkeel out. Evicts lets Evenkeel evict,
 	// Steers lets it answer kube-scheduler.
 	Policy         *Policy
 	Evicts, Steers bool
@@ -55,18 +55,18 @@ type Variant struct {
 	Upstream *nodeutilization.LowNodeUtilizationArgs
 	// Rival uses another project's rules; empty for none.
 	Rival contest.Name
-	// Lines are the usages in percent above which pods are moved off a node; 0 for
-	// a resource without such a line, +Inf for one that a rival must not judge.
-	// Koordinator uses them; the others have them in their own settings.
+	// Lines are the usages in percent above which pods are moved off a node; 0 for a
+	// resource without such a line, +Inf for a resource that a rival must not judge. Only
+	// Koordinator reads them; the others have lines in their own settings.
 	Lines cluster.Percents
 	// Oracle moves pods every hour to the nodes that suit the coming hour's usage
 	// best.
 	Oracle bool
 }
 
-// GCPercent is the GOGC for a run. Most of its memory holds pods, which stay:
-// collecting somewhat sooner keeps the peak of 15,000 nodes below 4.5 GiB, and
-// runs on a processor that a run does not use.
+// GCPercent is the GOGC for a run. Most of its memory holds long-lived pods. Collecting
+// somewhat earlier keeps the peak for 15,000 nodes below 4.5 GiB, and uses a processor
+// that the run does not need.
 const GCPercent = 75
 
 // Config describes a run.
@@ -92,8 +92,8 @@ type Config struct {
 	// PodDisruptionBudget, rounded up; 100 means no budget.
 	MaxUnavailablePercent int
 	Seed                  uint64
-	// MeasureServed measures pods at what a full node serves them, not at what
-	// they demand.
+	// MeasureServed measures pods on a full node by the CPU that they get, not by their
+	// demand.
 	MeasureServed bool
 	// Blind is what Evenkeel's source misses; the rivals see everything.
 	Blind Blind
@@ -108,8 +108,8 @@ type Blind struct {
 	// HiddenPodsPercent is the percentage of pods that it never reports, wherever
 	// they run. The usage of their nodes includes theirs.
 	HiddenPodsPercent float64
-	// LostSamplesPercent is the percentage of samples, of nodes and pods, that are
-	// lost, drawn anew in each step.
+	// LostSamplesPercent is the percentage of samples of nodes and pods that are lost.
+	// Which ones are lost is drawn again in each step.
 	LostSamplesPercent float64
 	// Every is how often pods are measured, a multiple of Step; 0 means every
 	// Step.

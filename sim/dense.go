@@ -25,7 +25,7 @@ type Dense struct {
 	// Sigma is the standard deviation of the logarithm of a pod's usage; 0 makes
 	// all pods use the same.
 	Sigma float64
-	// Kind is what the pods are.
+	// Kind is the kind of the pods.
 	Kind             PodKind
 	ReplicasPerOwner int
 	Steps            int

@@ -1,17 +1,16 @@
-// Package sim replays usage through a cluster in virtual time. A trace provides
-// the usage of a fleet's pods, a Variant sets who evicts and who places them,
-// and the outcome is measured. Evenkeel's own packages decide as in production,
-// and so do kube-scheduler's plugins and upstream's descheduler plugins; other
-// projects are represented by their published rules. Only the execution is
-// simulated: an eviction restarts its pod at once, with a given downtime,
-// unless a PodDisruptionBudget forbids it, and rollouts replace pods a few at a
-// time.
+// Package sim replays usage through a cluster in virtual time. A trace provides the usage
+// of a fleet's pods, a Variant sets who evicts and who places them, and the outcome is
+// measured. Evenkeel's own packages make the decisions as in production, as do
+// kube-scheduler's plugins and upstream's descheduler plugins. Other projects are
+// represented by their published rules. Only the execution is simulated: an eviction
+// replaces its pod at once, with a given downtime, unless a PodDisruptionBudget forbids
+// it, and rollouts replace a few pods at a time.
 //
-// Invariants: time is the step of the trace plus an offset within it, never the
-// machine's; the same Config gives the same Result; all variants of a run begin
-// with the same pods on the same nodes; demand belongs to the replica, not to
-// the pod, so a replacement continues where its predecessor stopped; deploys
-// happen at the same times in every variant.
+// Invariants: time is the step of the trace plus an offset within it, never the machine's
+// time; the same Config gives the same Result; all variants of a run begin with the same
+// pods on the same nodes; demand belongs to the replica, not to the pod, so a replacement
+// continues where its predecessor stopped; deploys happen at the same times in every
+// variant.
 package sim
 
 import "time"

@@ -19,8 +19,8 @@ import (
 	"github.com/evenkeel/evenkeel/strategies/plugin"
 )
 
-// evenkeel observes a world, steers its kube-scheduler and evicts, as set by
-// its Variant. Production's packages decide; this type is their environment.
+// evenkeel observes a world, steers its kube-scheduler and evicts, as set by its Variant.
+// The decisions are made by the production packages; this type is their environment.
 type evenkeel struct {
 	policy   *Policy
 	world    *world
@@ -29,7 +29,8 @@ type evenkeel struct {
 	observer *observer.Observer
 	answerer *answer.Answerer
 	filters  *placement.Filters
-	// synced: the filters know all pods except those that have changed or gone.
+	// synced reports whether the filters already have all pods, so that only pods that
+	// have changed or gone have to be updated.
 	synced        bool
 	changed, gone []*v1.Pod
 	evictor       *evictor.Evictor
@@ -65,7 +66,7 @@ func newEvenkeel(ctx context.Context, p *Policy, tally *tally) (*evenkeel, error
 // Now implements evictor.Clock.
 func (e *evenkeel) Now() time.Time { return e.clock }
 
-// Local implements evictor.Clock: in virtual time there is one clock.
+// Local implements evictor.Clock. In virtual time there is only one clock.
 func (e *evenkeel) Local() time.Time { return e.clock }
 
 // join starts watching a world whose pods are placed.
@@ -113,10 +114,11 @@ func (e *evenkeel) cycle(ctx context.Context) error {
 	return nil
 }
 
-// Planned implements cycle.Executor: plans are not shown.
+// Planned implements cycle.Executor. It does nothing, because plans are not shown.
 func (e *evenkeel) Planned(context.Context, *plugin.Plugin, *strategies.Made) {}
 
-// Make implements cycle.Executor: it lets time pass between the steps of an execution.
+// Make implements cycle.Executor. It lets virtual time pass between the steps of an
+// execution.
 func (e *evenkeel) Make(ctx context.Context, plan *strategies.Plan, profile *strategies.Profile) []strategies.Move {
 	execution := e.evictor.Begin(ctx, e.evictor.Moves(plan), profile)
 	defer execution.End(ctx)

@@ -10,7 +10,7 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// Fleet is the nodes of a run and its replicas, each with a usage series.
+// Fleet holds the nodes of a run and its replicas, each with a usage series.
 type Fleet struct {
 	Name  string
 	Nodes int
@@ -89,8 +89,8 @@ func (r *Replica) Demand(step int) cluster.Amounts {
 }
 
 const (
-	// podCores and podBytes are the assumed allocation of a series, in milli-cores
-	// and bytes: its values are percentages, so any allocation will do.
+	// podCores and podBytes are the assumed allocation of a series, in milli-cores and
+	// bytes. Its values are percentages, so any allocation works.
 	podCores = 1000
 	podBytes = 4 << 30
 	// stillBytes is the memory of a pod if memory is not replayed.
@@ -111,8 +111,8 @@ type Deploy struct {
 // machine is one node of a fleet.
 type machine struct {
 	node *v1.Node
-	// capacity is what percentages refer to: the allocatable amount. maxUsage is
-	// the highest usage that can be measured.
+	// capacity is the allocatable amount, to which percentages refer. maxUsage is the
+	// highest usage that can be measured.
 	capacity, maxUsage cluster.Amounts
 	// hugePages is the part of maxUsage that is reserved for huge pages.
 	hugePages int64

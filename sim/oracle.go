@@ -15,9 +15,9 @@ type oracle struct {
 	steps int // of the run
 }
 
-// arrange puts every replica where it suits the coming hour's usage best: those
-// with the highest usage first, each on the node with the least load so far.
-// Moves are free, so no balancer reaches the result.
+// arrange distributes all replicas by their usage in the coming hour: those with the
+// highest usage first, each on the node with the least load so far. Its moves cost
+// nothing, so no real balancer can reach its result.
 func (o *oracle) arrange(step int, now time.Time) error {
 	w := o.world
 	loads, coming := o.coming(step)

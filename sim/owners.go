@@ -39,8 +39,8 @@ func (e *evenkeel) DeletePod(pod *v1.Pod) {
 // Passed implements watcher.
 func (e *evenkeel) Passed(now time.Time) { e.clock = now }
 
-// ScaledDown implements watcher: an owner that wants fewer pods replaces that
-// many fewer of its evicted ones.
+// ScaledDown implements watcher. An owner that wants fewer pods replaces that many fewer
+// of its evicted ones.
 func (e *evenkeel) ScaledDown(ownerUID string) {
 	e.observer.Ledger().CancelOwner(namespace, ownerUID, 1, e.clock)
 }
@@ -86,11 +86,11 @@ func (e *evenkeel) Owner(pod *v1.Pod) owners.Owner {
 	return owners.Owner{UID: ownerOf(pod), Replicas: e.world.wanted(owner), RollingOut: o.rolling, Created: o.rolled}
 }
 
-// Namespace implements evictor.Cluster: recordings keep no Namespaces.
+// Namespace implements evictor.Cluster. Recordings contain no Namespaces.
 func (e *evenkeel) Namespace(string) *v1.Namespace { return &v1.Namespace{} }
 
-// Waiting implements evictor.Cluster: in a replay, pods wait only because of
-// its own moves.
+// Waiting implements evictor.Cluster. In a replay, pods wait only because of Evenkeel's
+// own moves.
 func (e *evenkeel) Waiting() []safeguards.Waiting { return nil }
 
 // Budgets implements evictor.Cluster.
@@ -101,11 +101,11 @@ func (e *evenkeel) Budgets(pod *v1.Pod) []*policyv1.PodDisruptionBudget {
 	return nil
 }
 
-// Quotas implements evictor.Cluster: recordings keep none.
+// Quotas implements evictor.Cluster. Recordings contain no quotas.
 func (e *evenkeel) Quotas(string) []*v1.ResourceQuota { return nil }
 
-// Replacement implements evictor.Cluster: a pod becomes ready some time after
-// it was bound, and never restarts.
+// Replacement implements evictor.Cluster. A pod becomes ready some time after it was
+// bound, and never restarts.
 func (e *evenkeel) Replacement(move *ledger.Move) ledger.Replacement {
 	i, ok := e.world.names[move.ReplacementName]
 	if !ok || string(e.world.replicas[i].pod.UID) != move.Replacement {
@@ -114,8 +114,8 @@ func (e *evenkeel) Replacement(move *ledger.Move) ledger.Replacement {
 	return ledger.Replacement{Exists: true, Ready: !e.world.replicas[i].ready.After(e.clock)}
 }
 
-// Session implements evictor.Cluster. Each move opens a session, and little has
-// changed since the last one: all pods are listed only for the first.
+// Session implements evictor.Cluster. All pods are listed only for the first session,
+// because each move opens one and little has changed since the last.
 func (e *evenkeel) Session(context.Context) (*placement.Session, error) {
 	update := func() error { return e.filters.Update(detached(e.changed), e.gone) }
 	if !e.synced {

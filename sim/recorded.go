@@ -57,7 +57,7 @@ func (b *recordedFleet) nodes() {
 	}
 }
 
-// pods makes a replica from each pod: a pod that replaced it is another
+// pods makes a replica from each pod. A pod that replaced another one is a separate
 // replica.
 func (b *recordedFleet) pods() {
 	rec := b.Recording

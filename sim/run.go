@@ -39,7 +39,7 @@ func Run(ctx context.Context, c Config) ([]Result, error) {
 	return results, nil
 }
 
-// firstPlaces lets kube-scheduler alone place all pods.
+// firstPlaces lets kube-scheduler place all pods, without an extender.
 func firstPlaces(ctx context.Context, c *Config) ([]string, error) {
 	w, err := newWorld(ctx, c.Fleet, kubescheduler.Config{Seed: c.Seed}, c.Gap)
 	if err != nil {

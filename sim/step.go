@@ -46,7 +46,7 @@ func (w *world) pending(now time.Time) error {
 		}
 		away := w.gap
 		if r.From == w.step && w.step > 0 {
-			away = 0 // its usage shows when it began
+			away = 0 // its usage already starts at the right time
 		}
 		if _, err := w.replace(i, now, away); err != nil {
 			return err

@@ -8,8 +8,8 @@ import (
 	"github.com/evenkeel/evenkeel/observe/forecast"
 )
 
-// boomerangTime is how long a replica must not return to a node after it was
-// moved off it.
+// boomerangTime is the time within which a replica that returns to a node it was moved
+// off counts as a boomerang.
 const boomerangTime = time.Hour
 
 // moved is one executed move.
@@ -95,10 +95,10 @@ type Result struct {
 	OnPlan     int `json:"onPlan"`
 	Planned    int `json:"planned"`
 	Boomerangs int `json:"boomerangs"`
-	// Helped is how many moves saved hot time: in the following four hours, or
-	// until the pod was moved again, source and destination were above the hot
-	// line for less time than they would have been with the pod in its old place,
-	// given its actual usage.
+	// Helped is the number of moves that saved hot time. A move saved hot time if, in the
+	// following four hours or until the pod was moved again, source and destination were
+	// above the hot line for less time than they would have been with the pod on its old
+	// node.
 	Helped  int `json:"helped"`
 	Pending int `json:"pending"`
 	// Refused counts evictions that a PodDisruptionBudget forbade; Deployed counts

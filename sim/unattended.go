@@ -11,8 +11,8 @@ import (
 	"github.com/evenkeel/evenkeel/evictor"
 )
 
-// unattended is the evicting client of a run: it is never paused, and nothing
-// has to be stored.
+// unattended is the evicting client of a run. It is never paused, and nothing has to be
+// stored.
 type unattended struct{ *evenkeel }
 
 // Commit implements evictor.Evictions.
@@ -24,13 +24,15 @@ func (unattended) Announced(context.Context) {}
 // Permits implements evictor.Evictions.
 func (unattended) Permits(context.Context) error { return nil }
 
-// Evicted implements evictor.Evictions: the watch is never behind.
+// Evicted implements evictor.Evictions. It returns false, because the watch is never
+// behind.
 func (unattended) Evicted(string) bool { return false }
 
 // DryRun implements evictor.Evictions.
 func (unattended) DryRun() bool { return false }
 
-// Made implements evictor.Evictions: a replay has no limits of that kind.
+// Made implements evictor.Evictions. A replay has no limits for which evictions would
+// have to be counted.
 func (unattended) Made(string, string) evictor.Made { return evictor.Made{} }
 
 // NotifyFailure implements evictor.Evictions.
@@ -44,8 +46,8 @@ func (u unattended) Read(_ context.Context, namespace, name string) (*v1.Pod, er
 	return nil, fmt.Errorf("reading pod %q again: it is gone", namespace+"/"+name)
 }
 
-// Evict implements evictor.Evictions: it ends a pod and has its replacement placed,
-// as the API server and the controllers would.
+// Evict implements evictor.Evictions. It ends a pod and has its replacement placed, as
+// the API server and the controllers would.
 func (u unattended) Evict(_ context.Context, pod *v1.Pod, move *evictor.Move, _ *policyv1.Eviction) error {
 	replica := u.world.byUID[pod.UID]
 	node, err := u.world.evict(pod.UID, u.clock)

@@ -29,8 +29,8 @@ type upstream struct {
 	random       *rand.Rand
 }
 
-// upstreamPace is the time between two of its evictions: it does not pace them,
-// only its calls take time.
+// upstreamPace is the time between two evictions by upstream. Upstream does not pace
+// them, so it is only the duration of a call.
 const upstreamPace = 20 * time.Millisecond
 
 func newUpstream(ctx context.Context, args *nodeutilization.LowNodeUtilizationArgs, seed uint64, w *world, t *tally) (*upstream, error) {

@@ -29,7 +29,7 @@ func newVersion(owner string, uid types.UID, number int) version {
 	return version{set: owner + "-" + hash, hash: hash, uid: uid}
 }
 
-// plain is what the plain pods of a version share, read-only.
+// plain holds the objects that the plain pods of a version share; they are read-only.
 type plain struct {
 	version
 	labels map[string]string

@@ -69,8 +69,8 @@ type replica struct {
 	node int // -1 without one
 	// place is the pod's index among those of its node.
 	place int
-	// demand is the demand in this step; from is when in the step the pod begins
-	// to use it, and since is up to when its usage has been added up.
+	// demand is the demand in this step. from is the time in the step at which the pod
+	// begins to use it, since the time up to which its usage has been added up.
 	demand      cluster.Amounts
 	from, since time.Duration
 	// measured is the pod's measured usage in the last finished step.
@@ -119,14 +119,14 @@ type stage struct{ *world }
 // PodsOn implements deschedulerapi.World.
 func (w stage) PodsOn(node string) []*v1.Pod { return w.assigned[w.index[node]] }
 
-// Evictable implements deschedulerapi.World: fixed pods stay.
+// Evictable implements deschedulerapi.World. Fixed pods must not be evicted.
 func (w stage) Evictable(pod *v1.Pod) bool {
 	i, ok := w.names[pod.Name]
 	return ok && !w.replicas[i].Fixed
 }
 
-// noBudget is the percentage of an owner's pods from which a
-// PodDisruptionBudget would forbid nothing, so that there is none.
+// noBudget is the percentage of an owner's pods from which on a PodDisruptionBudget would
+// forbid nothing, so that none is created.
 const noBudget = 100
 
 // errGone means that a pod no longer exists.
@@ -138,8 +138,8 @@ type meter struct {
 	// now is the demand of each node's pods in the step, weighted by the time they
 	// spend on it.
 	now []cluster.Percents
-	// byShare: pods of a full node are measured at their shares of it. gone holds,
-	// by node, the demand of those that left in the step.
+	// byShare reports whether pods on a full node are measured by their shares of its
+	// CPU. gone holds, by node, the demand of the pods that left in the step.
 	byShare bool
 	gone    map[int][]fairshare.Claim
 	// lost is what replicas would have used while they had no running pod.
@@ -172,8 +172,8 @@ type rollout struct {
 // ownerState is the state of an owner.
 type ownerState struct {
 	replicas []int
-	// template counts its versions; rolled is when the last rollout began,
-	// rolling whether it is still in progress.
+	// template is the number of its versions. rolled is when the last rollout began.
+	// rolling reports whether it is still in progress.
 	template int
 	rolled   time.Time
 	rolling  bool

@@ -19,7 +19,7 @@ const (
 	speedup
 	// share is this figure divided by the rival's, at least the goal.
 	share
-	// growth is the same, at most the goal.
+	// growth is this figure divided by the rival's, at most the goal.
 	growth
 )
 
@@ -41,18 +41,18 @@ type row struct {
 	goal        goal
 }
 
-// result is a row's outcome. Without a figure, or without the rival that its
-// goal refers to, the goal is neither held nor missed.
+// result is a row's outcome. If the figure, or the rival to which its goal refers, is
+// missing, the goal is neither held nor missed.
 type result struct {
 	figure, beside, ratio float64
-	// measured and rival report whether there are figures of either side.
+	// measured and rival report whether there are figures for the row and for its rival.
 	measured, rival bool
 }
 
 func (r result) compared() bool { return r.measured && r.rival }
 
-// evaluate computes a row's medians. The ratio is the median over the rounds,
-// or that of the medians if the two sides have different numbers of rounds.
+// evaluate computes a row's medians. The ratio is the median of the ratios of all rounds,
+// or the ratio of the medians if the two sides have different numbers of rounds.
 func (r row) evaluate(all measure.Figures) result {
 	mine, theirs := all[r.figure], r.rivals(all)
 	got := result{figure: measure.Median(mine), beside: measure.Median(theirs), measured: len(mine) > 0, rival: len(theirs) > 0}
@@ -78,7 +78,7 @@ func (r row) rivals(all measure.Figures) []float64 {
 	return values
 }
 
-// verdict returns whether a row holds its goal, in the table's words.
+// verdict returns whether a row holds its goal, as the table words it.
 func (r row) verdict(got result) string {
 	switch {
 	case !got.measured:

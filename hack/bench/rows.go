@@ -18,7 +18,7 @@ const (
 	throughput   = "test/cluster/cmd/throughput"
 )
 
-// rows are the table's. Goals are the project's own; docs/benchmarks.md lists
+// rows holds the rows of the table. Goals are the project's own; docs/benchmarks.md lists
 // them with the meaning of each figure.
 var rows = join(
 	extenderRows("filter", 5000, 6), extenderRows("filter", 500, 3.5),
@@ -98,7 +98,7 @@ func observationRows() []row {
 	}}
 }
 
-// replayRows show what the defaults achieve in replays.
+// replayRows returns the rows that show what the defaults achieve in replays.
 func replayRows() (all []row) {
 	add := func(label, name, unit string, atMost float64) {
 		all = append(all, row{label: label, figure: measure.Series{Package: replaying, Name: name, Unit: unit}, goal: goal{value, atMost}})

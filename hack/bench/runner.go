@@ -26,9 +26,8 @@ type runner struct {
 	progress io.Writer
 }
 
-// run builds everything, then measures package after package, round after
-// round, so that the machine's noise affects all equally; commands run their
-// own rounds.
+// run builds everything and then measures all packages in each round, so that the
+// machine's noise affects all of them equally. Commands run their own rounds.
 func (r *runner) run(ctx context.Context) error {
 	chosen := r.chosen()
 	if len(chosen) == 0 {

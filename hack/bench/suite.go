@@ -5,10 +5,10 @@ package main
 type entry struct {
 	// name is matched by --only.
 	name string
-	// pkg is the measured package or the command's, relative to the module.
+	// pkg is the measured package, or the package of the command, relative to the module.
 	pkg string
-	// pattern selects benchmarks of the package, quick those of a quick run,
-	// which skips entries without it.
+	// pattern selects benchmarks of the package, quick the benchmarks of a quick run. A
+	// quick run skips entries without quick.
 	pattern, quick string
 
 	// build and command are the command lines of a measurement of whole
@@ -16,8 +16,8 @@ type entry struct {
 	dir     string
 	build   []string
 	command string
-	// rounds is the command's flag for the number of rounds. Without it the
-	// command runs once, because it takes long and its figures hardly vary.
+	// rounds is the command's flag for the number of rounds. A command without such a
+	// flag runs once, because it takes long and its figures hardly vary.
 	rounds string
 }
 

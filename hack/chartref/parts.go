@@ -13,8 +13,8 @@ type part struct {
 type block struct {
 	// when is the condition, an expression of Go's templates.
 	when string
-	// source is the file below deploy, and only which of its objects are used, as
-	// kind/name. Without any, all are used.
+	// source is the file below deploy. only lists the objects of it that are used, as
+	// kind/name; if it is empty, all are used.
 	source string
 	only   []string
 	// changes are applied to its text. It is an error if one cannot be applied.
@@ -117,8 +117,8 @@ var parts = []part{
 			}},
 		},
 	}},
-	// The Job that cleans up after an uninstall runs when the fences of the
-	// release are gone, so it has copies that are hooks.
+	// The Job that cleans up after an uninstall runs after the fences of the release are
+	// gone, so it has its own copies, which are hooks.
 	{"fence-cleanup.yaml", []block{
 		{
 			when: cleaning, source: "components/nodesync-fence/fence.yaml",
@@ -174,9 +174,8 @@ var parts = []part{
 	}}},
 }
 
-// hooked turns copies of a fence and its binding into hooks that bind the
-// cleanup Job. They are created before its rights, and Helm deletes them after
-// these.
+// hooked turns copies of a fence and its binding into hooks that bind the cleanup Job.
+// They are created before the Job's permissions, and Helm deletes them after these.
 func hooked(fence, accounts string) []change {
 	name := strings.Replace(fence, "evenkeel-", "evenkeel-cleanup-", 1)
 	return []change{
@@ -188,5 +187,5 @@ func hooked(fence, accounts string) []change {
 	}
 }
 
-// and returns the condition that all of these are true.
+// and returns a condition that is true if all of the given conditions are.
 func and(conditions ...string) string { return "and " + strings.Join(conditions, " ") }

@@ -200,9 +200,9 @@ func (v *value) kind(made map[string]any) error {
 	return nil
 }
 
-// needed reports whether the templates require the value. Helm treats null as
-// not given, also when the values of an earlier release are reused: such a
-// value would be missing in the output.
+// needed reports whether the templates require the value. Helm treats null as not given,
+// also when the values of an earlier release are reused, so such a value would be missing
+// in the output.
 func (v *value) needed() bool {
 	if len(v.children) > 0 {
 		return true

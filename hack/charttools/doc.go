@@ -1,4 +1,3 @@
-// Package charttools pins the tools that check the Helm chart, helm and
-// helm-unittest, in a module of its own, so that what they depend on stays out
-// of Evenkeel's.
+// Package charttools pins the tools that check the Helm chart, helm and helm-unittest, in
+// a separate module, so that Evenkeel's module does not get their dependencies.
 package charttools

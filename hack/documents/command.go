@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// Program is what runs a command, as far as checking it differs.
+// Program is the program that runs a command, if commands of this program are checked
+// differently.
 type Program int
 
 // The programs of documented commands.
@@ -29,8 +30,8 @@ type Command struct {
 	Args []string
 }
 
-// tools are the other programs that documents may use; of their arguments only
-// paths in this repository are checked.
+// tools holds the other programs that documents may use. Of their arguments, only paths
+// in this repository are checked.
 var tools = []string{
 	".", "Invoke-Expression", "Out-String", "apt-get", "awk", "cat", "cd", "chmod", "cosign", "cp", "crane", "curl", "docker", "echo", "exec",
 	"export", "gcloud", "git", "grep", "head", "helm", "jq", "ls", "ln", "mkdir", "mv", "open", "openssl", "promtool", "rm", "sed", "sha256sum",

@@ -18,7 +18,7 @@ type Line struct {
 	// line in it.
 	File   string
 	Number int
-	// Text is what to type, on one line and without a comment.
+	// Text is the command line to type, on one line and without a comment.
 	Text string
 	// Mention is set for a command named in running text, which need not be
 	// complete.
@@ -98,7 +98,7 @@ func Files(root string) ([]string, error) {
 	return files, nil
 }
 
-// folders hold documents, beside the root itself.
+// folders lists the folders with documents, in addition to the root itself.
 var folders = []string{"charts", "deploy", "docs", "examples"}
 
 // isDocument reports whether a file below the root or in one of the folders is

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// placeholder is what a reader replaces, in a form that a shell would
-// misunderstand; optional is what may be omitted.
+// placeholder matches text that a reader replaces, in a form that a shell would
+// misinterpret. optional matches text that may be omitted.
 var (
 	placeholder = regexp.MustCompile(`<([A-Za-z][A-Za-z0-9 _-]*)>`)
 	optional    = regexp.MustCompile(`\[(-[^\]]*|[A-Z]+(\.\.\.)?)\]`)
@@ -23,9 +23,9 @@ func hereDocument(typed string) string {
 	return ""
 }
 
-// parseShell splits a command line as a shell does, as far as documents need
-// it: quotes, comments, pipes, lists, redirections and substitutions. It
-// returns the text without its comment, too.
+// parseShell splits a command line as a shell does, supporting the syntax that documents
+// use: quotes, comments, pipes, lists, redirections and substitutions. It also returns
+// the text without its comment.
 func parseShell(typed string) (pipelines []Pipeline, text string, err error) {
 	typed = here.ReplaceAllString(strings.TrimSpace(typed), "")
 	typed = placeholder.ReplaceAllStringFunc(typed, func(name string) string {

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// stand are values for placeholders that Evenkeel does not accept as they are.
+// stand holds values for placeholders that Evenkeel would not accept.
 var stand = map[string]string{"COMMAND": "plan", "D": "1h", "N": "1", "TAB": ""}
 
 // Take parses a command line up to the point where it would run, and returns

@@ -131,8 +131,8 @@ func (c *child) memory() (memory, error) {
 	return m, nil
 }
 
-// settle lets a process run on and returns the median of its memory over the
-// second half of that time.
+// settle lets a process continue for the given time, and returns the median of its memory
+// over the second half of that time.
 func (c *child) settle(ctx context.Context, length time.Duration) (memory, error) {
 	ticker, end := time.NewTicker(time.Second), time.NewTimer(length)
 	defer ticker.Stop()

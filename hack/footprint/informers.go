@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// restConfig uses protobuf, as evenkeel does: it needs less memory than JSON.
+// restConfig uses protobuf, as evenkeel does, because it needs less memory than JSON.
 func restConfig(url string) *rest.Config {
 	return &rest.Config{
 		Host: url, QPS: 50, Burst: 100,
@@ -51,8 +51,9 @@ func watchOnly(ctx context.Context, url string, stripped bool, out io.Writer) er
 	return nil
 }
 
-// strip removes from an object what neither a filter of kube-scheduler nor a
-// plugin of the descheduler reads, as far as one object at a time allows.
+// strip removes from an object the parts that neither a filter of kube-scheduler nor a
+// plugin of the descheduler reads, as far as that can be decided for one object at a
+// time.
 func strip(object any) (any, error) {
 	switch o := object.(type) {
 	case *v1.Node:

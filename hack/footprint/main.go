@@ -5,9 +5,9 @@
 // watches the same fake API server, in another process. Every tenth node is
 // hot, so that serve, in a dry run, plans moves in every cycle.
 //
-// It decides what is compared and for how long. objects.go describes the
-// cluster; the fake serves only what the measured processes request. Figures
-// are read from /proc, so it only runs on Linux.
+// The command decides what is compared and for how long. objects.go describes the
+// cluster. The fake serves only what the measured processes request. Figures are read
+// from /proc, so the command runs only on Linux.
 package main
 
 import (
@@ -28,7 +28,7 @@ type options struct {
 	sources []string
 	limit   string
 	settle  time.Duration
-	// patience is how long a process may take until it knows all.
+	// patience is how long a process may take until it has the whole cluster.
 	patience time.Duration
 	binary   string
 	// apiServer is the URL of the API server for the role informers.

@@ -90,8 +90,8 @@ func (r *recorder) run(ctx context.Context) (err error) {
 	return err
 }
 
-// begin waits until nodes and pods and the usage of some node are known. After
-// a stall it is enough that usage was read, fresh or not.
+// begin waits until nodes and pods and the usage of at least one node are known. After a
+// stall, any reading suffices, even if it is not fresh.
 func (r *recorder) begin(ctx context.Context) error {
 	still := kube.Patience[int64]{Now: r.local}
 	for {
@@ -116,7 +116,7 @@ func (r *recorder) create() (*os.File, error) {
 	if r.options.Force {
 		flags = os.O_WRONLY | os.O_CREATE | os.O_TRUNC
 	}
-	const onlyOwner = 0o600 // it shows everything that runs
+	const onlyOwner = 0o600 // the recording shows everything that runs in the cluster
 	file, err := os.OpenFile(r.options.Out, flags, onlyOwner)
 	switch {
 	case errors.Is(err, fs.ErrExist):
@@ -157,7 +157,7 @@ func (r *recorder) readings(ctx context.Context, w *recording.Writer, start time
 	}
 }
 
-// progress says what was recorded, and how long the recording goes on.
+// progress describes what was recorded, and how long the recording continues.
 func (r *recorder) progress(count int, passed, due time.Duration) string {
 	left := "until stopped"
 	if r.options.For > 0 {
@@ -234,10 +234,10 @@ func (r *recorder) hasher() (*recording.Hasher, error) {
 	return recording.NewHasher(salt), nil
 }
 
-// Record is `evenkeel record`: it observes usage as `top` does and records
-// nodes, pods and usage in a file. It changes nothing in the cluster. A
-// recording that is stopped early is still valid; if it is stopped before the
-// first reading there is none.
+// Record is `evenkeel record`. It observes usage like `evenkeel top`, and records nodes,
+// pods and usage in a file. It changes nothing in the cluster. A recording that is
+// stopped early is still valid. If it is stopped before the first reading, there is no
+// recording.
 func Record(ctx context.Context, options flags.Options, record RecordOptions, out io.Writer) error {
 	if err := record.validate(); err != nil {
 		return exit.Usage(err)

@@ -162,8 +162,8 @@ func (o *SimulateOptions) policyVariants() ([]sim.Variant, error) {
 	return all, nil
 }
 
-// policyVariant is a policy file as both halves apply it, with the arguments that its
-// DeschedulerPolicy gives the strategies.
+// policyVariant returns the variant in which both halves apply a policy file, including
+// the strategies' arguments in its DeschedulerPolicy.
 func policyVariant(path string) (_ sim.Variant, err error) {
 	defer policyfile.Recover(path, &err)
 	file, _, err := policyfile.Read(path, compat.Convert)
@@ -196,8 +196,8 @@ func policyVariant(path string) (_ sim.Variant, err error) {
 	return variant, nil
 }
 
-// strategiesOf returns the strategies that a policy runs, those of its first profile
-// that has any.
+// strategiesOf returns the strategies that a policy runs, which are those of the first
+// profile that has any.
 func strategiesOf(file *policy.File) (strategies []plugin.Strategy, err error) {
 	switch {
 	case file.Descheduler == nil && file.DefaultProfile:

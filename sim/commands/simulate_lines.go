@@ -31,15 +31,15 @@ var RivalLines = []string{ownLines, equalLines}
 // equalSuffix marks the rows of rivals that use Evenkeel's lines.
 const equalSuffix = "-equal"
 
-// rivalLines are the lines that rivals use: their own, those of a policy, or
-// first one and then the other.
+// rivalLines determines which lines rivals use: their own, those of a policy, or both in
+// separate runs.
 type rivalLines struct {
 	own, equal bool
 	lines      cluster.Percents
 	memory     bool
 }
 
-// rivalLines takes Evenkeel's lines from the first of some variants that evicts.
+// rivalLines takes Evenkeel's lines from the first of the given variants that evicts.
 func (o *SimulateOptions) rivalLines(evenkeels []sim.Variant) (rivalLines, error) {
 	for _, word := range o.RivalLines {
 		if !slices.Contains(RivalLines, word) {
@@ -58,8 +58,8 @@ func (o *SimulateOptions) rivalLines(evenkeels []sim.Variant) (rivalLines, error
 	return r, nil
 }
 
-// of returns a variant once for each time that it is to be played. One without
-// lines by usage, or whose lines are the same, is played once.
+// of returns the variants to play for one variant: one for each kind of lines. A variant
+// without lines by usage, or whose lines do not differ, is played once.
 func (r rivalLines) of(v sim.Variant) []sim.Variant {
 	at, differs := r.at(v)
 	switch {
@@ -71,8 +71,8 @@ func (r rivalLines) of(v sim.Variant) []sim.Variant {
 	return []sim.Variant{v, at}
 }
 
-// at returns a rival that plays by the policy's lines, without a line where the policy
-// has none, and reports whether what is replayed can show a difference.
+// at returns a rival with the policy's lines, and without a line where the policy has
+// none. differs reports whether the replay can show a difference.
 func (r rivalLines) at(v sim.Variant) (_ sim.Variant, differs bool) {
 	if v.Policy != nil || v.Lines == (cluster.Percents{}) {
 		return v, false
@@ -90,9 +90,8 @@ func (r rivalLines) at(v sim.Variant) (_ sim.Variant, differs bool) {
 	return v, differs
 }
 
-// evictLines returns a policy's evict lines that are percentages of nodes, of all nodes
-// but those of its pools: 0 for a resource that has another kind of line, +Inf for one
-// that has none.
+// evictLines returns a policy's evict lines in percent, without those of its pools; 0 for
+// a resource whose line is of another kind, +Inf for a resource without a line.
 func evictLines(of policy.Lines) (lines cluster.Percents) {
 	for resource, metrics := range map[cluster.Resource][]usage.Metric{cluster.CPU: {usage.CPU}, cluster.Memory: {usage.Memory, thresholds.MemoryAvailable}} {
 		lines[resource] = math.Inf(1)
@@ -109,8 +108,9 @@ func evictLines(of policy.Lines) (lines cluster.Percents) {
 	return lines
 }
 
-// onMetrics is upstream by usage, beside a rival that places pods; the rival
-// may be empty. Descheduler ships no thresholds: these fit clusters at 50% CPU.
+// onMetrics is upstream's plugin evicting by usage, together with a rival that places
+// pods and may be empty. Descheduler ships no thresholds; the ones used here fit clusters
+// at 50% CPU.
 func onMetrics(beside contest.Name) sim.Variant {
 	lines := cluster.Percents{65, 65}
 	return sim.Variant{Rival: beside, Upstream: metricsArgs(lines), Lines: lines}

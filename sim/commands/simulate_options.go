@@ -23,14 +23,15 @@ type SimulateOptions struct {
 	Recording string
 	Stretch   bool
 	Recipe    trace.Recipe
-	// Generate is what is generated without a trace: one of generators.
+	// Generate is the kind of load to generate if there is no trace: one of generators.
 	Generate string
 	Dense    sim.Dense
 	Shape    sim.Shape
 	Run      sim.Config
 	Policies []string
 	Compare  []string
-	// RivalLines are the lines by which rivals evict: some of RivalLines.
+	// RivalLines lists the lines by which rivals evict. Its values are those of the
+	// variable RivalLines.
 	RivalLines     []string
 	Output, Report string
 	Color          string
@@ -67,9 +68,9 @@ var comparisons = []string{
 	"evict-only", "extender-only", "evenkeel", "oracle",
 }
 
-// generators are the values of --generate: waves, noise, leaks and deploys; a
-// burst of each group of pods at the same hour of each day; one at any hour;
-// and steady pods that crowd one node of several.
+// generators are the values of --generate: waves, noise, leaks and deploys; for each
+// group of pods, a daily burst at a fixed hour; the same at a random hour; and steady
+// pods that crowd one of several nodes.
 var generators = []string{"mixed", "daily-bursts", "random-bursts", "dense"}
 
 // AddTo defines the flags.

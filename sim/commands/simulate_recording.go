@@ -25,7 +25,7 @@ var (
 	otherShape = []string{"memory-trace", "generate-series", "pods", "mean-cpu", "mean-memory", "requested"}
 )
 
-// without rejects flags that would have no effect: the result would not be what
+// without rejects flags that would have no effect, because the result would not be what
 // was requested.
 func (o *SimulateOptions) without(flags []string, why string) error {
 	for _, name := range flags {
@@ -36,7 +36,7 @@ func (o *SimulateOptions) without(flags []string, why string) error {
 	return nil
 }
 
-// fleet makes the fleet to replay: recorded, from a trace or generated.
+// fleet makes the fleet to replay from a recording, a trace or generated load.
 func (o *SimulateOptions) fleet() error {
 	if o.Recording != "" {
 		return o.recordedFleet()
@@ -122,7 +122,7 @@ func openRecording(path string) (*recording.Recording, error) {
 	return rec, nil
 }
 
-// note reports what is not replayed as it was recorded.
+// note reports the differences between the replay and the recording.
 func (o *SimulateOptions) note(rec *recording.Recording, assumed sim.Assumed) {
 	if o.Notes == nil {
 		return

@@ -1,5 +1,5 @@
-// Package contest lets rivals play: it shows them a world, evicts the pods that
-// they choose, and asks them where kube-scheduler should put a pod.
+// Package contest connects rivals to a replay. It shows them a world, evicts the pods
+// that they choose, and asks them where kube-scheduler should put a pod.
 package contest
 
 import (
@@ -24,24 +24,24 @@ type World interface {
 	Until(now time.Time) error
 	// Nodes returns all nodes; nodes and pods are in random order.
 	Nodes() []rivals.Node
-	// Node returns one of them, Past its usage in each step over a time.
+	// Node returns a node by name, Past its usage in each step of a past period.
 	Node(name string) rivals.Node
 	Past(name string, over time.Duration) []cluster.Amounts
 	Owner(owner int) rivals.Owner
-	// Evict evicts a pod and reports whether it was; if node is not empty, its
+	// Evict evicts a pod and reports whether it was evicted. If node is not empty, the
 	// replacement lands there.
 	Evict(pod *rivals.Pod, node string) (bool, error)
-	// Reserve finds a node for a pod like this one; "" if there is none or the pod
+	// Reserve finds a node for a replacement of the pod; "" if there is none or the pod
 	// is gone.
 	Reserve(pod *rivals.Pod) (node string, err error)
-	// Taint gives a node this many soft taints.
+	// Taint sets the number of soft taints on a node.
 	Taint(node string, taints int) error
 }
 
-// Name is a rival's.
+// Name is the name of a rival.
 type Name string
 
-// The rivals. Trimaran does not evict: upstream's plugin does so beside it.
+// The rivals. Trimaran does not evict, so upstream's plugin evicts in its variants.
 const (
 	OpenShift   Name = "openshift"
 	Koordinator Name = "koordinator"
@@ -90,7 +90,7 @@ func (p *Player) Schedule(config *kubescheduler.Config) {
 // PacesItself reports whether the rival has its own interval.
 func (p *Player) PacesItself() bool { return p.name == Koordinator }
 
-// Cycle lets the rival act from now on, at most until a time.
+// Cycle lets the rival act from now until the given time.
 func (p *Player) Cycle(ctx context.Context, until time.Time) error {
 	switch p.name {
 	case OpenShift:
@@ -125,8 +125,8 @@ func (p *Player) balance() (failed error) {
 	return failed
 }
 
-// look creates new jobs and carries out those that are due: first a
-// reservation, then the eviction.
+// look creates new jobs and carries out those that are due. Each needs a reservation
+// before the eviction.
 func (p *Player) look(now time.Time) error {
 	p.koordinator.Look(now, p.world.Nodes(), p.world.Owner)
 	for _, job := range p.koordinator.Due(now) {

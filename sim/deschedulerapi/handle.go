@@ -1,4 +1,4 @@
-// Package deschedulerapi is the environment of plugins of the descheduler
+// Package deschedulerapi provides the environment for plugins of the descheduler
 // framework in a replay: a handle and metrics.
 package deschedulerapi
 
@@ -15,7 +15,7 @@ import (
 	frameworktypes "sigs.k8s.io/descheduler/pkg/framework/types"
 )
 
-// World is what plugins see of a replay.
+// World is the part of a replay that plugins see.
 type World interface {
 	PodsOn(node string) []*v1.Pod
 	// Evictable reports whether a pod may be evicted.

@@ -79,9 +79,10 @@ func (m podMetrics) Get(_ context.Context, name string, _ metav1.GetOptions) (*v
 	}, nil
 }
 
-// Distinguish returns bytes of memory that, added to each node's usage, make the
-// sums of milliCPU and bytes that upstream sorts by unique, in the order of
-// turns: among equally hot nodes it would pick by Go's random map order.
+// Distinguish returns bytes of memory to add to each node's usage. They make the sums of
+// milliCPU and bytes by which upstream sorts nodes unique, and ordered by turns among
+// equal ones. Without them, the order of equally hot nodes would depend on Go's random
+// map order.
 func Distinguish(used []cluster.Amounts, turns []int) []int64 {
 	added, taken := make([]int64, len(turns)), make(map[int64]bool, len(turns))
 	for _, i := range turns {

@@ -1,5 +1,5 @@
-// Package fairshare computes what each pod gets of a node's CPU if the demand
-// exceeds its capacity: max-min fairness by weights. It is pure.
+// Package fairshare computes how much of a node's CPU each pod gets if the demand exceeds
+// its capacity, by weighted max-min fairness. It is pure.
 //
 // The kernel shares CPU among cgroups in this way: in proportion to their
 // weights, and only among those that can use it (Control Group v2, 3-1
@@ -20,9 +20,9 @@ type Claim struct {
 	Ran float64
 }
 
-// Level returns the most that a pod gets for each unit of its weight, such that
-// all CPU is given away and no pod gets more than its demand; infinite if all
-// get their demand. It sorts claims.
+// Level returns the maximum CPU that a pod gets per unit of its weight, such that all CPU
+// is used and no pod gets more than its demand; infinite if all pods get their demand. It
+// sorts claims.
 func Level(claims []Claim, milliCores float64) float64 {
 	slices.SortFunc(claims, func(a, b Claim) int { return cmp.Compare(a.Demand/a.Weight, b.Demand/b.Weight) })
 	left, weight := max(milliCores, 0), 0.0

@@ -28,7 +28,7 @@ var (
 	}
 )
 
-// newFramework gives PodTopologySpread no default constraints, as nodes of a
+// newFramework gives PodTopologySpread no default constraints, because the nodes of a
 // replay have no zones.
 func newFramework(ctx context.Context, nodes *nodes, unscored []string) (framework.Framework, error) {
 	placement.InitMetrics()

@@ -3,9 +3,9 @@
 // nodes and the weighted scores of an extender, on the nodes and pods that the
 // caller reports.
 //
-// It decides where one pod goes, given where all others are. It leaves out
-// queues, preemption and binding: a pod that fits nowhere stays without a node.
-// A seed breaks ties, so that a run can be repeated.
+// It decides where one pod goes, given where all others are. Queues, preemption and
+// binding are not simulated, so a pod that fits nowhere stays without a node. A seed
+// breaks ties, so that a run can be repeated.
 package kubescheduler
 
 import (
@@ -36,7 +36,7 @@ type Config struct {
 	// configuration; a point counts ten times as much.
 	Extender Extender
 	Weight   int64
-	// Plugin means that Extender stands for a plugin, whose points count once.
+	// Plugin means that Extender represents a plugin, whose points count once.
 	Plugin bool
 	// Unscored names the plugins whose scores are disabled.
 	Unscored []string

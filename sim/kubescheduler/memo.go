@@ -2,10 +2,10 @@ package kubescheduler
 
 import v1 "k8s.io/api/core/v1"
 
-// memo remembers the plugins' verdicts on nodes that have not changed since,
-// for pods that are identical to the plugins. Placing a pod changes one node,
-// so for the next pod all but a few of the hundreds of nodes that
-// kube-scheduler looks at are known.
+// memo caches the plugins' verdicts on nodes that have not changed since, for pods
+// between which the plugins do not distinguish. Placing a pod changes one node, so for
+// the next pod the verdicts on all but a few of the hundreds of nodes that kube-scheduler
+// considers are known.
 type memo struct {
 	known map[kind][]remembered
 	// maxKinds is how many kinds of pods are kept; later ones are evaluated each

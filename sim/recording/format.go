@@ -32,11 +32,11 @@ type Node struct {
 	Capacity      v1.ResourceList   `json:"capacity,omitempty"`
 }
 
-// Stays is why a pod may not be evicted; empty if it may.
+// Stays is the reason why a pod must not be evicted; empty if it may be evicted.
 type Stays string
 
-// The reasons for a pod to stay: those of the shipped policy's DefaultEvictor,
-// and the pod's own annotation or kind.
+// The reasons why a pod stays: those of the shipped policy's DefaultEvictor, and the
+// pod's own annotation or kind.
 const (
 	DaemonSet    Stays = "DaemonSet"
 	Mirror       Stays = "Mirror" // a static pod, which its kubelet runs
@@ -53,7 +53,8 @@ func (s Stays) Pinned() bool { return s == DaemonSet || s == Mirror }
 // Template is the stored part of similar pods of one owner.
 type Template struct {
 	Namespace string `json:"namespace"`
-	// OwnerKind and OwnerName are those of the controller, empty without one.
+	// OwnerKind and OwnerName are the kind and name of the controller; empty if there is
+	// none.
 	OwnerKind string `json:"ownerKind,omitempty"`
 	OwnerName string `json:"ownerName,omitempty"`
 	// OwnerAPIVersion is empty if it is the Kubernetes version for this kind.

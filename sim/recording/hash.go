@@ -14,8 +14,8 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// Hasher hides names. The same name becomes the same digits, so selectors still
-// match what they matched, and names cannot be guessed without the salt.
+// Hasher hides names. Equal names become equal digits, so selectors still match the same
+// objects, and names cannot be guessed without the salt.
 type Hasher struct{ salt []byte }
 
 // NewHasher returns a Hasher with a salt.
@@ -141,8 +141,8 @@ func (h *Hasher) owner(t *Template) string {
 	return h.Name(family.Name) + "-" + h.Name(hash)
 }
 
-// toleration hides a toleration. One that compares numbers then tolerates any
-// value: digests cannot be compared.
+// toleration hides a toleration. A toleration that compares numbers afterwards tolerates
+// any value, because digests cannot be compared.
 func (h *Hasher) toleration(t *v1.Toleration) {
 	t.Key, t.Value = h.key(t.Key), h.Name(t.Value)
 	switch t.Operator {

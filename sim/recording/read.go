@@ -24,9 +24,9 @@ const (
 	// maxKept bounds the values of all nodes and templates together: some 800 MB
 	// if they are crafted to fill memory, and far less otherwise.
 	maxKept = 12_000_000
-	// Data that unpacks to more than maxUnpacked bytes may be at most maxRatio
-	// times its packed size: recordings and traces compress to a tenth, a file
-	// crafted to fill memory or time to a thousandth.
+	// Data that unpacks to more than maxUnpacked bytes must not exceed maxRatio times its
+	// packed size. Recordings and traces compress to a tenth; a file crafted to exhaust
+	// memory or time compresses to a thousandth.
 	maxUnpacked = 256 << 20
 	maxRatio    = 100
 )
@@ -42,8 +42,8 @@ type decoder struct {
 	buffer []byte
 }
 
-// Read reads a recording, compressed or not. An error names the line, counted
-// from 1. A truncated one is read up to its last complete reading.
+// Read reads a recording, compressed or not. An error names the line, counted from 1. A
+// truncated recording is read up to its last complete reading.
 func Read(r io.Reader) (*Recording, error) {
 	unpacked, err := Unpack(r)
 	if err != nil {
@@ -118,8 +118,8 @@ func cutBy(err error) string {
 	return ""
 }
 
-// next returns the next line without its end, or with an error what there is of
-// it.
+// next returns the next line without its end, or an error with the part of the line that
+// could be read.
 func (d *decoder) next() ([]byte, error) {
 	d.buffer = d.buffer[:0]
 	for {

@@ -2,7 +2,7 @@ package recording
 
 import "math"
 
-// Recording is a recording that was read.
+// Recording is the content of a recording.
 type Recording struct {
 	Header Header
 	// Nodes are all nodes seen; the first AtFirst of them were in the first
@@ -13,8 +13,7 @@ type Recording struct {
 	Pods      []PodSeries
 	// Readings is the number of the last reading, plus one.
 	Readings int
-	// Cut says why and at which line the recording is truncated; empty if it is
-	// not.
+	// Cut describes why and at which line the recording is truncated; empty if it is not.
 	Cut string
 }
 

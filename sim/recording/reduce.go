@@ -112,10 +112,9 @@ func stays(pod *v1.Pod) Stays {
 	return ""
 }
 
-// protected reports whether a pod's own annotations or kind protect it. Whether
-// its controller is known to recreate it is decided by the policy of the
-// replay; a protection that ends some time after the start lasts for the whole
-// recording.
+// protected reports whether a pod's own annotations or kind protect it. The policy of the
+// replay decides whether its controller is known to recreate it. A protection that ends
+// some time after the start is recorded as lasting.
 func protected(pod *v1.Pod) bool {
 	reason, _ := safeguards.Protected(pod, safeguards.Words{}, nil, time.Time{})
 	return reason != "" && reason != reasons.NoController && reason != reasons.ControllerUnknown

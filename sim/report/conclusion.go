@@ -9,9 +9,9 @@ import (
 	"github.com/evenkeel/evenkeel/sim"
 )
 
-// enough is the minimum share of the removed hot time that the best variant
-// must reach, relative to the variant that removes most; beyond it fewer
-// evictions count for more.
+// enough is the share of the hot time removed by the most effective variant that the best
+// variant must at least remove, too. Among the variants that reach it, the one with the
+// fewest evictions is the best.
 const enough = 0.8
 
 // Rule describes the criteria of Conclude.
@@ -100,8 +100,8 @@ func without(rivals []*sim.Result, drop func(*sim.Result) bool) []*sim.Result {
 	return slices.DeleteFunc(slices.Clone(rivals), drop)
 }
 
-// notable returns, of the others, the one with the least hot time and, if it is
-// another, the one that evicts most.
+// notable returns, among the other variants, the one with the least hot time and, if it
+// is a different one, the one with the most evictions.
 func notable(rivals []*sim.Result, best *sim.Result) []*sim.Result {
 	others := without(rivals, func(r *sim.Result) bool { return r == best })
 	if len(others) == 0 {

@@ -1,7 +1,7 @@
 // Package report shows the results of a replay: as a table for a terminal, as
 // CSV and JSON for programs, and as a page with plots that opens from disk.
 //
-// It decides which variant is the best and how much of a large replay fits into
+// The package decides which variant is the best, and how much of a large replay fits into
 // a plot. Package sim decides what is measured, and how.
 //
 // Invariants: the same results give the same bytes; a page loads nothing else
@@ -45,10 +45,11 @@ type Heading struct {
 	HotLinePercent float64  `json:"hotLinePercent"`
 	LagSeconds     float64  `json:"lagSeconds"`
 	GapSeconds     float64  `json:"gapSeconds"`
-	// MeasureServed: pods of a full node were measured by the CPU that they got.
+	// MeasureServed reports whether pods on a full node were measured by the CPU that
+	// they got.
 	MeasureServed bool `json:"measureServed,omitempty"`
-	// HiddenPodsPercent, LostSamplesPercent and PodsMeasuredSeconds are what
-	// Evenkeel's source did not see, as in sim.Blind; 0 where it saw everything.
+	// HiddenPodsPercent, LostSamplesPercent and PodsMeasuredSeconds describe what
+	// Evenkeel's source missed, as in sim.Blind; 0 if it missed nothing.
 	HiddenPodsPercent   float64 `json:"hiddenPodsPercent,omitempty"`
 	LostSamplesPercent  float64 `json:"lostSamplesPercent,omitempty"`
 	PodsMeasuredSeconds float64 `json:"podsMeasuredSeconds,omitempty"`

@@ -69,14 +69,14 @@ func sinceStart(at, every time.Duration) string {
 	return fmt.Sprintf("%d h", at/time.Hour)
 }
 
-// style is how a variant is drawn everywhere: in a colour of the page and, for
-// the colour-blind, with dashes.
+// style determines how a variant is drawn in all plots: in a colour of the page and, for
+// colour-blind readers, with dashes.
 type style struct {
 	// Colour is the index of a colour in page.css.
 	Colour int
 	// Dashes is a stroke-dasharray.
 	Dashes string
-	// Name is the variant's.
+	// Name is the variant's name.
 	Name string
 }
 

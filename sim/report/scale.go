@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// scale maps usage to colours: blues up to the hot line and, after a leap,
-// yellow to red above it. The colour-blind too can distinguish blue from yellow
-// and red, with lightness that rises to the line and falls after it.
+// scale maps usage to colours: blues up to the hot line and, after a sharp change, yellow
+// to red above it. Colour-blind readers can distinguish them, too, because lightness
+// rises up to the line and falls above it.
 type scale struct {
 	line float64
 	// from holds the start of each level; the last one is open-ended.

@@ -4,7 +4,7 @@ import "time"
 
 // The defaults of LowNodeLoad's anomalyCondition and detectorCacheTimeout.
 const (
-	abnormalLooks   = 5 // more than so many in a row make a node abnormal
+	abnormalLooks   = 5 // more looks than this in a row make a node abnormal
 	anomalyTimeout  = time.Minute
 	detectorTimeout = 5 * time.Minute
 )
@@ -13,8 +13,8 @@ const (
 type detector struct {
 	looks    int
 	abnormal bool
-	// expires ends the abnormal state. Without a look until forgotten the
-	// detector begins anew.
+	// expires is when the abnormal state ends. If there is no look until forgotten, the
+	// detector starts over.
 	expires, forgotten time.Time
 }
 

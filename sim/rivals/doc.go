@@ -1,11 +1,11 @@
-// Package rivals implements the published rules by which other load-aware
-// projects choose what to evict and where to place it, for the variants of a
-// replay. docs/simulate.md names their sources, and says which interpretation
-// was chosen where a trace cannot express a rule.
+// Package rivals implements the published rules by which other load-aware projects choose
+// what to evict and where to place it, for the variants of a replay. docs/simulate.md
+// lists their sources, and the interpretation that was chosen where a trace cannot
+// express a rule.
 //
-// Invariants: a rival sees what its own sources would show it, uses its own
-// constants and is no weaker than its documentation says; nothing here is
-// random: if a rule leaves the order open, it is that of the arguments.
+// Invariants: a rival sees what its own sources would show it, uses its own constants and
+// is no weaker than its documentation says; nothing here is random: if a rule does not
+// define an order, the order of the arguments applies.
 package rivals
 
 import (
@@ -29,11 +29,11 @@ type Node struct {
 
 // Pod is a pod as a rival sees it.
 type Pod struct {
-	// ID and Owner are the caller's.
+	// ID and Owner are assigned by the caller.
 	ID, Owner int
 	// Used is the usage of the pod when it was last measured.
 	Used, Requests cluster.Amounts
-	// Bound is when it was bound, Ready when it begins or began to run.
+	// Bound is when it was bound, Ready when it begins, or began, to run.
 	Bound, Ready time.Time
 	// Fixed pods must not be evicted.
 	Fixed bool
@@ -41,6 +41,7 @@ type Pod struct {
 
 // Owner is what a rival knows about a pod's controller.
 type Owner struct {
-	// Wanted is how many pods it wants, Missing how many of them are not ready.
+	// Wanted is the number of pods that it wants, Missing the number of them that are not
+	// ready.
 	Wanted, Missing int
 }

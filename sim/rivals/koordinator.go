@@ -27,8 +27,8 @@ var (
 // unjudged is a threshold in percent that no node comes near.
 const unjudged = 100_000
 
-// Koordinator is LowNodeLoad with the MigrationController: what it wants to
-// evict waits as a job until there is a reservation elsewhere.
+// Koordinator is LowNodeLoad with the MigrationController. A pod that is to be evicted
+// waits as a job until space is reserved on another node.
 type Koordinator struct {
 	// High is the usage in percent above which a node is a source; +Inf for a resource
 	// that it does not judge.
@@ -36,7 +36,7 @@ type Koordinator struct {
 
 	detectors map[string]*detector
 	jobs      []Job
-	// limited is until when no further pod of an owner may be evicted.
+	// limited holds, by owner, the time until which no further pod may be evicted.
 	limited map[int]time.Time
 }
 
@@ -58,9 +58,9 @@ type loaded struct {
 	used, low, high, requested cluster.Amounts
 }
 
-// Look creates jobs for pods of nodes that were above a high threshold in
-// enough consecutive looks, as long as all low nodes together have room. owners
-// returns the owner of a pod.
+// Look creates jobs for pods on nodes that were above a high threshold in enough
+// consecutive looks, as long as all low nodes together have space. owners returns the
+// owner of a pod.
 func (k *Koordinator) Look(now time.Time, nodes []Node, owners func(int) Owner) {
 	low, high := classify(nodes, k.High)
 	abnormal := slices.DeleteFunc(high, func(n *loaded) bool { return !k.detector(n.Name).over(now) })
@@ -219,7 +219,7 @@ func MaxMigrating(replicas int) int {
 	return 1
 }
 
-// Due drops the jobs that took too long and returns those that may go on.
+// Due drops the jobs that took too long, and returns those that may continue.
 func (k *Koordinator) Due(now time.Time) (due []Job) {
 	k.jobs = slices.DeleteFunc(k.jobs, func(j Job) bool { return now.Sub(j.created) >= jobTTL })
 	for _, job := range k.jobs {
@@ -230,8 +230,8 @@ func (k *Koordinator) Due(now time.Time) (due []Job) {
 	return due
 }
 
-// Evicted ends a job whose pod was evicted. The next pod of its owner, with
-// this many replicas, must wait.
+// Evicted ends a job whose pod was evicted. How long the owner's next pod must wait
+// depends on wanted, the owner's number of replicas.
 func (k *Koordinator) Evicted(job Job, wanted int, now time.Time) {
 	k.jobs = slices.DeleteFunc(k.jobs, func(j Job) bool { return j.Pod.ID == job.Pod.ID })
 	k.limited[job.Pod.Owner] = now.Add(workloadLimitSpan / time.Duration(MaxMigrating(wanted)))

@@ -17,7 +17,7 @@ var (
 	withoutRequest = cluster.Amounts{cluster.CPU: 250, cluster.Memory: 200 << 20}
 )
 
-// Estimate is what a pod is expected to use by its requests.
+// Estimate returns the usage that a pod is expected to have according to its requests.
 func Estimate(requests cluster.Amounts) (estimate cluster.Amounts) {
 	for r, request := range requests {
 		if estimate[r] = withoutRequest[r]; request > 0 {

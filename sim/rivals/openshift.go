@@ -22,7 +22,7 @@ const (
 	cooldownHistory  = 48 * time.Hour
 )
 
-// Level is where a node stands among the others.
+// Level classifies a node in comparison with the others.
 type Level uint8
 
 // The levels. Middle nodes get one soft taint, high ones two.
@@ -35,7 +35,7 @@ const (
 // OpenShift is the descheduler that OpenShift's operator configures for
 // load-aware rebalancing, with its soft taints.
 type OpenShift struct {
-	// moved is when each pod was moved, within cooldownHistory.
+	// moved holds the times at which each pod was moved within cooldownHistory.
 	moved map[int][]time.Time
 }
 
@@ -96,8 +96,8 @@ func Levels(distances []int) []Level {
 	return levels
 }
 
-// Taints returns how many soft taints each node has. Middle nodes have none
-// while there is no low one.
+// Taints returns how many soft taints each node gets. Middle nodes get none while there
+// are no low nodes.
 func Taints(levels []Level) []int {
 	taints := make([]int, len(levels))
 	for i, level := range levels {
@@ -151,7 +151,7 @@ func (o *OpenShift) cools(id int, now time.Time) bool {
 	return len(moves) > 0 && now.Sub(moves[len(moves)-1]) < Cooldown(len(moves))
 }
 
-// Cooldown is how long a pod stays after the last of so many moves.
+// Cooldown returns how long a pod stays after the last of the given number of moves.
 func Cooldown(moves int) time.Duration {
 	cooldown := baseCooldown
 	for range moves - 1 {

@@ -19,9 +19,9 @@ const (
 // WatcherWindow is the window over which load-watcher averages.
 const WatcherWindow = 15 * time.Minute
 
-// RiskBalancing is LoadVariationRiskBalancing's score of a node, from 0 to 100:
-// the riskier of its resources by what it used over a window, with the pod's
-// request on top.
+// RiskBalancing returns LoadVariationRiskBalancing's score of a node, from 0 to 100. The
+// score is that of the riskier resource, based on the node's usage over a window plus the
+// pod's request.
 func RiskBalancing(used []cluster.Amounts, capacity, requests cluster.Amounts) int64 {
 	score := 100.0
 	for r := range capacity {
@@ -36,9 +36,9 @@ func RiskBalancing(used []cluster.Amounts, capacity, requests cluster.Amounts) i
 	return int64(math.Round(score))
 }
 
-// TargetLoad is TargetLoadPacking's score of a node, from 0 to 100, by the CPU
-// that it used over a window, and by the requests of the pod and of those bound
-// since the window or shortly before its end.
+// TargetLoad returns TargetLoadPacking's score of a node, from 0 to 100. It is based on
+// the node's CPU usage over a window, and on the requests of the pod and of the pods that
+// were bound since the window or shortly before its end.
 func TargetLoad(now time.Time, node *Node, used []cluster.Amounts, requests cluster.Amounts) int64 {
 	if node.Capacity[cluster.CPU] <= 0 {
 		return 0
@@ -73,5 +73,5 @@ func spread(used []cluster.Amounts, resource int) (mean, deviation float64) {
 	return mean, math.Sqrt(square)
 }
 
-// unit clips a share to 0 to 1.
+// unit limits a share to the range from 0 to 1.
 func unit(share float64) float64 { return max(0, min(1, share)) }

@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 )
 
-// burstDays is for how many days bursts are generated.
+// burstDays is the number of days for which bursts are generated.
 const burstDays = 6
 
 // Bursts generates six days of CPU in which each group of series has a burst of
@@ -28,9 +28,9 @@ func Bursts(r Recipe, daily bool) (*Trace, error) {
 	return t, nil
 }
 
-// burstLoad is what the series of a group share: their usage, the additional
-// usage in a burst, for how many steps, and the step of each day in which it
-// begins.
+// burstLoad holds the values that the series of a group share: their usage, the
+// additional usage during a burst, the burst's length in steps, and the step of each day
+// in which it begins.
 type burstLoad struct {
 	base, more float64
 	length     int

@@ -90,7 +90,7 @@ func (r *Recipe) storms() (steps []int) {
 // stormSteps is the duration of a storm.
 const stormSteps = 3
 
-// groupLoad is what the series of a group share.
+// groupLoad holds the values that the series of a group share.
 type groupLoad struct {
 	// levels holds the mean of each step, which a deployment changes.
 	levels []float64

@@ -1,8 +1,8 @@
 // Package trace reads recorded utilization: tables of series, each in percent
 // of its own allocation, one value per step.
 //
-// It decides whether a table is valid and, if not, where it is wrong, down to
-// line and column. Callers decide what the series drive.
+// It decides whether a table is valid and, if not, at which line and column it is wrong.
+// Callers decide what the series are used for.
 //
 // Format: CSV, compressed by gzip or not, with the header "id,0,1,2,…" and one
 // row "<id>,<v0>,<v1>,…" per series. Values are 0 to MaxPercent; no cell is
@@ -40,7 +40,7 @@ const (
 
 // Trace is a set of series of the same length.
 type Trace struct {
-	// Name is the file's without its extensions.
+	// Name is the file's name without its extensions.
 	Name string
 	// IDs names the series, in the order of Series.
 	IDs []string
