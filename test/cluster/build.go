@@ -207,7 +207,7 @@ func link(target, name string) error {
 	return nil
 }
 
-// withStderr adds a failed command's standard error, which says more than its
+// withStderr adds a failed command's standard error, which is more informative than its
 // exit code.
 func withStderr(err error) error {
 	var exit *exec.ExitError

@@ -151,7 +151,7 @@ func (c *Cluster) Stop() error {
 		for _, part := range slices.Backward(parts()) {
 			switch p := c.processes[part]; {
 			case p == nil:
-			case part == APIServer: // draining watches may take it long, and nothing that is lost matters
+			case part == APIServer: // draining watches may take long, and whatever is lost does not matter
 				p.StopWithin(drainGrace)
 			default:
 				errs = append(errs, p.Stop())

@@ -56,5 +56,5 @@ func (c *Cluster) StartSecond(ctx context.Context) (*Second, error) {
 // URL is where it listens.
 func (s *Second) URL() string { return s.url }
 
-// Stop ends it; nothing that is lost matters.
+// Stop ends it. Whatever is lost does not matter.
 func (s *Second) Stop() { s.process.StopWithin(drainGrace) }

@@ -41,10 +41,10 @@ type Workload struct {
 	Name      string
 	Replicas  int
 	Requests  Resources
-	// Usage is what each pod really uses; it is in the template, so that
-	// replacements use the same.
+	// Usage is the real usage of each pod. It is stored in the template, so that
+	// replacements have the same usage.
 	Usage Resources
-	// Grace, when positive, is how long a deleted pod still counts on its node.
+	// Grace, if positive, is how long a deleted pod still counts on its node.
 	Grace             time.Duration
 	PriorityClassName string
 	SchedulerName     string

@@ -1,10 +1,9 @@
-// Package apifault is a proxy between one process and the API server that makes
-// requests fail: by rules about verbs and resources, by closing watches, and as
-// a whole by refusing connections or holding back all bytes. It ends TLS with
-// the cluster's serving certificate and passes on whatever the client sends to
-// authenticate itself, so the process needs nothing but a kubeconfig file with
-// another address. The caller decides what fails; Seen reports what did,
-// because a case without failures would prove nothing.
+// Package apifault provides a proxy between one process and the API server that makes
+// requests fail: by rules about verbs and resources, by closing watches, or for all
+// requests by refusing connections or holding back all bytes. It terminates TLS with the
+// cluster's serving certificate and passes on the client's credentials, so the process
+// needs only a kubeconfig file with another address. The caller decides what fails. Seen
+// reports what did fail, because a case without failures would prove nothing.
 package apifault
 
 import (
@@ -26,7 +25,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// Config is what a Proxy needs.
+// Config configures a Proxy.
 type Config struct {
 	// Target is the API server's address and how its certificate is verified; its
 	// credentials are not used.

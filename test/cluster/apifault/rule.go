@@ -51,7 +51,7 @@ func WithStatus(code int, retryAfter time.Duration) Effect {
 
 // Rule sets what happens to which requests.
 type Rule struct {
-	// Verbs are those of RBAC, such as "list" and "watch"; none: all.
+	// Verbs are RBAC verbs, such as "list" and "watch"; empty means all.
 	Verbs []string
 	// Resources include the subresource: "pods", "pods/eviction"; none: all.
 	Resources []string

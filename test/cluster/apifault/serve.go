@@ -99,7 +99,7 @@ func refuse(w http.ResponseWriter, effect Effect) {
 	_, _ = w.Write(body) // an error means that the client has gone
 }
 
-// waited reports whether the client is still there after the delay.
+// waited reports whether the client is still connected after the delay.
 func waited(ctx context.Context, delay time.Duration) bool {
 	timer := time.NewTimer(delay)
 	defer timer.Stop()

@@ -13,13 +13,12 @@ import (
 	"time"
 )
 
-// watched is how long a lasting command is left running.
+// watched is how long a command that keeps running is left running.
 const watched = 5 * time.Second
 
-// Execute types a command in a furnished folder, in a shell with the program on
-// its PATH and the kubeconfig in its environment, and nothing else from the
-// machine. It returns what was printed, and an error if the exit code is not a
-// documented one.
+// Execute runs a command in a furnished folder, in a shell with the program on its PATH
+// and the kubeconfig in its environment, but without anything else from the machine. It
+// returns the output, and an error if the exit code is not a documented one.
 func (p *Pipeline) Execute(ctx context.Context, dir string, place Place) (printed string, err error) {
 	typed := p.Fill(place)
 	shell := exec.CommandContext(ctx, "bash", "-o", "pipefail", "-c", typed)

@@ -11,11 +11,11 @@ import (
 	"strings"
 )
 
-// Furnish puts a reader's files into an empty folder: the checkout's documents
-// and manifests, the program in bin, and the reader's own files except those
-// that the run writes. Commands that use a cluster find the given policy under
-// its name and those of the examples, because with the defaults they would
-// watch for minutes. Others find the checkout's files.
+// Furnish puts a reader's files into an empty folder: the checkout's documents and
+// manifests, the program in bin, and the reader's own files except those that the run
+// writes. For commands that use a cluster, the given policy takes the place of
+// policy.yaml and of the examples, because with the defaults they would observe for
+// minutes. Other commands find the checkout's files.
 func Furnish(dir, root, binary string, policy []byte, run *Run) error {
 	root, err := filepath.Abs(root)
 	if err != nil {

@@ -17,23 +17,23 @@ func Reports(listen string) string {
 	if !known {
 		free, err := FreeAddress()
 		if err != nil {
-			free = "127.0.0.1:0" // nothing answers there, which whoever asks says
+			free = "127.0.0.1:0" // nothing listens there, so the client reports an error
 		}
 		address, _ = reports.LoadOrStore(listen, free)
 	}
 	return "http://" + address.(string)
 }
 
-// ReportBehind says that the process that kube-scheduler asks at an address is
-// the one that serves at another, until undo is called.
+// ReportBehind registers that the process that kube-scheduler asks at one address serves
+// at another, until undo is called.
 func ReportBehind(listen, backend string) (undo func()) {
 	before := strings.TrimPrefix(Reports(listen), "http://")
 	reports.Store(listen, strings.TrimPrefix(Reports(backend), "http://"))
 	return func() { reports.Store(listen, before) }
 }
 
-// ReportThere says that the process that kube-scheduler asks at an address reports
-// there too, as versions do that have no other address for reports.
+// ReportThere registers that the process that kube-scheduler asks at an address also
+// reports there, like versions that have no separate address for reports.
 func ReportThere(listen string) { reports.Store(listen, listen) }
 
 // withReports adds to arguments where to serve reports, for commands that have

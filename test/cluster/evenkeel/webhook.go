@@ -21,9 +21,9 @@ import (
 // webhookService is the Service of the webhook in Namespace.
 const webhookService = "evenkeel"
 
-// AskWebhook has the API server ask the shipped webhook, which is applied, at an
-// address of this machine, by the Service's name and with the CA that `evenkeel
-// certificates` wrote to a folder.
+// AskWebhook makes the API server call the shipped webhook, which must already be
+// applied, at an address of this machine. The call uses the Service's name and the CA
+// that `evenkeel certificates` wrote to a folder.
 func AskWebhook(ctx context.Context, c *cluster.Cluster, certificates, address string) error {
 	// There is no kube-proxy here.
 	service := &v1.Service{ObjectMeta: metav1.ObjectMeta{Name: webhookService}, Spec: v1.ServiceSpec{Type: v1.ServiceTypeExternalName, ExternalName: "localhost"}}

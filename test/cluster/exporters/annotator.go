@@ -34,7 +34,7 @@ const stampLayout = "2006-01-02T15:04:05Z"
 // saving time.
 func Shanghai() *time.Location { return time.FixedZone("Asia/Shanghai", 8*60*60) }
 
-// AnnotatorConfig says what to write.
+// AnnotatorConfig configures what is written.
 type AnnotatorConfig struct {
 	Cluster *cluster.Cluster
 	// Unit is Fraction when it is empty.

@@ -29,7 +29,7 @@ type gate struct {
 
 	mu       sync.Mutex
 	verdicts map[string]verdict
-	// tokens are those that were shown, each once.
+	// tokens holds the tokens that clients have presented, each once.
 	tokens []string
 }
 
@@ -61,8 +61,8 @@ func (g *gate) admit(subresource string, next http.Handler) http.Handler {
 	})
 }
 
-// judge holds the lock during its request, so that simultaneous requests for
-// all nodes ask once.
+// judge holds the lock during its request, so that simultaneous requests for all nodes
+// query the API server only once.
 func (g *gate) judge(ctx context.Context, token, subresource string) (verdict, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -32,14 +32,14 @@ type KubeletsConfig struct {
 	// Waits gives the percentage of time in which the containers of a pod wait for a
 	// CPU; nil if containers have no PSI.
 	Waits func(cluster.NodeTruth, cluster.PodTruth) float64
-	// Unmeasured is how long a pod reads zero, beside containers that do not, after
-	// it started and after Restart: real kubelets take 10 to 19 seconds until they
-	// have measured a pod twice. 0 for not at all.
+	// Unmeasured is how long a pod's usage reads zero, although that of its containers
+	// does not, after its start and after Restart; 0 disables this. Real kubelets take 10
+	// to 19 seconds until they have measured a pod twice.
 	Unmeasured time.Duration
-	// Hidden tells the pods that are left out of the summaries, although their nodes'
+	// Hidden reports which pods are left out of the summaries, although their nodes'
 	// usage includes them; nil for none.
 	Hidden func(cluster.PodTruth) bool
-	// System is what nodes use beside their pods, by the nodes' names.
+	// System is the usage of nodes in addition to their pods, by node name.
 	System map[string]cluster.Amounts
 }
 

@@ -22,7 +22,7 @@ func pressureOf(node cluster.NodeTruth) Pressure {
 	return Pressure{CPU: min(100, 2*max(0, percent-70))}
 }
 
-// running is how long everything pretends to have run.
+// running is the age that all nodes and pods report.
 const running = time.Hour
 
 // summaryOf returns a kubelet's answer to /stats/summary at a moment.
@@ -59,9 +59,10 @@ func podStats(m *meters, pod cluster.PodTruth, at time.Time) stats.PodStats {
 	return result
 }
 
-// unmeasured makes the pods read zero that a kubelet has not measured twice: a new
-// one has been measured when it was made, before its containers ran, and after a
-// restart the counters are there but no difference. Pods are in the truth's order.
+// unmeasured sets the usage of pods to zero that a kubelet has not measured twice. A new
+// pod was measured only when it was created, before its containers ran. After a restart
+// of the kubelet there are counters, but no difference. Pods are in the order of the
+// truth.
 func unmeasured(summary *stats.Summary, node cluster.NodeTruth, restarted time.Time, lasts time.Duration, now time.Time) {
 	zero := uint64(0)
 	for i := range summary.Pods {

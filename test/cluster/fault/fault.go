@@ -1,8 +1,8 @@
-// Package fault defines what can be wrong with a source of usage, and applies
-// to an HTTP server whatever needs no knowledge of its format: not answering,
-// answering late, with an error, with half of the text or with far too much of
-// it. Faults that need the format, such as wrong values, are left to the
-// packages that write it: exporters and faultproxy. The zero Fault is none.
+// Package fault defines what can be wrong with a source of usage. It applies those faults
+// to an HTTP server that do not depend on the format: no response, a late response, an
+// error, half of the text or far too much of it. Faults that depend on the format, such
+// as wrong values, are left to the packages that write it, exporters and faultproxy. The
+// zero Fault means no fault.
 package fault
 
 import "time"
@@ -27,8 +27,7 @@ const (
 	// which a reader without a bound would accept.
 	Huge Kind = "huge"
 
-	// Missing omits the values, and gives an empty answer if nothing else is in
-	// it.
+	// Missing omits the values. The response is empty if it contains nothing else.
 	Missing Kind = "missing"
 	// HalfMissing omits every second node, OneMissing the first one, in order
 	// of names.

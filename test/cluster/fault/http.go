@@ -43,7 +43,7 @@ func hangUp(w http.ResponseWriter) {
 	_ = connection.Close()
 }
 
-// waited reports whether the client is still there after the delay.
+// waited reports whether the client is still connected after the delay.
 func waited(r *http.Request, delay time.Duration) bool {
 	timer := time.NewTimer(delay)
 	defer timer.Stop()

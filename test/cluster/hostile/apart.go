@@ -22,9 +22,9 @@ const argument = "hostile-client"
 // endsWithin is how long a client may take to end and report.
 const endsWithin = 30 * time.Second
 
-// Apart is a client in its own process. If it floods, it gets only the
-// processor time that nobody else wants: a real attacker has his own machine,
-// which takes nothing from the attacked one.
+// Apart is a client in a separate process. If it floods, it gets only idle processor
+// time, because a real attacker has a separate machine and takes no processor time from
+// the attacked one.
 type Apart struct {
 	command *exec.Cmd
 	input   io.Closer
@@ -68,8 +68,8 @@ func Start(ctx context.Context, config Config, kubeconfig string) (*Apart, error
 	return a, nil
 }
 
-// niceness is how much a client yields to others: those that only forge use
-// little, and must be as fast as kube-scheduler.
+// niceness is the nice value of a client. Clients that only forge requests use little
+// processor time, and must be as fast as kube-scheduler.
 func niceness(attacks []Attack) string {
 	if slices.ContainsFunc(attacks, func(a Attack) bool { return a == Bodies || a == Trickle || a == Crowd }) {
 		return "19"

@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// bodies is how many large bodies are open at a time, trickles how many slow
-	// ones, crowd how many idle connections.
+	// bodies is the number of large bodies that are open at a time, trickles the number
+	// of slow ones, crowd the number of idle connections.
 	bodies, trickles, crowd = 64, 128, 512
 	// vastBytes is just below the extender's limit for a body.
 	vastBytes = 31 << 20
@@ -80,8 +80,8 @@ func (c *client) idle(ctx context.Context, count *counters) {
 	_ = connection.Close()
 }
 
-// dripping is a body that is one long JSON string: a number of bytes at once
-// and then one at a time.
+// dripping is a body that consists of one long JSON string. It provides a number of bytes
+// at once, and then one byte at a time.
 type dripping struct {
 	ctx   context.Context
 	quick int

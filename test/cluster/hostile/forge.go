@@ -95,7 +95,7 @@ func (c *client) owners() []*v1.Pod {
 	return pods
 }
 
-// heavy asks about a pod that would fill one node, any but the lair.
+// heavy asks about a pod that would fill one node, which may be any node except the lair.
 func (c *client) heavy(n int) extenderv1.ExtenderArgs {
 	others := slices.DeleteFunc(slices.Clone(c.config.Nodes), func(node string) bool { return node == c.config.Lair })
 	pod := &v1.Pod{

@@ -1,9 +1,9 @@
-// Package hostile is a malicious client of the extender's port, as any pod of
-// the cluster that reaches it may be. It knows all that an attacker could know
-// at best, the UID, owner and node of every pod, and uses it: it asks about
-// pods that do not exist, or exist elsewhere, to change where moved pods land
-// and to make nodes look full, and it floods the port. The caller must check
-// the effect in the cluster; Report counts requests and responses.
+// Package hostile simulates a malicious client of the extender's port, which any pod that
+// reaches the port could be. It has the best information that an attacker could have: the
+// UID, owner and node of every pod. It asks about pods that do not exist, or that exist
+// elsewhere, to change where moved pods land and to make nodes look full. It also floods
+// the port. The caller must check the effect in the cluster; Report only counts requests
+// and responses.
 package hostile
 
 import (
@@ -32,8 +32,8 @@ type Attack string
 
 // The attacks.
 const (
-	// MadeUp asks, with an owner whose pods are moved, about pods that do not
-	// exist, and offers one node.
+	// MadeUp asks about pods that do not exist, under an owner whose pods are moved, and
+	// offers one node.
 	MadeUp Attack = "made-up UIDs"
 	// Known asks about pods that exist, those without a node first, and offers
 	// another node.
@@ -53,7 +53,7 @@ const (
 // Attacks lists all of them.
 func Attacks() []Attack { return []Attack{MadeUp, Known, Foreign, Heavy, Bodies, Trickle, Crowd} }
 
-// Config is what the client knows and how much it does.
+// Config determines what the client knows and how many requests it sends.
 type Config struct {
 	// Target is the host and port of the extender.
 	Target string
@@ -62,8 +62,7 @@ type Config struct {
 	// Source is the address that the client connects from; it must differ from
 	// kube-scheduler's if the extender counts by client.
 	Source string
-	// Kube reads what the client knows: everything, with the administrator's
-	// rights.
+	// Kube reads the client's information with the administrator's permissions.
 	Kube kubernetes.Interface `json:"-"`
 	// Namespace is the namespace of the attacked pods.
 	Namespace string

@@ -1,7 +1,7 @@
-// Package lane is how command e2e hands cases to a package's test binary, one
-// after the other: each is a line on standard input and runs on the control
-// plane that the binary has started once. Without the variable that the command
-// sets, a test binary runs its cases as `go test` does.
+// Package lane lets command e2e pass cases to a package's test binary, one after the
+// other. Each case is a line on standard input, and runs on the control plane that the
+// binary has started once. Without the environment variable that the command sets, a test
+// binary runs its cases like `go test`.
 package lane
 
 import (

@@ -16,8 +16,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// lasts is how many minutes a state goes on: longer than any alert waits and
-// its expression looks back together.
+// lasts is the number of minutes for which a state continues. It exceeds the sum of any
+// alert's waiting time and the range of its expression.
 const lasts = 4 * 60
 
 // Installed reports whether promtool is on the PATH.

@@ -24,7 +24,7 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/prometheus"
 )
 
-// labels are those of a scrape.
+// labels are the labels of a scrape.
 var labels = map[string]string{"job": "evenkeel", "namespace": evenkeel.Namespace}
 
 // Watch starts a Prometheus that scrapes processes at their metrics addresses
@@ -74,7 +74,7 @@ func Empty(ctx context.Context, server *prometheus.Server, within time.Duration)
 	return empty, nil
 }
 
-// Alert is a shipped alert: it fires when its condition has held for so long.
+// Alert is a shipped alert. It fires when its condition has held for the duration After.
 type Alert struct {
 	Name  string
 	After time.Duration

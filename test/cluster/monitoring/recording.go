@@ -16,18 +16,18 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
 )
 
-// sampleEvery is how often a process is read: several times per cycle, so that
-// no state is missed that comes and goes.
+// sampleEvery is the interval at which a process is read. It is several times shorter
+// than a cycle, so that brief states are not missed.
 const sampleEvery = time.Second
 
-// Recording is what one process exported at two moments or more.
+// Recording holds the metrics that one process exported at two or more times.
 type Recording struct {
 	instance string
 	pages    []page
 }
 
-// page is what a process exported at one moment: values by series, and the
-// series that only grow.
+// page holds the metrics that a process exported at one time: values by series, and which
+// series only grow.
 type page struct {
 	at     time.Time
 	values map[string]float64

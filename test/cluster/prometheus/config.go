@@ -21,8 +21,8 @@ const (
 	// targetsFile is reread whenever it changes.
 	targetsFile = "targets.json"
 	rulesFile   = "rules.yaml"
-	// exporterPort is node-exporter's, with which instance labels end; nothing
-	// listens there.
+	// exporterPort is node-exporter's port, which is the suffix of instance labels.
+	// Nothing listens there.
 	exporterPort = "9100"
 )
 

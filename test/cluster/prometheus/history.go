@@ -21,8 +21,8 @@ const (
 	// historyStep is the interval of the history; two-minute rates need no
 	// shorter one.
 	historyStep = 30 * time.Second
-	// podHistory is how far back pods go: no query needs more, and they are
-	// most of the series.
+	// podHistory is the length of the pods' history. No query needs more, and pods
+	// account for most series.
 	podHistory = 15 * time.Minute
 )
 

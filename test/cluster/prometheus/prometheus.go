@@ -49,7 +49,7 @@ const (
 	ByName    Instance = "name"
 )
 
-// Config says what to scrape and how to name it.
+// Config configures what is scraped and how it is named.
 type Config struct {
 	// Cluster is the cluster to scrape; nil scrapes no nodes.
 	Cluster *cluster.Cluster
@@ -75,9 +75,9 @@ type Config struct {
 	Labels    map[string]string
 	// RuleFiles are evaluated at every scrape interval, too.
 	RuleFiles []string
-	// History, if positive, is how far back the server knows the nodes' present
-	// usage at its first start, as if nothing had changed since; for pods that
-	// is 15 minutes. It needs promtool, which is in the same package.
+	// History, if positive, is the length of the nodes' history at the server's first
+	// start, with their present usage throughout. The history of pods is 15 minutes. It
+	// needs promtool, which is in the same package.
 	History time.Duration
 }
 

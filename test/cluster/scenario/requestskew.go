@@ -24,15 +24,15 @@ type Story struct {
 	FewestEvictions int
 }
 
-// RequestSkew is the case that requests hide: two of twelve nodes look emptiest
-// by requests while they run at 97% of CPU, so kube-scheduler alone sends every
-// evicted pod straight back to them.
+// RequestSkew is a case in which requests are misleading. Two of twelve nodes look
+// emptiest by requests although they use 97% of their CPU, so kube-scheduler alone would
+// send every evicted pod straight back to them.
 //
 //	hot node:   5 web × 900m + 12 hog × 2200m = 30.9 of 32 cores = 96.6 %; requests  5 × 200m + 12 × 250m =  4 cores
 //	other node: 5 web × 900m + 10 bg  ×  300m =  7.5 of 32 cores = 23.4 %; requests  5 × 200m + 10 × 2    = 21 cores
 //
-// Under 65% (20.8 cores) a hot node keeps 16.3 cores of hogs, that is 7: five
-// must go from each, ten in all.
+// To stay below 65% (20.8 cores), a hot node can keep 16.3 cores of hogs, which is 7 of
+// them. Five must leave each hot node, ten in total.
 func RequestSkew(ctx context.Context, c *cluster.Cluster, options ...Option) (*Story, error) {
 	nodes, err := c.AddNodes(ctx, 12, template(options))
 	if err != nil {

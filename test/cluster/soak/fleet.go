@@ -40,7 +40,8 @@ type Deployment struct {
 	Replicas int
 	// First is the number of its first replica in the fleet; the others follow.
 	First int
-	// Request is what a pod requests, Allocation what 100% of its series means.
+	// Request is the amount that a pod requests, Allocation the amount that corresponds
+	// to 100% in its series.
 	Request, Allocation Amounts
 }
 

@@ -15,13 +15,14 @@ type LoadConfig struct {
 	Seed uint64
 }
 
-// Load is what every replica uses over time. It is a pure function of time.
+// Load is the usage of every replica over time. It is a pure function of time.
 type Load struct {
 	config   LoadConfig
 	replicas []replica
 }
 
-// replica is what one of a Deployment's replicas uses, whichever pod it is.
+// replica is the usage of one of a Deployment's replicas, regardless of which pod fills
+// it.
 type replica struct {
 	allocation Amounts
 	// cpuSeries and memorySeries are the series that it follows, shift its

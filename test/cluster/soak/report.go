@@ -18,7 +18,7 @@ type Minute struct {
 	Now    Now `json:"now"`
 	Counts `json:",inline"`
 	Moves  MoveCounts `json:"moves"`
-	// Patches are those of this minute.
+	// Patches is the number of patches in this minute.
 	Patches  int                `json:"patches"`
 	Vitals   map[string]*Vitals `json:"vitals,omitempty"`
 	LedgerKB float64            `json:"ledgerKB"`
@@ -46,8 +46,8 @@ type Report struct {
 	Counts Counts     `json:"counts"`
 	Moves  MoveCounts `json:"moves"`
 	Totals Totals     `json:"totals"`
-	// EvictionsPerPodDay is in the run's time, EvictionsPerPodTraceDay in that
-	// of the trace, whose steps are five minutes.
+	// EvictionsPerPodDay is based on the time of the run, EvictionsPerPodTraceDay on the
+	// time of the trace, whose steps are five minutes.
 	EvictionsPerPodDay      float64   `json:"evictionsPerPodDay"`
 	EvictionsPerPodTraceDay float64   `json:"evictionsPerPodTraceDay"`
 	Patches                 Patches   `json:"patches"`
@@ -55,7 +55,7 @@ type Report struct {
 	LedgerPeakBytes         int       `json:"ledgerPeakBytes"`
 	Processes               []Process `json:"processes"`
 	Timeline                []Minute  `json:"timeline"`
-	// Alerts are those that were evaluated meanwhile; nil if none were.
+	// Alerts are the alerts that were evaluated during the run; nil if none were.
 	Alerts *Alerts `json:"alerts,omitempty"`
 	// Trouble holds the faults and hostile requests to which Evenkeel was exposed; nil
 	// if there were none.
@@ -66,7 +66,7 @@ type Report struct {
 	Failures []string `json:"failures"`
 }
 
-// Trouble is what a run did to Evenkeel on purpose.
+// Trouble holds the faults and hostile requests that a run caused on purpose.
 type Trouble struct {
 	// Faults counts the faults of the API server by name.
 	Faults map[string]int `json:"faults,omitempty"`
@@ -78,18 +78,18 @@ type Trouble struct {
 	EvictedTwice []string `json:"evictedTwice,omitempty"`
 }
 
-// Alerts is how the shipped alerts behaved in a run. None should fire: what a
-// run does to Evenkeel on purpose ends sooner than any of them waits.
+// Alerts describes how the shipped alerts behaved in a run. None should fire, because the
+// trouble that a run causes on purpose is shorter than the waiting time of each alert.
 type Alerts struct {
-	// Watched are those that could have fired in a run of this length, TooLong
-	// those that wait longer.
+	// Watched are the alerts that could have fired in a run of this length, TooLong the
+	// alerts that wait longer.
 	Watched []string `json:"watched"`
 	TooLong []string `json:"tooLong,omitempty"`
 	Fired   []string `json:"fired,omitempty"`
 }
 
-// troubleFailures are the reasons why a run with trouble has failed, besides those of
-// any run: memory that grew, and moves that were made twice.
+// troubleFailures returns the additional reasons why a run with trouble has failed:
+// memory that grew, and moves that were made twice.
 func (r *Report) troubleFailures() (failures []string) {
 	if r.Trouble == nil {
 		return nil

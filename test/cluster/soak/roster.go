@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Pod is what the roster needs of a pod of the fleet.
+// Pod is the part of a pod that the roster needs.
 type Pod struct {
 	UID, Name, Deployment string
 	// Node is empty until the pod is bound.
@@ -16,8 +16,8 @@ type Pod struct {
 	Created time.Time
 	// Used is its usage by its annotations.
 	Used Amounts
-	// Evicted means that it goes because of an eviction, Leaving that it is
-	// being deleted.
+	// Evicted means that it is leaving because of an eviction, Leaving that it is being
+	// deleted.
 	Evicted, Leaving bool
 }
 

@@ -16,8 +16,7 @@ func (l Lines) over(cpuPercent, memoryPercent float64) bool {
 	return cpuPercent > l.CPUPercent || memoryPercent > l.MemoryPercent
 }
 
-// Hot reports whether a node of the given size that uses so much is above a
-// line.
+// Hot reports whether a node of the given size with the given usage is above a line.
 func (l Lines) Hot(used, node Amounts) bool {
 	return l.over(percent(used.CPUMilli, node.CPUMilli), percent(used.MemoryBytes, node.MemoryBytes))
 }
@@ -39,7 +38,7 @@ type Now struct {
 	MeanPercent      float64 `json:"meanPercent"`
 	DeviationPercent float64 `json:"deviationPercent"`
 	PeakPercent      float64 `json:"peakPercent"`
-	// MemoryDeviationPercent is that of memory.
+	// MemoryDeviationPercent is the same for memory.
 	MemoryDeviationPercent float64 `json:"memoryDeviationPercent"`
 }
 
@@ -84,7 +83,7 @@ type load struct{ cpuPercent, memoryPercent float64 }
 // NewScore returns a score without samples.
 func NewScore(config ScoreConfig) *Score { return &Score{config: config} }
 
-// Sample adds what the nodes use now; a node that is missing uses nothing. The
+// Sample adds the current usage of the nodes. A node that is missing uses nothing. The
 // first sample only starts the clock.
 func (s *Score) Sample(usage map[string]Amounts, at time.Time) Now {
 	loads := make([]load, len(s.config.Nodes))

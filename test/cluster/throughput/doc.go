@@ -1,8 +1,8 @@
-// Package throughput holds the parts of measuring how many pods per second
-// kube-scheduler places with and without Evenkeel: the compared variants,
-// kube-scheduler's configuration for each, the handlers that decide nothing, a
-// reader of bindings in the API server's audit log, and the output of figures.
-// It starts nothing; command throughput does.
+// Package throughput holds the parts of measuring how many pods per second kube-scheduler
+// places with and without Evenkeel: the compared variants, kube-scheduler's configuration
+// for each, the handlers that decide nothing, a reader of bindings in the API server's
+// audit log, and the output of figures. It starts no processes; command throughput starts
+// them.
 //
 // How a figure is measured:
 //   - One cluster and all handlers serve all variants; only kube-scheduler is

@@ -28,8 +28,8 @@ const (
 // answer writes the reply to one request, or returns what is wrong with it.
 type answer func(path string, body []byte, reply *bytes.Buffer) error
 
-// NewHandler makes one of the handlers that decide nothing: it keeps every node
-// and gives each the same score.
+// NewHandler makes one of the handlers that decide nothing. It keeps every node and gives
+// each the same score.
 func NewHandler(kind Handler) (http.Handler, error) {
 	switch kind {
 	case Decoding:

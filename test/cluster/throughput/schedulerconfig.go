@@ -23,7 +23,7 @@ const (
 	// extenderTimeout is longer than the shipped one, so that no answer is
 	// skipped on a busy machine.
 	extenderTimeout = 10 * time.Second
-	// pluginName and extenderWeight are those of the shipped configurations.
+	// pluginName and extenderWeight are the values in the shipped configurations.
 	pluginName     = "EvenkeelLoad"
 	extenderWeight = 15
 	// ManagedResource is one that no pod requests.
@@ -47,9 +47,9 @@ type SchedulerConfig struct {
 	PolicyFile, Namespace string
 }
 
-// YAML returns the configuration as a file. kube-scheduler waits for its Lease,
-// so that pods can exist before the first is placed; one that is paused instead
-// needs none, and places the pods that name its variant.
+// YAML returns the configuration as a file. kube-scheduler waits for its Lease, so that
+// pods can exist before the first one is placed. A kube-scheduler that is paused instead
+// needs no Lease, and places the pods that name its variant.
 func (c SchedulerConfig) YAML() ([]byte, error) {
 	elect := !c.Variant.SideBySide
 	config := schedulerv1.KubeSchedulerConfiguration{

@@ -57,8 +57,8 @@ func run(ctx context.Context, steering string, ui, dashboard bool) error {
 	return os.RemoveAll(s.dir)
 }
 
-// tell runs one act after another. What they start runs as long as ctx, so it
-// outlasts the story, and the end of ctx ends a story that takes too long.
+// tell runs one act after another. The processes that acts start run until ctx ends, so
+// they outlast the story. The end of ctx also ends a story that takes too long.
 func (s *show) tell(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	late := fmt.Errorf("the demo takes longer than %v", limit)

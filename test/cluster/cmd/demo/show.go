@@ -26,7 +26,7 @@ type show struct {
 	style layout.Style
 	// steering is one of the ways to steer.
 	steering string
-	// ui says that the address of the page is printed.
+	// ui reports whether the address of the page is printed.
 	ui bool
 	// board is nil unless the dashboard is tried as well.
 	board   *board
@@ -184,7 +184,7 @@ func (s *show) cool(ctx context.Context) error {
 	}
 }
 
-// newPods shows the other half: new pods are kept off hot nodes, too.
+// newPods shows the scheduling half: new pods are kept off hot nodes, too.
 func (s *show) newPods(ctx context.Context) error {
 	if s.steering != byExtender { // it steers replacements alone
 		return nil

@@ -19,8 +19,8 @@ import (
 // workplace holds the folders in use.
 type workplace struct {
 	release cluster.Release
-	// module is the folder of this module, binDir that of the binaries, temp the
-	// one for temporary files.
+	// module is the folder of this module, binDir the folder of the binaries, temp the
+	// folder for temporary files.
 	module, binDir, temp string
 }
 

@@ -45,8 +45,8 @@ func (r *runner) run(ctx context.Context, task tiers.Case) outcome {
 	return result
 }
 
-// hand lets a test binary run the case; those of packages that share a control
-// plane run many, others one.
+// hand lets a test binary run the case. Binaries of packages that share a control plane
+// run many cases, the others one.
 func (r *runner) hand(ctx context.Context, task tiers.Case) (output []byte, code int, err error) {
 	if !shares(task.Package) {
 		return r.single(ctx, task)
@@ -91,7 +91,7 @@ func (r *runner) close() error {
 	return worker.Close()
 }
 
-// outcome is how a case went.
+// outcome is the result of a case.
 type outcome struct {
 	task   tiers.Case
 	took   time.Duration
@@ -99,7 +99,7 @@ type outcome struct {
 	// ran, failed and skipped are as in the output.
 	ran, failed bool
 	skipped     []string
-	// problems are those not reported by the case itself.
+	// problems are the problems that the case itself did not report.
 	problems []string
 }
 

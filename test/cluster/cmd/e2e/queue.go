@@ -43,8 +43,8 @@ func newQueue(cases []tiers.Case, took map[[2]string]float64) *queue {
 	return q
 }
 
-// next returns the next case for a lane that is working on a package, or "" at
-// first; false if there are no more.
+// next returns the next case for a lane. with is the package that the lane is working on,
+// or "" at first. It returns false if there are no more cases.
 func (q *queue) next(with string) (tiers.Case, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -16,8 +16,8 @@ import (
 // scrapeEvery is the time between two scrapes, and two evaluations of the alerts.
 const scrapeEvery = 15 * time.Second
 
-// watchAlerts makes a Prometheus evaluate the shipped alerts from now on, and
-// returns a function that ends this and returns what fired; nil if there is no
+// watchAlerts makes a Prometheus evaluate the shipped alerts from now on. It returns a
+// function that stops this and returns the alerts that fired; nil if there is no
 // Prometheus or nothing to watch.
 func (s *stage) watchAlerts(ctx context.Context) (end func(context.Context) (*soak.Alerts, error), err error) {
 	none := func(context.Context) (*soak.Alerts, error) { return nil, nil }

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// patchers bounds how many pods are patched at once: the API server shares
+	// patchers bounds how many pods are patched at once, because the API server shares
 	// the machine with the measured processes.
 	patchers = 8
 	// driveEvery is the interval of checking usage; replicas change at

@@ -73,8 +73,8 @@ func (s *stage) wayToAPIServer(ctx context.Context, kubeconfig string, number in
 	return through, p.Kubeconfig(kubeconfig, through)
 }
 
-// makeTrouble starts what the flags request and returns a function that ends it
-// and reports what it was; nil if nothing was requested.
+// makeTrouble starts the trouble that the flags request. It returns a function that ends
+// the trouble and reports it; nil if none was requested.
 func (s *stage) makeTrouble(ctx context.Context) (end func() (*soak.Trouble, error), err error) {
 	if !s.flags.hostile && !s.flags.faults {
 		return func() (*soak.Trouble, error) { return nil, nil }, nil

@@ -12,7 +12,7 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/throughput"
 )
 
-// evictingPolicy evens out real usage without a kube-scheduler that asks.
+// evictingPolicy balances real usage without an extender for kube-scheduler.
 const evictingPolicy = policy + `eviction: {steering: admission}
 ---
 apiVersion: descheduler/v1alpha2
@@ -65,7 +65,7 @@ func (s *stage) startServing(ctx context.Context) error {
 	return errors.Join(s.waitHot(ctx, http.DefaultClient, "http://"+metrics+"/metrics"), s.leave(false))
 }
 
-// leave lets the serving Evenkeel, if there is one, run or stay frozen.
+// leave lets the serving Evenkeel, if there is one, run or keeps it frozen.
 func (s *stage) leave(running bool) error {
 	switch {
 	case s.serving == nil:

@@ -55,8 +55,8 @@ func (s *stage) startEvenkeel(ctx context.Context) (*handler, error) {
 	return h, s.waitHot(ctx, http.DefaultClient, h.page)
 }
 
-// secure makes certificates and returns the flags to serve with them: one
-// process answers both ways, so that its other work is the same.
+// secure makes certificates and returns the flags to serve with them. The same process
+// answers with and without TLS, so that its other work is the same.
 func (s *stage) secure(ctx context.Context, h *handler) (flags []string, err error) {
 	listen, err := evenkeel.FreeAddress()
 	if err != nil {

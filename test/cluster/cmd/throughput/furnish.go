@@ -18,8 +18,8 @@ const (
 	maxPodsPerNode = 50
 	// hotEvery is the number of nodes per hot one.
 	hotEvery = 10
-	// standing is the namespace of the pods that use the nodes, wave that of
-	// the pods that a round places.
+	// standing is the namespace of the pods that use the nodes, wave the namespace of the
+	// pods that a round places.
 	standing, wave = "standing", "wave"
 	// waveName is the Deployment of a wave.
 	waveName = "web"

@@ -66,7 +66,8 @@ func (s *sideBySide) round(ctx context.Context, number int) (map[string]throughp
 	return figures, nil
 }
 
-// wave lets one of them place its share of a round's pods, and removes them.
+// wave lets one of the kube-schedulers place its share of a round's pods, and removes the
+// pods.
 func (s *sideBySide) wave(ctx context.Context, k *scheduler) (throughput.Figure, error) {
 	select {
 	case <-ctx.Done():

@@ -25,10 +25,10 @@ const (
 	upWithin = 5 * time.Minute
 	// pollEvery is the pace of waiting.
 	pollEvery = 100 * time.Millisecond
-	// nodeLease is longer than any run, which keeps the writes of a thousand
-	// nodes out of the figures: kwok renews all Leases at nearly the same time,
-	// a quarter of their duration after the last, which would hit the rounds of
-	// one variant more often than those of another.
+	// nodeLease is longer than any run, in order to keep the writes of a thousand nodes
+	// out of the figures. kwok renews all Leases at nearly the same time, after a quarter
+	// of their duration, which would affect the rounds of one variant more often than
+	// those of another.
 	nodeLease = 20 * time.Hour
 )
 

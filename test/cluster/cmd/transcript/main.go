@@ -1,7 +1,7 @@
-// Command transcript does what a new user does, on a local cluster with two hot
-// nodes, and records what was typed, the output and how long it took: building,
-// seeing which nodes are hot, a plan with metrics-server and one with
-// Prometheus, and relief. It fails if one of them takes too long.
+// Command transcript follows the steps of a new user, on a local cluster with two hot
+// nodes, and records what was typed, the output and the time taken. The steps are
+// building, seeing which nodes are hot, a plan with metrics-server, a plan with
+// Prometheus, and relief. It fails if a step takes too long.
 package main
 
 import (

@@ -23,8 +23,8 @@ import (
 )
 
 const (
-	// listen is the address that kube-scheduler asks, and reports the one where
-	// serve reports by default: the same as in the documentation, so that typed
+	// listen is the address that kube-scheduler asks, reports the address at which serve
+	// reports by default. Both are the same as in the documentation, so that the typed
 	// commands can be repeated.
 	listen, reports = "127.0.0.1:8888", "127.0.0.1:8889"
 	// evictPercent is the evict line of CPU in the policies below.
@@ -90,7 +90,7 @@ func (v *visit) play(ctx context.Context, settle time.Duration) (*written, error
 }
 
 // furnish starts the cluster with its hot nodes, metrics-server, Prometheus and
-// Evenkeel's rights, and waits until nothing in it is new.
+// Evenkeel's permissions, and waits until nodes and pods have existed for long enough.
 func (v *visit) furnish(ctx context.Context, settle time.Duration) (err error) {
 	if err := v.Start(ctx, cluster.Options{Extenders: []schedulerv1.Extender{cluster.Extender("http://" + listen)}}); err != nil {
 		return err

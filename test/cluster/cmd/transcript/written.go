@@ -16,7 +16,7 @@ const (
 	reliefWithin     = 2 * time.Minute  // from that plan to cool nodes
 )
 
-// written is what was typed and seen.
+// written records what was typed and what was printed.
 type written struct {
 	// Release is the Kubernetes release; Nodes and Pods are the numbers in the
 	// cluster.
@@ -75,7 +75,7 @@ came out, and how long it took. Do not edit it: run that command again.
 	return b.String()
 }
 
-// mostLines is how many lines of an output are shown.
+// mostLines is the maximum number of lines of an output that are shown.
 const mostLines = 60
 
 // fold shortens an output, adds by how much, and ends it with a line break

@@ -47,9 +47,9 @@ func (f *Fixture) States(context.Context) map[string]string {
 	return states
 }
 
-// Measured reports whether the serving Evenkeel has measured all these nodes at
-// the given percentage of CPU or more, in its five-minute mean. A mean that
-// began while pods still came is too low for a while.
+// Measured reports whether the serving Evenkeel has measured all these nodes at the given
+// percentage of CPU or more, in its five-minute mean. A mean is too low for a while if it
+// covers a time at which pods were still being created.
 func (f *Fixture) Measured(atLeast float64, nodes ...string) bool {
 	f.T.Helper()
 	var all []struct {
@@ -85,8 +85,7 @@ type Planned struct {
 	}
 }
 
-// Plan runs `evenkeel plan -o json`, which observes for as long as the policy
-// says.
+// Plan runs `evenkeel plan -o json`, which observes for as long as the policy requires.
 func (f *Fixture) Plan(ctx context.Context, policy string) Planned {
 	f.T.Helper()
 	command := exec.CommandContext(ctx, Binary(), "plan", "-o", "json",
@@ -235,7 +234,7 @@ func (f *Fixture) Fetch(url string, into any) {
 	}
 }
 
-// ExtenderStatus is what these tests need of GET /status.
+// ExtenderStatus is the part of GET /status that the tests need.
 type ExtenderStatus struct {
 	Asked      int64 `json:"asked"`
 	FreshNodes int   `json:"freshNodes"`

@@ -31,7 +31,7 @@ const (
 // Answer is a backend's answer to kube-scheduler about one pod in /filter.
 type Answer struct {
 	Backend string
-	// Asked are the nodes of the request, Kept those of the reply.
+	// Asked are the nodes in the request, Kept the nodes in the reply.
 	Asked, Kept []string
 }
 
@@ -50,8 +50,8 @@ type Balancer struct {
 	answers map[string][]Answer // of /filter, by the UID of the pod
 }
 
-// Balance serves at Listen until the case ends. The reports read there are the
-// first backend's.
+// Balance serves at Listen until the case ends. Reports read there come from the first
+// backend.
 func (f *Fixture) Balance(backends ...string) *Balancer {
 	f.T.Helper()
 	f.T.Cleanup(evenkeel.ReportBehind(Listen(), backends[0]))

@@ -9,19 +9,20 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/monitoring"
 )
 
-// recordFor is how long what processes export is watched: several cycles and
-// samples.
+// recordFor is how long the metrics of processes are recorded, which covers several
+// cycles and samples.
 const recordFor = 12 * time.Second
 
-// Firing fails the case unless exactly these of the shipped alerts fire, once the
-// processes with these addresses of metrics have gone on for hours as they do
-// now. Without promtool nothing is checked; the case is one of what led here.
+// Firing fails the case unless exactly the given shipped alerts would fire if the
+// processes at the given metrics addresses continued for hours as they do now. Without
+// promtool, it checks nothing, and the case only tests what came before.
 func (f *Fixture) Firing(when string, want []string, addresses ...string) {
 	f.T.Helper()
 	f.firing(recordFor, when, [][]string{want}, addresses...)
 }
 
-// FiringOver is Firing for what comes and goes: it is watched for so long.
+// FiringOver is Firing for states that come and go. It records metrics for the given
+// duration.
 func (f *Fixture) FiringOver(lasting time.Duration, when string, want []string, addresses ...string) {
 	f.T.Helper()
 	f.firing(lasting, when, [][]string{want}, addresses...)

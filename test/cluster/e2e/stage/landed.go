@@ -12,8 +12,8 @@ type LedgerStatus struct {
 	InFlight   int   `json:"inFlight"`
 }
 
-// Ledger asks one process for its ledger: the moves, oldest ended move first,
-// and how far it has followed the stored one.
+// Ledger asks one process for its ledger: the moves, oldest ended move first, and the
+// generation of the stored ledger that it has read.
 func (f *Fixture) Ledger(listen string) (moves []Move, status LedgerStatus) {
 	f.T.Helper()
 	var answer struct {

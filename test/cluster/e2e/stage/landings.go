@@ -67,11 +67,12 @@ func (f *Fixture) PlaceLandings(s *landings.Scenario) {
 	}
 }
 
-// cyclesOfLandings is how many cycles a scenario is watched for; a loop evicts in each.
+// cyclesOfLandings is the number of cycles for which a scenario is watched. A loop evicts
+// in each of them.
 const cyclesOfLandings = 6
 
-// EndsAsPlanned runs Evenkeel on a scenario: it makes as many evictions as help, no more follow, and each
-// replacement is on the planned node.
+// EndsAsPlanned runs Evenkeel on a scenario. It fails the case unless Evenkeel makes as many evictions as
+// help, no further evictions follow, and each replacement is on its planned node.
 func (f *Fixture) EndsAsPlanned(s *landings.Scenario, loadPolicy string) {
 	f.T.Helper()
 	f.PlaceLandings(s)

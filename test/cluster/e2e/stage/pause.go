@@ -11,8 +11,8 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
 )
 
-// PauseName is the kill switch, a ConfigMap in Evenkeel's namespace;
-// PauseAnnotation on the ledger is that of earlier versions.
+// PauseName is the name of the kill switch, a ConfigMap in Evenkeel's namespace.
+// PauseAnnotation on the ledger is the kill switch of earlier versions.
 const (
 	PauseName       = "evenkeel-pause"
 	PauseAnnotation = "evenkeel.io/paused"

@@ -17,8 +17,8 @@ import (
 // in the pods of the extender.
 type Certificates struct {
 	f *Fixture
-	// Dir is what `evenkeel certificates` writes, Mounted the Secret of the
-	// extender as the kubelet mounts it.
+	// Dir is the folder that `evenkeel certificates` writes, Mounted the extender's
+	// Secret as the kubelet mounts it.
 	Dir, Mounted string
 }
 
@@ -31,7 +31,8 @@ func (f *Fixture) Certificates() *Certificates {
 	return c
 }
 
-// Renew makes all but the CA anew, applies the Secrets, and waits for nothing.
+// Renew renews all certificates except the CA and applies the Secrets. It does not wait
+// for processes to read them.
 func (c *Certificates) Renew() {
 	t := c.f.T
 	t.Helper()

@@ -37,7 +37,8 @@ func Cluster() *cluster.Cluster { return shared.cluster }
 // Binary is the program under test.
 func Binary() string { return shared.binary }
 
-// reportPort is where a pod of Evenkeel serves its reports. It leads to Reports.
+// reportPort is the port on which a pod of Evenkeel serves its reports. It is forwarded
+// to Reports.
 const reportPort = 8889
 
 // Listen is where kube-scheduler asks; a case's Evenkeel serves there.

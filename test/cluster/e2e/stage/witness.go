@@ -35,10 +35,10 @@ type Witness struct {
 	waiting  []waiter
 	// log lists all events so far, shown when the case fails.
 	log []string
-	// waking orders the two watches: what one of them changes while the other
-	// checks conditions is checked again.
+	// waking coordinates the two watches, so that conditions are checked again if one
+	// watch changes something while the other checks them.
 	waking sync.Mutex
-	// gaps means that the API server was away, so that a revision may have been
+	// gaps means that the API server was unavailable, so that a revision may have been
 	// missed.
 	gaps bool
 }
@@ -240,8 +240,8 @@ func (w *Witness) AllowGaps() {
 // Evictions lists the evictions granted since the witness began.
 func (w *Witness) Evictions() []Eviction { return w.f.Granted(w.mark) }
 
-// CaughtUp reports whether the witness has seen a ledger with each granted
-// eviction: its own watches, too, take a while to begin anew.
+// CaughtUp reports whether the witness has seen a ledger with each granted eviction. This
+// may take a while, because the witness's own watches also have to be reestablished.
 func (w *Witness) CaughtUp() bool {
 	evictions := w.Evictions()
 	w.mu.Lock()
@@ -255,8 +255,8 @@ func (w *Witness) WaitEvictions(within time.Duration, n int) {
 	w.f.Eventually(within, strconv.Itoa(n)+" evictions", func(context.Context) bool { return len(w.Evictions()) >= n })
 }
 
-// Check fails the case if a pod was evicted twice or before a stored ledger had
-// it, or if there are more evictions than most.
+// Check fails the case if a pod was evicted twice or before it was in a stored ledger, or
+// if there are more evictions than most.
 func (w *Witness) Check(most int) {
 	w.f.T.Helper()
 	evictions := w.Evictions()

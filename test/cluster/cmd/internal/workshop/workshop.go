@@ -1,6 +1,6 @@
-// Package workshop is shared by commands that start a cluster on this machine
-// and run something on it: how they end, where they build and log, and that
-// nothing is left running. What they run is up to them.
+// Package workshop is shared by commands that start a cluster on this machine and run
+// something on it. It determines how they end and where they build and log, and makes
+// sure that nothing is left running. What they run is up to the commands.
 package workshop
 
 import (
@@ -105,7 +105,7 @@ func (w *Workshop) Tell(format string, args ...any) { fmt.Fprintf(w.progress, fo
 // OnClose registers a function for Close to call.
 func (w *Workshop) OnClose(stop func() error) { w.stops = append(w.stops, stop) }
 
-// Close calls all functions of OnClose in reverse order, whatever fails.
+// Close calls all functions of OnClose in reverse order, even if some of them fail.
 func (w *Workshop) Close() error {
 	var errs []error
 	for _, stop := range slices.Backward(w.stops) {
@@ -115,8 +115,8 @@ func (w *Workshop) Close() error {
 	return errors.Join(errs...)
 }
 
-// CleanUp removes the logs, unless they are to be kept or there was an error,
-// to which it adds their location.
+// CleanUp removes the logs unless they are to be kept or there was an error. It adds
+// their location to the error.
 func (w *Workshop) CleanUp(err error, keep bool) error {
 	switch {
 	case w.Dir == "":
