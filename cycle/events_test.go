@@ -57,7 +57,7 @@ func TestBegins(t *testing.T) {
 	}
 }
 
-// scene is an observation in words: nodes by their states, pods by their requests.
+// scene describes an observation: nodes by their states, pods by their requests.
 type scene struct {
 	nodes   map[string]thresholds.State
 	closed  []string
@@ -346,8 +346,8 @@ func TestANodeTurnsHotAfterACycle(t *testing.T) {
 	}
 }
 
-// A node that is called hot again and again causes no more evictions with events than
-// without, but that the first one comes at once.
+// A node that repeatedly turns hot causes no more evictions with events than without. The
+// only difference is that the first eviction happens at once.
 func TestAFlappingSource(t *testing.T) {
 	for _, tc := range []struct{ hot, cool time.Duration }{
 		{45 * time.Second, 30 * time.Second},

@@ -37,8 +37,8 @@ import (
 	"github.com/evenkeel/evenkeel/strategies/plugin"
 )
 
-// site is a fake cluster in which planned moves take effect immediately: the replacement
-// is on its destination.
+// site is a fake cluster in which a planned move immediately puts the replacement on its
+// destination.
 type site struct {
 	t       testing.TB
 	client  *fake.Clientset

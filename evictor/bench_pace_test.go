@@ -30,10 +30,10 @@ type fleet struct {
 func (f *fleet) Latest() *observer.Observation { return f.latest }
 func (f *fleet) Ledger() *ledger.Ledger        { return f.ledger }
 
-// aFleet is an estate of so many nodes with 30 pods each, of owners with so many, every
-// second one of which has a budget of a tenth. Its ledger is full of the moves of the
-// last two hours. The last result forgets what was
-// counted.
+// aFleet returns an estate with the given number of nodes, each with 30 pods, and owners
+// with the given number of pods. Every second owner has a budget of a tenth. The ledger
+// is full of moves of the last two hours. The last result is a function that clears
+// cached counts.
 func aFleet(b *testing.B, nodes, replicas int) (e *estate, pods []*v1.Pod, anew func()) {
 	b.Helper()
 	const perNode = 30

@@ -13,8 +13,9 @@ import (
 	"github.com/evenkeel/evenkeel/placement"
 )
 
-// The checks just before each call, and those of each pod of a plan, in a
-// cluster of 5,000 nodes with 30 pods each, of owners with 10, or of one.
+// The checks just before each call, and those for each pod while planning, in a cluster
+// of 5,000 nodes with 30 pods each. The owners have 10 pods each, or a single owner has
+// all pods.
 func BenchmarkChecks(b *testing.B) {
 	const nodes, perNode = 5000, 30
 	for _, owners := range []int{nodes * perNode / 10, 1} {

@@ -42,8 +42,8 @@ func TestBudgetsOf(t *testing.T) {
 	}
 }
 
-// A budget that no number of available pods gives room is distinguished from
-// one that must only be waited for.
+// A budget that allows no disruptions however many pods are available is distinguished
+// from one for which it is enough to wait.
 func TestNever(t *testing.T) {
 	cases := map[string]struct {
 		status     policyv1.PodDisruptionBudgetStatus

@@ -162,8 +162,8 @@ func TestClientEvicts(t *testing.T) {
 	}
 }
 
-// What the Gate refuses by itself, without an eviction call and without a trace
-// in the ledger: the move stays as planned.
+// The gate refuses these moves itself, without an eviction call and without a trace in
+// the ledger. The moves stay as planned.
 func TestClientRefuses(t *testing.T) {
 	cases := map[string]struct {
 		pod    *v1.Pod
@@ -334,8 +334,8 @@ func TestClientByAnswer(t *testing.T) {
 	}
 }
 
-// A denial by admission control ends the move, with its message in the ledger,
-// and says nothing about the API server. A missing right does.
+// A denial by admission control ends the move, is recorded in the ledger with its
+// message, and does not count as a failure of the API server. A missing permission does.
 func TestClientRemembersDenials(t *testing.T) {
 	for name, tc := range map[string]struct {
 		code    int

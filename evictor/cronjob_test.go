@@ -187,9 +187,9 @@ func TestScalingOutlivesAProcess(t *testing.T) {
 	}
 }
 
-// The controller of Deployments writes to a ReplicaSet whenever somebody
-// annotates its Deployment. That is not a scaling; a long-running process sees
-// this by itself.
+// The Deployment controller writes to a ReplicaSet whenever somebody annotates its
+// Deployment. That must not count as scaling. A long-running process watches the scale,
+// so it can tell the difference.
 func TestAnnotationsAreNoScaling(t *testing.T) {
 	pod := ownedBy("ReplicaSet", "rs-1")
 	e := newEstate(t, pod)

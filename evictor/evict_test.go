@@ -128,7 +128,7 @@ func TestWhatIsNotAttemptedIsNotCounted(t *testing.T) {
 	}
 }
 
-// Just before the call the profile's filters are asked: a pod may have become
+// The profile's filters are asked just before the call, because a pod may have become
 // protected since the plan was made.
 func TestFiltersAreAskedBeforeTheCall(t *testing.T) {
 	type filters struct{ passes, passesLate bool }
@@ -156,8 +156,8 @@ func TestFiltersAreAskedBeforeTheCall(t *testing.T) {
 	}
 }
 
-// A pod is protected from the moment when the API server knows it, even if the
-// watch does not show it yet.
+// A pod is protected as soon as the API server has the protection, even if the watch does
+// not show it yet.
 func TestThePodIsJudgedAsItWasReadAgain(t *testing.T) {
 	protected := aPod("web-1", func(p *v1.Pod) { p.Annotations = map[string]string{"evenkeel.io/evict": "false"} })
 	a := newAPI(t, protected)

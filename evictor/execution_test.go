@@ -17,8 +17,8 @@ import (
 	"github.com/evenkeel/evenkeel/strategies"
 )
 
-// scene is what became of the moves of a cycle, and which evictions were tried
-// when ("!" for refused).
+// scene records the outcomes of a cycle's moves, and which evictions were tried at which
+// times ("!" for refused).
 type scene struct {
 	play    func(*play)
 	moves   []string

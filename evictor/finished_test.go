@@ -12,9 +12,9 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// Plugins of the descheduler remove pods that have failed or succeeded. No
-// replacement is expected for them, so none can be missing: not in any
-// namespace, at any time, whatever their owner's kind was.
+// Plugins of the descheduler remove pods that have failed or succeeded. No replacement is
+// expected for them, so none counts as missing, in any namespace, at any time, and for
+// any kind of owner.
 func TestFinishedPodsNeedNoReplacement(t *testing.T) {
 	for name, tc := range map[string]struct {
 		phase v1.PodPhase

@@ -44,8 +44,8 @@ func TestForgedOwnersTallyNothing(t *testing.T) {
 	}
 }
 
-// Whoever creates a pod or a ReplicaSet can name a controller of any length: it
-// takes no room in the ledger, which holds everybody's moves.
+// Anyone who creates a pod or a ReplicaSet can name a controller of any length. Such a
+// name must not take up space in the ledger, which all tenants share.
 func TestLongOwnersFillNoLedger(t *testing.T) {
 	random, long := rand.NewChaCha8([32]byte{}), make([]byte, ledger.MaxEncodedBytes)
 	_, _ = random.Read(long) // it never fails

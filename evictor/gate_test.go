@@ -108,8 +108,8 @@ func TestWhatRefusesInEachPhase(t *testing.T) {
 	}
 }
 
-// What keeps a pod of a hot node out of every plan, and which reason is given
-// if there are two: the most informative one.
+// Reasons that keep a pod of a hot node out of every plan. If there are two, the more
+// informative one is returned.
 func TestWhatKeepsPodsOutOfPlans(t *testing.T) {
 	type asked struct {
 		*strategies.Candidate

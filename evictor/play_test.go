@@ -29,12 +29,12 @@ import (
 	"github.com/evenkeel/evenkeel/strategies"
 )
 
-// script describes the world of a cycle; whatever it leaves out is at its best.
+// script describes the world of a cycle. Everything that it leaves out is in order.
 type script struct {
 	pod      func(namespace, name string) *v1.Pod
 	replicas func(*v1.Pod) int
-	// owner alters what is known of the owner, unavailable is how many of its
-	// other pods are not ready, others are pods beside those that are moved.
+	// owner changes what is known about the owner. unavailable is the number of its other
+	// pods that are not ready. others are pods in addition to those that are moved.
 	owner       func(*owners.Owner)
 	unavailable func() int
 	others      func() []*v1.Pod
@@ -90,8 +90,9 @@ type play struct {
 	landsOf       string        // the kind of its owner, "" for a ReplicaSet
 	readyIn       time.Duration
 	notAsked      bool // kube-scheduler does not ask about replacements
-	// landsAs says where the replacement of a pod belongs and whether it is
-	// created with a node; nil for those of ns/rs-1, without.
+	// landsAs returns the owner of a pod's replacement, and whether the replacement is
+	// created with a node. If it is nil, replacements belong to ns/rs-1 and are created
+	// without a node.
 	landsAs func(name string) (namespace, owner string, bound bool)
 	undone  []string
 	settled int

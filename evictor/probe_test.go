@@ -13,9 +13,9 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// A probe is waited for as long as the cycle says, not as long as a tenant
-// wants. One whose pod is still terminating holds back its own namespace, and
-// the next namespace gets the probe.
+// The cycle, not a tenant, decides how long to wait for a probe. A probe whose pod is
+// still terminating holds back only its own namespace, and a pod of the next namespace
+// becomes the probe.
 func TestProbesOfPodsThatTerminateForLong(t *testing.T) {
 	const day, minute, moment = 86400, 60, 5
 	for name, tc := range map[string]struct {

@@ -138,7 +138,7 @@ func TestMovesAreCheckedAgain(t *testing.T) {
 	}
 }
 
-// podQuota is a ResourceQuota for this many pods, of which so many are used.
+// podQuota returns a ResourceQuota for hard pods, of which used are in use.
 func podQuota(hard, used int64) func() []*v1.ResourceQuota {
 	return func() []*v1.ResourceQuota {
 		q := &v1.ResourceQuota{}

@@ -64,8 +64,8 @@ func TestAMoveAheadWaitsForAQuietHour(t *testing.T) {
 	}
 }
 
-// If a pod has become busy since the plan, its destination must have room for
-// its present usage.
+// If a pod has become busy since the plan, its destination must have space for its
+// current usage.
 func TestAMoveIsLandedByWhatThePodUsesByNow(t *testing.T) {
 	playing(t, func(t *testing.T, p *play) {
 		latest := seen(t, 10_000)

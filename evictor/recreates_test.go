@@ -31,8 +31,8 @@ import (
 	"github.com/evenkeel/evenkeel/strategies"
 )
 
-// web-20 of an ordered StatefulSet stays while web-5 is down: it would not be
-// recreated. The recheck just before the eviction says so, too.
+// web-20 of an ordered StatefulSet stays while web-5 is down: it would not be recreated.
+// The recheck just before the eviction returns the same reason.
 func TestAnOrderedStatefulSetWithALowerPodDown(t *testing.T) {
 	for policy, want := range map[appsv1.PodManagementPolicyType]reasons.Reason{
 		appsv1.OrderedReadyPodManagement: reasons.OwnerCreatesInOrder, appsv1.ParallelPodManagement: "",
@@ -158,9 +158,9 @@ func TestTwoReplicaSetsOfOneController(t *testing.T) {
 	}
 }
 
-// A kind is its group and its name. Kruise's StatefulSet is not looked up among
-// those of Kubernetes, and may be moved if the policy says that it recreates
-// its pods.
+// A kind is identified by its group and its name. Kruise's StatefulSet is not looked up
+// among Kubernetes' own StatefulSets, and its pods may be moved if the policy lists it
+// among the controllers that recreate pods.
 func TestKindsOfTheSameName(t *testing.T) {
 	owned := func(apiVersion, kind string) func(*v1.Pod) {
 		return func(pod *v1.Pod) {
@@ -440,9 +440,8 @@ func TestQuotasOfOwnersThatWait(t *testing.T) {
 	}
 }
 
-// The Job controller waits before it creates the next pod, up to ten minutes.
-// The move is in flight for that long, and so is whatever steers the
-// replacement.
+// The Job controller waits up to ten minutes before it creates the next pod. For that
+// long, the move stays in flight and its replacement is steered.
 func TestMovesOfJobsOutlastTheBackoff(t *testing.T) {
 	for failed, want := range map[int32]time.Duration{0: 10 * time.Second, 3: 80 * time.Second, 6: 10 * time.Minute} {
 		job := &batchv1.Job{

@@ -184,9 +184,9 @@ func TestTheLastReadyPodStays(t *testing.T) {
 	}
 }
 
-// Pods of another namespace that name a pod's owner as theirs, and are asked
-// about first, change nothing: neither do they stand in for those that are down,
-// nor do they keep it from being moved.
+// Pods of another namespace that name a pod's owner as theirs change nothing, even if
+// they are asked about first. They neither replace the owner's pods that are down, nor
+// keep the pod from being moved.
 func TestForgedOwnersAreNotCounted(t *testing.T) {
 	elsewhere := func(pod *v1.Pod) { pod.Namespace, pod.UID = "evil", "evil-"+pod.UID }
 	cases := map[string]struct {
@@ -212,8 +212,8 @@ func TestForgedOwnersAreNotCounted(t *testing.T) {
 	}
 }
 
-// An evicted pod is not available, whatever the watch says, and a ready
-// replacement takes its place.
+// An evicted pod does not count as available, even if the watch still shows it so, and a
+// ready replacement takes its place.
 func TestWhatIsEvictedIsNotAvailable(t *testing.T) {
 	e := newEstate(t, append(replicas(2), replica("a"))...)
 	e.add(t, replicaSet(3))
@@ -234,9 +234,9 @@ func TestWhatIsEvictedIsNotAvailable(t *testing.T) {
 	}
 }
 
-// A StatefulSet creates a replacement after the pod is gone: that leaves room for
-// it in a quota that is full, but not in one that is exceeded, as after it was
-// lowered, and not for a pod without what the quota asks for.
+// A StatefulSet creates a replacement after the pod is gone. A full quota then has space
+// for it, but a quota that is exceeded, for example because it was lowered, has not. Nor
+// does a quota admit a pod without the fields that it requires.
 func TestQuotasOfStatefulSets(t *testing.T) {
 	quota := func(hard, used v1.ResourceList) *v1.ResourceQuota {
 		return &v1.ResourceQuota{
@@ -312,8 +312,8 @@ func TestQuotasCountReplacementsOfResizedPods(t *testing.T) {
 	}
 }
 
-// What protects a pod by then keeps it just before its eviction, if that is
-// planned. Upstream's plugins go by their own rules.
+// A protection that was added since the plan keeps a pod just before its planned
+// eviction. Upstream's plugins use their own rules.
 func TestProtectedPodsStay(t *testing.T) {
 	forbidden := func(pod *v1.Pod) { pod.Annotations = map[string]string{"evenkeel.io/evict": "false"} }
 	cases := map[string]struct {

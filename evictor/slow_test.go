@@ -13,7 +13,7 @@ import (
 // slow are owners whose replacements take long, each for another reason.
 var slow = map[string]struct {
 	play func(*play)
-	// cycle is how long a cycle may last that has made its last move at once.
+	// cycle is how long a cycle may last if all moves that it makes are made at once.
 	cycle time.Duration
 }{
 	"the pod has an hour to terminate": {func(p *play) {
@@ -25,8 +25,8 @@ var slow = map[string]struct {
 	"the replacement crashes":    {func(p *play) { p.readyIn = time.Hour }, landingLimit},
 }
 
-// A cycle whose only moves left wait for an owner that is slow ends, whatever that
-// owner waits for: it is to go on with all others.
+// A cycle ends if its remaining moves all wait for a slow owner, whatever that owner
+// waits for, so that the next cycle can continue with the other owners.
 func TestACycleEndsWhoseOwnersAreSlow(t *testing.T) {
 	for name, tc := range slow {
 		t.Run(name, func(t *testing.T) {

@@ -119,7 +119,8 @@ func TestTaintsThatLastAreMinded(t *testing.T) {
 	}
 }
 
-// Pods that ask for very much hold no look up, and hide no pods of others.
+// Pods with very many requirements do not delay a look, and do not hide pods of other
+// owners.
 func TestALookHasABound(t *testing.T) {
 	affinity := func(terms, values int) func(*v1.Pod) {
 		required := &v1.NodeSelector{NodeSelectorTerms: make([]v1.NodeSelectorTerm, terms)}
@@ -247,8 +248,8 @@ func TestDrainingNodesAreSeen(t *testing.T) {
 	}
 }
 
-// Three of ten nodes have been cordoned since the cluster was set up. A CronJob
-// is a new process each time: it must not stand back for them each time.
+// Three of ten nodes have been cordoned since the cluster was set up. A CronJob starts a
+// new process each time, which must not stand back for them again.
 func TestACronJobBesideNodesThatAreCordonedForGood(t *testing.T) {
 	for name, since := range map[string]map[string]time.Time{
 		"the taint states since when": {cluster.CordonTaint: noon.Add(-1000 * time.Hour)},

@@ -14,8 +14,8 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// tenants are moves of one owner in each namespace: the first letter of a pod's
-// name.
+// tenants returns moves of one owner in each namespace. The namespace is the first letter
+// of a pod's name.
 func (p *play) tenants(names ...string) []Move {
 	moves := make([]Move, len(names))
 	for i, name := range names {
@@ -107,8 +107,8 @@ func TestOnlySeveralNamespacesAreTheCluster(t *testing.T) {
 	}
 }
 
-// kube-scheduler asks again: the plan has the pods of the namespace again that
-// was on hold, although it had none of them while the hold lasted.
+// Once kube-scheduler asks again, the hold of a namespace ends before the plan is made,
+// because the plan leaves out the pods of a namespace on hold.
 func TestAHoldOfANamespaceEndsBeforeThePlan(t *testing.T) {
 	playing(t, func(t *testing.T, p *play) {
 		asked := int64(0)

@@ -482,8 +482,8 @@ func TestDisruptionOrder(t *testing.T) {
 	}
 }
 
-// A pod that starts or recovers is moved after its ready siblings: its work in
-// progress would be lost, whatever keeps it from being ready.
+// A pod that is starting or recovering is moved after its ready siblings, whatever keeps
+// it from being ready, because its work in progress would be lost.
 func TestWorkInProgressHasAPrice(t *testing.T) {
 	e := newEstate(t)
 	e.add(t, statefulSet())

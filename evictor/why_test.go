@@ -97,8 +97,8 @@ func TestWhyIsKept(t *testing.T) {
 	}
 }
 
-// An eviction by an upstream plugin has what the framework says as its reason,
-// and the framework's Event alone.
+// An eviction by an upstream plugin has the framework's reason, and only the framework's
+// Event.
 func TestWhyOfUpstreamEvictions(t *testing.T) {
 	recorder := events.NewFakeRecorder(1)
 	gate := newGate(t, newAPI(t, aPod("web-1")), func(c *ClientConfig) { c.Events = recorder })

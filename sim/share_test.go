@@ -33,10 +33,10 @@ func overfull(t *testing.T) *Fleet {
 	return fleet
 }
 
-// Pods of an overloaded node are measured at what they get: together everything
-// that it has, each at no more than it demands, and equal shares for those that
-// get less than that. A pod that leaves has had its share. The demand is
-// unchanged, and so is a node that has enough.
+// Pods on an overloaded node are measured by the CPU that they get. Together they get all
+// of it; none gets more than it demands, and those that get less get equal shares. A pod
+// that leaves has had its share. The demand is unchanged, as is a node that has enough
+// CPU.
 func TestPodsOfAFullNodeAreMeasuredAtTheirShare(t *testing.T) {
 	for _, leaves := range []bool{false, true} {
 		w, _ := settled(t, overfull(t), 30*time.Second)

@@ -202,8 +202,8 @@ func (b *books) reckon(t *testing.T, step int) {
 	}
 }
 
-// A rollout without room waits until there is some, and meanwhile the old pods
-// stay.
+// A rollout without space waits until there is some, and the old pods stay in the
+// meantime.
 func TestARolloutWaitsForRoom(t *testing.T) {
 	fleet := fleetOf(t, 20, 100)
 	fleet.Replicas[19].Until = 2

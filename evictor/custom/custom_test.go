@@ -41,8 +41,8 @@ func settle(t *testing.T, c *Controllers) {
 	}
 }
 
-// A controller keeps its scale and those of its annotations that are ours; its
-// template, which may be large and secret, keeps only what decides whether its
+// Of a controller, the scale and Evenkeel's own annotations are kept. Of its template,
+// which may be large and contain secrets, only the parts are kept that decide whether its
 // pods can be steered.
 func TestWhatIsKeptOfAController(t *testing.T) {
 	_, c := served(t, &unstructured.Unstructured{Object: map[string]any{

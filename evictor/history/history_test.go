@@ -224,8 +224,8 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// Whoever creates a pod can name any controller: the eviction is still logged,
-// on one line.
+// Anyone who creates a pod can name any controller. The eviction is still logged, on one
+// line.
 func TestOwnersOfSeveralLines(t *testing.T) {
 	for format, make := range loggers() {
 		t.Run(format, func(t *testing.T) {
@@ -245,8 +245,8 @@ func TestOwnersOfSeveralLines(t *testing.T) {
 	}
 }
 
-// Values written by others are never entries, on whatever lines they appear,
-// and an entry is read whatever others wrote into its message.
+// Values written by others are never taken for entries, on any line, and an entry is read
+// regardless of what others wrote into its message.
 func TestValuesOfOthersAreNoEntries(t *testing.T) {
 	var genuine bytes.Buffer
 	LogEviction(klog.NewContext(t.Context(), loggers()["text"](&genuine)), intent("forged"), at(0), false)

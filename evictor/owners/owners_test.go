@@ -124,8 +124,8 @@ func readyFor(age time.Duration) func(*v1.Pod) {
 	return func(pod *v1.Pod) { pod.Status.Conditions[0].LastTransitionTime = metav1.NewTime(noon.Add(-age)) }
 }
 
-// An ordered StatefulSet creates a pod only once those of all lower ordinals
-// are available; a missing pod waits for all lower ones that are not.
+// An ordered StatefulSet creates a pod only once the pods of all lower ordinals are
+// available, so a missing pod waits for all lower ones that are not.
 func TestStatefulSetsInOrder(t *testing.T) {
 	set := func(change ...func(*appsv1.StatefulSet)) *appsv1.StatefulSet {
 		s := &appsv1.StatefulSet{

@@ -112,8 +112,8 @@ func TestBudgetsOfOne(t *testing.T) {
 	}
 }
 
-// The oldest eviction determines when a budget allows a move again, in whatever
-// order moves ended.
+// The oldest eviction determines when a budget allows a move again, regardless of the
+// order in which moves ended.
 func TestBudgetNamesTheOldest(t *testing.T) {
 	for name, first := range map[string]time.Duration{"oldest first": 50 * time.Minute, "newest first": 10 * time.Minute} {
 		t.Run(name, func(t *testing.T) {
@@ -124,8 +124,8 @@ func TestBudgetNamesTheOldest(t *testing.T) {
 	}
 }
 
-// If a cycle's recorded moves exceed a budget together, the first ones may be
-// made, as many as the budget has left, and no more once they are made.
+// If a cycle's recorded moves together exceed a budget, only the first ones may be made,
+// as many as the budget has left.
 func TestRecordedMovesShareTheBudget(t *testing.T) {
 	budgets := map[string]struct {
 		change func(*Config)

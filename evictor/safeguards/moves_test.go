@@ -248,7 +248,7 @@ func TestSettlingSparesTheCycle(t *testing.T) {
 	}
 }
 
-// A node settles after the last move that touched it, in whatever order the
+// A node settles after the last move that touched it, regardless of the order in which
 // moves are listed.
 func TestNodeSettlesAfterTheLast(t *testing.T) {
 	reason, detail := New(config()).At(facts(move(1, landed(10*time.Second)), move(2, evicted(40*time.Second))), noon).Node("hot")

@@ -80,8 +80,7 @@ func (d dice) facts(moves int) Facts {
 	return f
 }
 
-// census counts either a few pods or so many that percentages exceed the
-// minimum.
+// census counts either a few pods, or enough for percentages to exceed the minimum.
 func (d dice) census() *Census {
 	if d(3) == 0 {
 		return nil

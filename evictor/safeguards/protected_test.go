@@ -46,9 +46,8 @@ type protection struct {
 	detail string
 }
 
-// Which pods are protected whatever their node, and by which key; and which
-// similar ones are not. The stored, reduced pod is protected like the whole
-// pod.
+// Pods that are protected regardless of their node, with the key that protects them, and
+// similar pods that are not. The stored, reduced pod is protected like the whole pod.
 func TestProtected(t *testing.T) {
 	const (
 		safe    = "cluster-autoscaler.kubernetes.io/safe-to-evict"

@@ -10,8 +10,8 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// A zero Config allows everything and has no special cases: no bounds, and no
-// trouble, either.
+// A zero Config has no bounds, and empty moves and failed calls without data do not stop
+// evicting.
 func TestZeroes(t *testing.T) {
 	v := New(Config{}).At(Facts{}, time.Time{})
 	reason, detail := v.Closed()
@@ -122,7 +122,7 @@ func TestPercentagesThatAreNoNumbers(t *testing.T) {
 	expect(t, "closed", reason, "", detail, "")
 }
 
-// In lists that the ledger would not produce, moves are judged by their states.
+// In lists that the ledger would never produce, moves are judged by their states.
 func TestMovesInTheWrongList(t *testing.T) {
 	right := facts(move(1, landed(time.Minute)), move(2, evicted(2*time.Minute)))
 	v := New(config(func(c *Config) { c.MaxPerHour = 5 })).At(Facts{InFlight: right.Ended, Ended: right.InFlight}, noon)

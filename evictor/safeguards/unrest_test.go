@@ -10,8 +10,9 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// scene is what others do for some minutes. Draining nodes and waiting pods are
-// new when a scene with more of them begins, unless they are old.
+// scene describes changes by others during some minutes. If a scene has more draining
+// nodes or waiting pods than the one before, the additional ones are new unless they are
+// marked as old.
 type scene struct {
 	minutes                                 int
 	nodes, draining, pods, waiting, parties int
@@ -127,8 +128,8 @@ func TestARushThatComesAndGoes(t *testing.T) {
 	}
 }
 
-// Nodes whose taints state no time count from when they were first seen,
-// whichever process saw them; those of the very first look may be old.
+// Nodes whose taints state no time count from the time at which any process first saw
+// them. Nodes seen at the very first look do not count, because they may be old.
 func TestNodesThatDrainSinceNobodyKnowsWhen(t *testing.T) {
 	breaker := Breaker{MaxDrainingPercent: 10, StandBack: 30 * time.Minute}
 	var memory ledger.Unrest

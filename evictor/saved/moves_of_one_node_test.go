@@ -100,8 +100,8 @@ func TestAReplacementThatIsGone(t *testing.T) {
 	}
 }
 
-// For a move ahead of time, what it saves at its hour counts: that is expected
-// within a day.
+// For a move ahead of time, the savings at its hour count, which is expected within a
+// day.
 func TestAMoveAheadIsWatchedUntilItsHour(t *testing.T) {
 	move := moved("1", "a", "b", "x", 2)
 	move.Decision = &ledger.Decision{HotMinutesSaved: 120, WithinMinutes: 24 * 60}

@@ -118,8 +118,8 @@ func TestWatchHoldsWhatTheLedgerHolds(t *testing.T) {
 	}
 }
 
-// After a time without watching, such as another leader's term, moves that
-// landed before are not counted, because what they saved meanwhile is unknown.
+// After a time without views, such as another leader's term, moves that landed before are
+// not counted, because it is unknown what they saved in that time.
 func TestWatchBeginsAnewAfterAGap(t *testing.T) {
 	w := &Watch{}
 	look(t, w, -1, 1, use{60, 40, 20})

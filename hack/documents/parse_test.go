@@ -42,7 +42,7 @@ var documented = map[string]struct {
 	"a placeholder":         {"    evenkeel explain node <node name>\n", []string{"1 evenkeel explain node NODE-NAME"}},
 }
 
-// The commands of a document are found on their lines, whatever surrounds them.
+// The commands of a document are found on their lines, regardless of what surrounds them.
 func TestParse(t *testing.T) {
 	for name, tc := range documented {
 		t.Run(name, func(t *testing.T) {

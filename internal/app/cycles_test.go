@@ -98,7 +98,7 @@ func waitingForUsage(t *testing.T) *evicting {
 	return evictingOffline(t, offline(t, fake.NewClientset(), byUsage), nil)
 }
 
-// The process waits for usage as long as the policy says, whatever happens to the API server's clock meanwhile.
+// The process waits for usage as long as the policy requires, regardless of changes to the API server's clock.
 func TestAwaitUsageWhileTheClockIsSet(t *testing.T) {
 	for _, off := range []time.Duration{0, time.Hour, -time.Hour} {
 		t.Run(off.String(), func(t *testing.T) {

@@ -25,8 +25,8 @@ var planned = []enabled{
 	{"deschedule", "RemovePodsViolatingInterPodAntiAffinity", ""},
 }
 
-// randomScenario returns a small cluster with constraints of all kinds, whose pods are
-// anywhere that they have room.
+// randomScenario returns a small cluster with constraints of all kinds, in which each pod
+// is on a random node with enough space.
 func randomScenario(r *rand.Rand) *landings.Scenario {
 	s := &landings.Scenario{}
 	zones, free := 1+r.IntN(3), map[string]int64{}

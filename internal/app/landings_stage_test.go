@@ -47,8 +47,8 @@ import (
 	"github.com/evenkeel/evenkeel/scorer/extender"
 )
 
-// stage is a cluster in memory: a fake API server, and what replaces and places
-// evicted pods there. It needs a bubble of synctest.
+// stage is a cluster in memory: a fake API server, and fakes of the controllers and the
+// scheduler that replace and place evicted pods. It must run in a synctest bubble.
 type stage struct {
 	kubernetes.Interface // evicts through the stage
 

@@ -26,8 +26,8 @@ const (
 	landingsInterval = 5 * time.Minute
 	// A loop shows in manyCycles; right evictions are made in fewCycles.
 	fewCycles, manyCycles = 3, 20
-	// searchDepth is how many evictions an exact search tries one after the other. With 4 it
-	// finds the same.
+	// searchDepth is the number of consecutive evictions that an exact search tries. A
+	// depth of 4 gives the same results.
 	searchDepth = 2
 )
 
@@ -89,7 +89,8 @@ func playUpstream(t *testing.T, s *landings.Scenario, cycles int) (got *played) 
 	return got
 }
 
-// playEvenkeel runs a process of ours for some intervals. steered: kube-scheduler asks it as its extender.
+// playEvenkeel runs an Evenkeel process for some intervals. If steered is set, kube-scheduler asks it as
+// its extender.
 func playEvenkeel(t *testing.T, s *landings.Scenario, intervals int, steered bool) (got *played) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {

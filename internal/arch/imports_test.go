@@ -15,9 +15,9 @@ const (
 	simulator = "sim"
 )
 
-// pureRooms decide but never act: values in, values out, the time an argument.
-// Each is one package; the folders below it are separate rooms. Pure rooms
-// import no other rooms than each other.
+// pureRooms lists the packages that decide but never act. They map values to values, and
+// the time is an argument. Each is one package; the folders below it are separate rooms.
+// Pure rooms import no other rooms than each other.
 var pureRooms = []string{
 	"compat", // the meaning of legacy files today
 	"compat/crane",
@@ -100,8 +100,8 @@ var upward = map[string]string{
 	"internal/testkit": "",
 }
 
-// importers says who may import a package or anything below it, if not
-// everybody. Folders stand for everything below them.
+// importers lists who may import a package or anything below it, for packages that not
+// everyone may import. A folder represents everything below it.
 var importers = map[string][]string{
 	"cmd": {},
 	// What runs in a cluster does not contain the simulator, which drives it.

@@ -77,9 +77,8 @@ func shippedManifests(t *testing.T) map[string][]byte {
 	return found
 }
 
-// The shipped roles allow exactly these changes, and none allows reading
-// Secrets, getting into pods or impersonation: that is what a stolen token is
-// worth.
+// The shipped roles allow exactly these changes, and none allows reading Secrets, getting
+// into pods or impersonation. This limits what a stolen token is worth.
 func TestWhatShippedRolesMayChange(t *testing.T) {
 	want := map[string][]string{
 		"cluster/evenkeel": {"create events.k8s.io/events", "create pods/eviction", "patch events.k8s.io/events"},
@@ -141,7 +140,7 @@ func TestWhatShippedRolesMayChange(t *testing.T) {
 	}
 }
 
-// SECURITY.md says for each shipped ServiceAccount what its token is worth.
+// SECURITY.md describes for each shipped ServiceAccount what its token is worth.
 func TestStolenTokensAreDocumented(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(root, "SECURITY.md"))
 	if err != nil {
@@ -200,7 +199,7 @@ func TestChartFencesWhatItGrants(t *testing.T) {
 	}
 }
 
-// abuses are what a thief would do with a right if nothing else restricted him.
+// abuses lists what a thief could do with a permission if nothing else restricted it.
 var abuses = map[string][]request{
 	"patch pods": {{
 		operation: admission.Update, resource: "pods", old: somePod, new: strings.Replace(somePod, "image: good", "image: evil", 1),

@@ -24,7 +24,7 @@ import (
 	"github.com/evenkeel/evenkeel/status"
 )
 
-// Nodes are watched for the requested time, whatever happens to the API server's clock meanwhile.
+// Nodes are watched for the requested time, regardless of changes to the API server's clock.
 func TestNodeWatch(t *testing.T) {
 	known := func(at time.Time) *observer.Observation {
 		return &observer.Observation{At: at, Batches: 1, View: &usage.View{Snapshot: &cluster.Snapshot{}, Nodes: make([]usage.NodeUsage, 1)}}

@@ -221,8 +221,8 @@ func TestAgreementHoldsTheSkew(t *testing.T) {
 	}
 }
 
-// The monotonic reading is kept, so that time differences are right even if the
-// clock is set meanwhile.
+// The monotonic reading is kept, so that time differences are right even if the clock is
+// adjusted.
 func TestKeepsTheMonotonicReading(t *testing.T) {
 	clock := New(time.Now)
 	clock.correction.Store(int64(time.Hour))

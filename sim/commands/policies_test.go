@@ -36,8 +36,8 @@ profiles:
     plugins: {balance: {enabled: [RemoveDuplicates]}}
 ` + quick
 
-// A policy that moves nothing by real usage evicts nothing in a replay either,
-// and a note says so.
+// A policy that moves nothing by real usage also evicts nothing in a replay, and a note
+// reports that.
 func TestSimulateAPolicyThatMovesNothingByUsage(t *testing.T) {
 	for text, want := range map[string]bool{
 		duplicatesOnly: false,

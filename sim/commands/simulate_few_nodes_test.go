@@ -62,10 +62,10 @@ var fewUsages = map[string]struct {
 	waves  bool
 }{"steady": {0.02, false}, "waves": {0.02, true}, "noise": {0.3, false}}
 
-// On few nodes nothing goes back and forth, whether cool nodes have room or all
-// are busy: if usage is steady nothing moves after the first day. If it varies
-// a lot on nodes that are nearly full, few pods move, and none returns within
-// an hour. BenchmarkFewNodes plays more nodes and days.
+// On few nodes, pods do not move back and forth, whether cool nodes have space or all
+// nodes are busy. If usage is steady, nothing moves after the first day. If it varies a
+// lot on nodes that are nearly full, few pods move, and none returns within an hour.
+// BenchmarkFewNodes plays more nodes and days.
 func TestFewNodesComeToRest(t *testing.T) {
 	evictions := 0
 	for _, meanCPU := range []float64{60, 95} {

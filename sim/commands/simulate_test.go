@@ -187,7 +187,7 @@ func TestFlagsWithoutEffectAreRefused(t *testing.T) {
 	}
 }
 
-// A report says what Evenkeel's source did not see: its figures depend on that
+// A report describes what Evenkeel's source missed, because its figures depend on that
 // source.
 func TestReportSaysWhatWasNotSeen(t *testing.T) {
 	dir := t.TempDir()
@@ -224,7 +224,7 @@ func simulateBy(t *testing.T, args ...string) error {
 	return Simulate(t.Context(), o, io.Discard, nil)
 }
 
-// A warm-up that leaves nothing to score is rejected: the result would be no
+// A warm-up that leaves nothing to score is rejected, because the result would not be a
 // comparison.
 func TestWarmUpLeavesSomethingToScore(t *testing.T) {
 	for args, want := range map[string]string{

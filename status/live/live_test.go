@@ -211,8 +211,8 @@ func TestOneExplanationAfterTheOther(t *testing.T) {
 	}
 }
 
-// A process that evicts only by other plugins reports that, whatever an earlier policy planned. A process that evicts
-// nothing has its own message.
+// A process that evicts only with other plugins reports that, regardless of what was planned under an earlier policy.
+// A process that evicts nothing has its own message.
 func TestNothingByUsage(t *testing.T) {
 	o, nodes := watching(t), listers.NewNodeLister(cache.NewIndexer(cache.MetaNamespaceKeyFunc, nil))
 	e := New(o, nodes, nil, &Terms{MovesByUsage: true})

@@ -20,8 +20,8 @@ import (
 	"github.com/evenkeel/evenkeel/strategies/plugin/plugintest"
 )
 
-// reckless moves every pod of the node from to the nodes in to, whatever the rules say. If
-// ownPlan is set, it returns a plan instead of calling Move.
+// reckless moves every pod of the node from to the nodes in to, regardless of the rules.
+// If ownPlan is set, it returns a plan instead of calling Move.
 type reckless struct {
 	metav1.TypeMeta
 

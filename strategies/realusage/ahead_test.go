@@ -29,8 +29,8 @@ func bursts(milliCores int64) *forecast.Pattern {
 	return r.Pattern()
 }
 
-// quietYard is a yard at midnight in which nothing is hot and the pods of node-00001
-// burst at 10:00, each to so many milli-cores. Pods may go to node-00002.
+// quietYard returns a yard at midnight in which nothing is hot. The pods of node-00001
+// burst at 10:00, each to the given number of milli-cores. Pods may go to node-00002.
 func quietYard(t *testing.T, milliCores int64, change ...func(*v1.Pod)) *yard {
 	t.Helper()
 	y := newYard(t, change...)

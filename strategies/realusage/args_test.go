@@ -127,9 +127,9 @@ func registered(t *testing.T) pluginregistry.PluginUtilities {
 	return registry[Name]
 }
 
-// FuzzRealUsageOverlay verifies that arguments which pass their validator give
-// lines that hold the LoadPolicy's rules or an error, never lines that break
-// them; and that deviations give an error only for a gap that has no room.
+// FuzzRealUsageOverlay verifies that arguments which pass their validator result in lines
+// that follow the LoadPolicy's rules or in an error, never in lines that break the rules.
+// Deviations result in an error only if there is no space for a gap.
 func FuzzRealUsageOverlay(f *testing.F) {
 	f.Add(10.0, 15.0, 3.0, true, false)
 	f.Add(100.0, 0.0, 50.0, true, true)

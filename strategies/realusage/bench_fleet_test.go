@@ -225,7 +225,8 @@ func benchPod(node, k, nodes int) *v1.Pod {
 	}
 }
 
-// benchCPU is what a workload's pods request: one of 40 sizes around 500m.
+// benchCPU returns the CPU request of a workload's pods, which is one of 40 sizes around
+// 500m.
 func benchCPU(workload int) resource.Quantity {
 	return *resource.NewMilliQuantity(int64(305+workload%40*10), resource.DecimalSI)
 }

@@ -68,8 +68,8 @@ func (r *rival) Evict(_ context.Context, pod *v1.Pod, _ evictions.EvictOptions) 
 	return nil
 }
 
-// metricsClient serves what metrics.k8s.io would. What nobody asks for is not
-// there.
+// metricsClient serves the same data as metrics.k8s.io. Methods that upstream does not
+// call are missing.
 type metricsClient struct {
 	versioned.Interface
 	typed.MetricsV1beta1Interface

@@ -34,8 +34,8 @@ import (
 	"github.com/evenkeel/evenkeel/strategies/plugin"
 )
 
-// movable is the pod of the yard's hot node that is moved only if the others
-// may not be: it has the highest usage, and any of them would suffice.
+// movable is the pod of the yard's hot node that is moved only if the others must not be.
+// It has the highest usage, and any of the pods would suffice.
 const movable = biggest
 
 // ruled is a yard under a policy file, as upstream's loader and framework put
@@ -141,7 +141,7 @@ func (r *ruled) marked() (pods []*v1.Pod) {
 	return pods
 }
 
-// explained returns why a pod of the hot node stays, and which rule says so.
+// explained returns why a pod of the hot node stays, and which rule is the cause.
 func (r *ruled) explained(t *testing.T, pod *v1.Pod) (reasons.Reason, string) {
 	t.Helper()
 	asked := strategies.Asked{Protection: r.evictorArgs}
@@ -249,8 +249,8 @@ func TestSelectionsOfEverything(t *testing.T) {
 	}
 }
 
-// The upstream annotation that asks for an eviction sets aside what the
-// DefaultEvictor asks of a pod, not what is asked of its namespace.
+// The upstream annotation that requests eviction overrides the DefaultEvictor's
+// requirements for a pod, but not those for its namespace.
 func TestSelectionsAndTheEvictAnnotation(t *testing.T) {
 	for name, tc := range map[string]struct {
 		evictor, ours string
@@ -275,8 +275,8 @@ func TestSelectionsAndTheEvictAnnotation(t *testing.T) {
 	}
 }
 
-// Labels of namespaces count as they are at each plan; what a priority class
-// stands for, as it was when the policy was read.
+// Labels of namespaces are read for each plan, the value of a priority class only when
+// the policy is read.
 func TestWhenSelectionsAreRead(t *testing.T) {
 	r := newRuled(t, "namespaceLabelSelector: {matchLabels: {team: web}}, priorityThreshold: {name: gold}", "", func(pod *v1.Pod) { pod.Namespace = "bank" })
 	namespaces := r.shared.Core().V1().Namespaces().Informer().GetIndexer()

@@ -143,7 +143,7 @@ func (y *yard) study(t *testing.T, node, pod int) strategies.Study {
 	return study
 }
 
-// A Study plans what a cycle plans, and says of the pod what the planner says.
+// A Study makes the same plan as a cycle, and judges the pod as the planner does.
 func TestStudy(t *testing.T) {
 	y := newYard(t)
 	study := y.study(t, 0, 2)

@@ -141,8 +141,8 @@ func TestDashboardIsReadable(t *testing.T) {
 	}
 }
 
-// A query selects series that processes export, those of the chosen jobs only.
-// What its legend names is a label of its result.
+// A query selects series that processes export, and only those of the chosen jobs. The
+// legend names a label of the result.
 func TestDashboardKnowsItsMetrics(t *testing.T) {
 	d, known, named := readDashboard(t), knownMetrics(t), regexp.MustCompile(`\{\{ *([a-z_]+) *\}\}`)
 	for i := range d.Panels {

@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// right is what a role gives to a ServiceAccount, in one namespace or, where that
-// is empty, in all.
+// right is a permission that a role gives to a ServiceAccount, in one namespace or, if
+// that is empty, in all of them.
 type right struct {
 	account, namespace string
 	rules              []rbacv1.PolicyRule
@@ -73,8 +73,9 @@ func shippedRights(t *testing.T) (all []right) {
 
 var canI = regexp.MustCompile(`kubectl auth can-i (\S+) ([a-z]+)(?:/(\S+))?(?: -n (\S+))? --as system:serviceaccount:evenkeel:(\S+)`)
 
-// What runbooks ask of `kubectl auth can-i` is allowed where nothing is wrong: of a
-// right on an object by its name it says no unless the name is given.
+// The permissions that runbooks check with `kubectl auth can-i` are granted in a correct
+// installation. For a permission on a named object, the command answers no unless the
+// name is given.
 func TestRunbooksAskForRightsThatAreShipped(t *testing.T) {
 	shipped, asked := shippedRights(t), 0
 	for _, q := range canI.FindAllStringSubmatch(contentOf(t, runbooks), -1) {
@@ -91,8 +92,8 @@ func TestRunbooksAskForRightsThatAreShipped(t *testing.T) {
 // logs are commands that read logs.
 var logs = regexp.MustCompile(`(?m)^    kubectl .*\blogs .*$`)
 
-// shippedPods returns the labels of the pods of what runs, by its kind, its name
-// and the file: of the manifests in deploy, and of the chart as it is rendered.
+// shippedPods returns the labels of the pods of each workload, by its kind, name and
+// file, from the manifests in deploy and from the rendered chart.
 func shippedPods(t *testing.T) map[string]labels.Set {
 	t.Helper()
 	all := map[string]labels.Set{}
@@ -131,9 +132,9 @@ func shippedPods(t *testing.T) map[string]labels.Set {
 
 var podSelector = regexp.MustCompile(` -l ('[^']+'|\S+)`)
 
-// Runbooks read the logs of a pod that is named, or those of all replicas in every
-// mode and whole: of a Deployment kubectl takes one pod, which need not lead, and
-// with a selector ten lines.
+// Runbooks read the logs of a named pod, or the complete logs of all replicas in every
+// mode. For a Deployment, kubectl reads one pod, which need not be the leader, and with a
+// selector only ten lines.
 func TestRunbooksReadTheLogsOfAllReplicas(t *testing.T) {
 	pods, found := shippedPods(t), 0
 	for _, page := range []string{runbooks, filepath.Join(root, "docs", "looking.md")} {

@@ -226,8 +226,8 @@ func newPanel(t *testing.T, sources ...observer.Source) *Panel {
 	return panel
 }
 
-// Every source is asked, even if earlier ones were complete, and each is judged on its own: it is no mistake that two
-// have the same pod.
+// Every source is asked, even if earlier ones were complete, and each is judged on its own, so it is not a mistake
+// that two have the same pod.
 func TestPanelAsksEverySource(t *testing.T) {
 	good := cluster.Amounts{cluster.CPU: 4000, cluster.Memory: 20 << 30}
 	first := &scripted{name: "first", batches: []usage.Batch{sample(good, "p")}}

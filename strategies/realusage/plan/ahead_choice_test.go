@@ -61,8 +61,8 @@ func TestLandingsByPeaksWhereNothingRecurs(t *testing.T) {
 	}
 }
 
-// An order that cools hot nodes at a lower cost is better, whatever it does
-// ahead of time.
+// An order that cools hot nodes at a lower cost is better, regardless of its moves ahead
+// of time.
 func TestReliefAheadMakesNoOrderWorse(t *testing.T) {
 	nodes := func() []Node {
 		return []Node{
@@ -161,8 +161,8 @@ func TestOneNightsWorkMovesNothingBackAndForth(t *testing.T) {
 	}
 }
 
-// A hot node for whose pods there is no room does not keep others from being
-// relieved ahead if there is room for theirs.
+// A hot node for whose pods there is no space does not keep other nodes from being
+// relieved ahead of time if there is space for their pods.
 func TestReliefAheadBesideACrowdedNode(t *testing.T) {
 	nodes := []Node{
 		within("full", hot("node-1", cluster.Amounts{450, 0}, pod("p", cluster.Amounts{150, 0}), pod("q", cluster.Amounts{150, 0}), pod("r", cluster.Amounts{150, 0}))),

@@ -51,8 +51,8 @@ func fleet(nodes int, coolPercent int64) Input {
 	return in
 }
 
-// settled gives a fleet three zones, owners of 50 pods that live on cool nodes,
-// too, and pods of all costs.
+// settled gives a fleet three zones, owners with 50 pods, some of them on cool nodes, and
+// pods of all costs.
 func settled(in Input) Input {
 	rng := rand.New(rand.NewPCG(9, 10))
 	in.Residents = Residents{}
@@ -121,7 +121,7 @@ func BenchmarkPlanPacked(b *testing.B) {
 	}
 }
 
-// BenchmarkPlan plans with room everywhere, with room for a part of the moves,
+// BenchmarkPlan plans with space on all cool nodes, with space for a part of the moves,
 // and with none; then with owners, zones and costs.
 func BenchmarkPlan(b *testing.B) {
 	plain := func(in Input) Input { return in }

@@ -21,9 +21,9 @@ func busy(in Input, percent ...int64) Input {
 	return in
 }
 
-// A node that stays hot because the cool nodes do not take enough of its pods gets what
-// relief they have room for, if that is half of what is too much: as a node gets that
-// stays hot because of pods that must not be moved.
+// A node that stays hot because the cool nodes do not take enough of its pods gets as
+// much relief as they have space for, if that is at least half of the excess. The same
+// applies to a node that stays hot because of pods that must not be moved.
 func TestCrowdedNodesGetWhatReliefThereIs(t *testing.T) {
 	refuses := func(in Input, from, to int) Input { // filters refuse these pods everywhere
 		var pairs []string
@@ -125,8 +125,8 @@ func (c counting) Move(*cluster.Pod, string) (func(), error) {
 	return func() {}, nil
 }
 
-// How long a plan takes does not grow with the square of the pods of a node, where the
-// cool nodes have no room for them.
+// The duration of a plan does not grow with the square of the number of pods on a node if
+// the cool nodes have no space for them.
 func TestPlansOfCrowdedNodesAreQuick(t *testing.T) {
 	for name, costs := range map[string][]int{"alike": {4}, "of several costs": {4, 5, 6, 8, 9, 12}} {
 		t.Run(name, func(t *testing.T) {

@@ -10,8 +10,8 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// A node that is also hot by something else is relieved of that whatever its
-// CPU does. Moves because of its CPU must be worth it, as on any other node.
+// A node that is also hot by a metric other than CPU usage is relieved of that regardless
+// of its CPU usage. Moves because of CPU usage must be worthwhile, as on any other node.
 func TestPeaksOfCPUMoveNothingThatIsNotDue(t *testing.T) {
 	peak, lasting := was(5, 30, 5), forecast.Constant(30)
 	for name, tc := range map[string]struct {

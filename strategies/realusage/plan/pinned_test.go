@@ -102,9 +102,9 @@ func TestPinnedNodesComeLast(t *testing.T) {
 	}
 }
 
-// The same for memory, which does not fluctuate: it is enough that half of the
-// excess can leave. CPU beside it is no reason for moves, because nobody can
-// tell whether it lasts.
+// The same for memory, which does not fluctuate: it is enough if half of the excess can
+// leave. Additional CPU usage does not justify moves, because it is unknown whether it
+// lasts.
 func TestNeighboursOfPinnedMemoryAreRelieved(t *testing.T) {
 	tenant := func(used cluster.Amounts) strategies.Pod {
 		return pod("tenant", used, refused(reasons.EvictionDeclined))

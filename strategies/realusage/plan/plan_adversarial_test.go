@@ -154,8 +154,8 @@ func TestPlanWithUsageBelowNothing(t *testing.T) {
 	}
 }
 
-// The same pod listed twice counts once: the Placement refuses the second move,
-// and the plan does not rely on it.
+// A pod that is listed twice counts once. The Placement refuses the second move, and the
+// plan does not rely on it.
 func TestPlanWithDuplicates(t *testing.T) {
 	h := hot("h", cluster.Amounts{550}, pod("p", cluster.Amounts{100}))
 	h.Pods = append(h.Pods, h.Pods[0])

@@ -416,9 +416,9 @@ func TestIdleChangesNothing(t *testing.T) {
 	}
 }
 
-// What must leave is given only as amounts: a signal or memory.available can
-// make a node hot that is far below the lines of its resources, and spare one
-// that is above them.
+// The need is given only as amounts, because a signal or memory.available can make a node
+// hot that is far below the lines of its resources, and keep one from being hot that is
+// above them.
 func TestPlanGoesByNeed(t *testing.T) {
 	cases := map[string]struct {
 		need cluster.Amounts

@@ -103,8 +103,8 @@ func randomHot(rng *rand.Rand, h int, shape func(*rand.Rand) cluster.Amounts) No
 	return n
 }
 
-// optimum is the exact answer by trying every assignment: the most hot nodes
-// that can be cooled, and the lowest cost of moves that cool as many.
+// optimum tries every assignment. It returns the maximum number of hot nodes that can be
+// cooled, and the lowest cost of moves that cool that many.
 type optimum struct {
 	in      *Input
 	refused forbidding
@@ -314,8 +314,8 @@ func TestPlanSparesHigherPriorities(t *testing.T) {
 	}
 }
 
-// The same input gives the same plan, whatever the order in which a node's pods
-// are listed.
+// The same input gives the same plan, regardless of the order in which a node's pods are
+// listed.
 func TestPlanIsDeterministic(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for range 500 {

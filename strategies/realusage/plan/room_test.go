@@ -13,8 +13,8 @@ import (
 	"github.com/evenkeel/evenkeel/strategies"
 )
 
-// Whatever was landed and undone, the destinations with room for a pod are
-// those that a check of each of them finds, in the same order.
+// After any sequence of landings and undos, withRoom yields the same destinations, in the
+// same order, as a check of each destination.
 func TestWithRoomFindsWhatLookingAtEachFinds(t *testing.T) {
 	for seed := range uint64(20) {
 		rng := rand.New(rand.NewPCG(seed, 1))
@@ -83,7 +83,7 @@ func names(p *destinations, pod cluster.Amounts, by order) []string {
 	return found
 }
 
-// A pod for which no destination has room is not compared with each again.
+// A pod for which no destination has space is not compared with each destination again.
 func TestWithRoomLearns(t *testing.T) {
 	p := newDestinations(randomDestinations(rand.New(rand.NewPCG(1, 1)), 64*blockSize), coolestFirst)
 	pod := cluster.Amounts{20_000, 0} // more than any ceiling

@@ -12,9 +12,9 @@ import (
 	"github.com/evenkeel/evenkeel/strategies"
 )
 
-// Whatever amounts full nodes and their pods are said to have, a plan is made: the same
-// again, within its limits, of pods that may be moved, to open nodes that take them, and
-// it leaves the Placement as it was.
+// For any amounts of full nodes and their pods, a plan is made. It is reproducible and
+// within its limits, moves only pods that may be moved, only to open nodes that take
+// them, and leaves the Placement unchanged.
 func TestPlansOfFullNodesWithHostileAmounts(t *testing.T) {
 	const clusters = 3000
 	rng := rand.New(rand.NewPCG(7, 8))

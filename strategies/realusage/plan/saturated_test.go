@@ -228,8 +228,8 @@ func TestANodeThatPodsLeaveTakesNone(t *testing.T) {
 	}
 }
 
-// wants is a pod of a cluster whose demand does not change: what it asks for, and how
-// much of that shows where its node is full.
+// wants is a pod with constant demand: its demand, and how much of it is visible while
+// its node is full.
 type wants struct {
 	name          string
 	cpu, requests int64
@@ -261,11 +261,11 @@ func shares(all []*wants, nodes int) map[*wants]int64 {
 	return gets
 }
 
-// After its moves are made, a plan makes none back: whatever pods want and
-// show, no pod returns to a full node that it left within the time for which
-// moves are judged. Later hardly one does: where several left a node, and
-// others want more than they show, it may be the best place again. It comes to
-// an end. A plan is made every five minutes, and what replaces a pod is new.
+// Moves are not reversed: whatever demand pods have and show, no pod returns to a full
+// node that it left within the time for which moves are judged. Later, few pods return:
+// if several left a node and others want more than they show, it may again be the best
+// place. At some point the moves end. A plan is made every five minutes, and replacements
+// count as new pods.
 func TestNoPodOfAFullNodeComesBack(t *testing.T) {
 	moves, later := 0, 0
 	for seed := range uint64(400) {
@@ -323,8 +323,8 @@ func TestNoPodOfAFullNodeComesBack(t *testing.T) {
 	}
 }
 
-// steady is what a planner sees of pods that want that much; known: what they want and do
-// not get is estimated rightly.
+// steady returns the planner's input for pods with the given demand. If known is set,
+// their unserved demand is estimated correctly.
 func steady(all []*wants, nodes int, known bool) Input {
 	in := Input{Placement: &refusing{}, MinHotMinutesSaved: 10}
 	gets := shares(all, nodes)

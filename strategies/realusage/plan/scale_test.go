@@ -8,8 +8,8 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// Of pods that cover the need equally well, their usage of the other resource
-// decides: it must go where there is less of it.
+// Among pods that cover the need equally well, the usage of the other resource decides:
+// it must go where less of it is used.
 func TestPlanMindsOtherResources(t *testing.T) {
 	cases := map[string]struct {
 		memory cluster.Amounts // used by pods that cannot be moved, on the cool node and the hot one

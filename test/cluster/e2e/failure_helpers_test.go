@@ -64,7 +64,7 @@ func (f *fixture) podsPerSecond(name string, pods int, extenders []schedulerv1.E
 	}
 }
 
-// watchBindings delivers the time between the first and the last of so many
+// watchBindings delivers the time between the first and the last of the given number of
 // bindings.
 func (f *fixture) watchBindings(name string, pods int) <-chan time.Duration {
 	f.T.Helper()

@@ -29,7 +29,7 @@ type hook struct {
 	made  string
 }
 
-// asked makes the API server ask by the Service's name, with the CA from
+// asked makes the API server call the webhook by the Service's name, with the CA from
 // `evenkeel certificates`.
 func asked(t *testing.T, f *stage.Fixture) *hook {
 	t.Helper()

@@ -114,7 +114,7 @@ func (f *fixture) scaleUp(ctx context.Context, deployment string, by int32) erro
 	})
 }
 
-// wantPinned checks that exactly so many of the new pods were sent to a single
+// wantPinned checks that exactly the given number of new pods were restricted to a single
 // node, and that all others had a choice.
 func (f *fixture) wantPinned(want int) {
 	f.T.Helper()

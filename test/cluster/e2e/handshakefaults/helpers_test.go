@@ -79,8 +79,8 @@ func (f *fixture) until(within time.Duration, what string, seen <-chan struct{})
 	}
 }
 
-// stays fails the case if there are more than so many evictions at any time
-// during this period.
+// stays fails the case if there are more than the given number of evictions at any time
+// during the period.
 func (f *fixture) stays(evictions int, during time.Duration) {
 	f.T.Helper()
 	end := time.NewTimer(during)

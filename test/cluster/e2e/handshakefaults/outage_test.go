@@ -18,9 +18,9 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
 )
 
-// The API server is away for twice the duration of the Lease. Nothing is
-// evicted meanwhile, kube-scheduler would be answered, and the process goes on
-// afterwards.
+// The API server is unavailable for twice the duration of the Lease. In that time,
+// nothing is evicted and kube-scheduler would be answered. Afterwards, the process
+// continues.
 //
 //e2e:tier all
 func TestAPIServerAway(t *testing.T) {

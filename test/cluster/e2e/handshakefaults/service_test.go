@@ -24,8 +24,8 @@ const (
 	banned = 5 * time.Second
 )
 
-// service is what a Service is to kube-scheduler: one address, behind which
-// replicas respond in turn, without those that do not respond.
+// service acts like a Service for kube-scheduler: one address, behind which replicas
+// respond in turn. Replicas that do not respond are skipped.
 type service struct {
 	client http.Client
 

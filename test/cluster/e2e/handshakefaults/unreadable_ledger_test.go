@@ -15,10 +15,10 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
 )
 
-// A process that starts beside a ledger of a newer version evicts nothing from
-// hot nodes, leaves the ledger as it is, reports it and what must be scaled
-// down first, and goes on answering. Once somebody accepts the loss of exactly
-// that ledger, it begins, and the old one is kept.
+// A process that starts beside a ledger of a newer version evicts nothing from hot nodes,
+// leaves the ledger as it is, reports it and what must be scaled down first, and
+// continues to answer. Once somebody accepts the loss of exactly that ledger, it begins
+// to evict, and a copy of the old one is kept.
 func TestLedgerUnreadableAtStart(t *testing.T) {
 	f, skew := newFixture(t)
 	newer := f.packed(`{"format":7,"moves":[]}`)
