@@ -78,7 +78,7 @@ func (s scene) observation() *observer.Observation {
 	return o
 }
 
-// What counts as an event when one observation is followed by others.
+// Which changes between an observation and later ones count as events.
 func TestWhatIsAnEvent(t *testing.T) {
 	type states = map[string]thresholds.State
 	calmFor := func(scenes []scene) []scene { // sampled every minute

@@ -112,7 +112,8 @@ func (q *question) filtered(context.Context) ruling {
 	return refusing(reasons.ProtectedByDefaultEvictor)
 }
 
-// filteredLate asks the profile's pre-eviction filters, under the same condition.
+// filteredLate asks the profile's pre-eviction filters, unless a descheduler plugin has
+// already asked them.
 func (q *question) filteredLate(context.Context) ruling {
 	if q.at == planPhase && q.profile.Hosted || q.profile.PreEvictionFilter(q.pod) {
 		return ruling{}

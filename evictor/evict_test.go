@@ -90,8 +90,8 @@ func TestLimitsHoldInADryRun(t *testing.T) {
 	}
 }
 
-// What a limit or a filter refuses was not attempted, so it is neither counted nor
-// reported as a failure, whoever asked.
+// An eviction that a limit or a filter refuses was not attempted, so it is neither
+// counted nor reported as a failure, regardless of what asked for it.
 func TestWhatIsNotAttemptedIsNotCounted(t *testing.T) {
 	passes, refuses := func(*v1.Pod) bool { return true }, func(*v1.Pod) bool { return false }
 	for name, tc := range map[string]struct {

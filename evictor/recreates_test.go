@@ -395,8 +395,8 @@ func TestCustomControllersThatHaveJustChanged(t *testing.T) {
 	}
 }
 
-// The next pod of these is created only when the last has ended, so a full quota has
-// room for it. A CloneSet creates one as soon as the last terminates.
+// These owners create the next pod only when the previous one has ended, so a full quota
+// has space for it. A CloneSet creates one as soon as the previous one is terminating.
 func TestQuotasOfOwnersThatWait(t *testing.T) {
 	full := &v1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "q"}, Status: v1.ResourceQuotaStatus{
 		Hard: v1.ResourceList{v1.ResourcePods: resource.MustParse("3")}, Used: v1.ResourceList{v1.ResourcePods: resource.MustParse("3")},

@@ -10,7 +10,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// slow are owners whose replacements take long, each for another reason.
+// slow holds owners whose replacements take long, each for a different reason.
 var slow = map[string]struct {
 	play func(*play)
 	// cycle is how long a cycle may last if all moves that it makes are made at once.

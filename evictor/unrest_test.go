@@ -88,8 +88,9 @@ func TestPodsThatNoNodeCouldTakeAreNoRush(t *testing.T) {
 	}
 }
 
-// A node that somebody has reserved for others could not take a pod if it were
-// empty. What marks a node that comes, goes or is taken care of goes away.
+// A node that somebody has reserved for others could not take a pod if it were empty. The
+// marks of a node that is joining, being removed or under maintenance eventually
+// disappear.
 func TestTaintsThatLastAreMinded(t *testing.T) {
 	soft, hard := v1.TaintEffectPreferNoSchedule, v1.TaintEffectNoSchedule
 	for name, c := range map[string]struct {

@@ -356,7 +356,8 @@ func TestOwnersScaled(t *testing.T) {
 	}
 }
 
-// A StatefulSet is as old as ever when its rollout ends, and its pods are new.
+// A rollout does not change the age of a StatefulSet although its pods are new, so the
+// end of the rollout counts.
 func TestStatefulSetsThatWereUpdated(t *testing.T) {
 	in := func(current, update string, updated int32, change ...func(*appsv1.StatefulSet)) *appsv1.StatefulSet {
 		return statefulSet(append(change, func(s *appsv1.StatefulSet) {

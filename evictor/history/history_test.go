@@ -190,7 +190,7 @@ func TestQueries(t *testing.T) {
 	}
 }
 
-// What came of an eviction, and why it was made, in words.
+// The result of an eviction and the reason for it, in words.
 func TestWords(t *testing.T) {
 	cases := map[string]struct {
 		change    func(*Entry)

@@ -150,7 +150,7 @@ type terms struct {
 	most    int
 }
 
-// work lasts until its context ends, plus longer.
+// work runs until its context ends, and then for the duration longer.
 func (w *terms) work(longer time.Duration) func(context.Context) error {
 	return func(ctx context.Context) error {
 		w.mu.Lock()

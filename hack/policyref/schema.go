@@ -193,8 +193,8 @@ func (m *schemaMaker) object(t reflect.Type, value reflect.Value) schema {
 	return s
 }
 
-// plugins are the schemas of a plugin's configuration: one per strategy of ours, with
-// its arguments, and one for all other plugins.
+// plugins returns the schemas of a plugin's configuration: one for each of our
+// strategies, with its arguments, and one for all other plugins.
 func (m *schemaMaker) plugins() []schema {
 	var names []string
 	var all []schema

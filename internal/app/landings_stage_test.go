@@ -106,8 +106,8 @@ func newStage(ctx context.Context, t testing.TB, s *landings.Scenario) *stage {
 	return stage
 }
 
-// IsWatchListSemanticsUnSupported has informers list, because the fake client's watches begin with
-// nothing.
+// IsWatchListSemanticsUnSupported makes informers list, because the fake client's watches do not
+// begin with the existing objects.
 func (*stage) IsWatchListSemanticsUnSupported() bool { return true }
 
 // PolicyV1 implements kubernetes.Interface.

@@ -96,7 +96,7 @@ var floors = [][]string{
 var upward = map[string]string{
 	// The board is a value, which the observation contains.
 	"observe/observer": "scorer",
-	// Tests share what they build of the values of several rooms.
+	// Tests share helpers that are built from the values of several rooms.
 	"internal/testkit": "",
 }
 

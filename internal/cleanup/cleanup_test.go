@@ -486,7 +486,7 @@ func TestCleanupEnds(t *testing.T) {
 	}
 }
 
-// writtenApart turns the record of these nodes into that of a separate
+// writtenApart changes the records of the given nodes into records of a separate
 // nodesync.
 func (s *site) writtenApart(names ...string) {
 	s.t.Helper()

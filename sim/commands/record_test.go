@@ -382,7 +382,8 @@ func TestRecordRefuses(t *testing.T) {
 	if _, err := openRecording(there); err != nil {
 		t.Error(err)
 	}
-	// It shows everything that runs, even if another file was there before.
+	// A recording shows everything that runs in the cluster, so its mode is restricted
+	// even if it replaces an existing file.
 	if info, err := os.Stat(there); err != nil || info.Mode() != 0o600 {
 		t.Errorf("the recording: %v, %v", info.Mode(), err)
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/evenkeel/evenkeel/sim/recording"
 )
 
-// ownShape are the flags for what a recording itself determines.
+// ownShape holds the flags for properties that a recording itself determines.
 var ownShape = append([]string{
 	"trace", "memory-trace", "generate", "generate-series", "pods-per-node", "nodes", "pods", "replicas-per-owner", "mean-cpu", "mean-memory", "requested",
 }, denseShape...)

@@ -148,8 +148,8 @@ func TestLongListsAreRefused(t *testing.T) {
 	}
 }
 
-// What a Writer records of a large cluster can be read, and a pod that is too
-// large to be read spoils nothing.
+// A Writer's recording of a large cluster can be read, and a pod that is too large to be
+// read does not corrupt it.
 func TestLargeClustersCanBeRead(t *testing.T) {
 	var out bytes.Buffer
 	w, err := NewWriter(&out, Header{Start: start, IntervalSeconds: 300}, nil)

@@ -2,8 +2,8 @@ package page
 
 import "github.com/evenkeel/evenkeel/observe/usage"
 
-// Replicas returns the observed pods that have the same owner as the named pod, which is
-// the process's own. A process outside the cluster has none.
+// Replicas returns the observed pods with the same owner as the named pod, in which the
+// process itself runs. A process outside the cluster has no replicas.
 func Replicas(view *usage.View, namespace, name string) []Replica {
 	all, owner := []Replica{}, ""
 	for _, node := range view.Snapshot.Nodes {

@@ -64,8 +64,8 @@ func TestLinkedSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-// What ships with a program is among the linked packages; the checkout in which
-// it is a nested module is not.
+// The packages of programs that ship with a program are among the linked packages. The
+// checkout that contains such a program's nested module is not.
 func TestLinkedWithAnotherProgram(t *testing.T) {
 	dir := testkit.Checkout(t, testkit.Program("evenkeel"))
 	program, err := Named("evenkeel")

@@ -23,7 +23,7 @@ var (
 	// legal matches the names of files that must be distributed. NOTICE is
 	// required by the Apache License.
 	legal = regexp.MustCompile(`(?i)^([a-z0-9]+-)?(un)?(licen[cs]es?|copying|copyright|notices?|patents)([-._].*)?$`)
-	// license matches those that permit using the module at all.
+	// license matches the names of files with the license itself.
 	license = regexp.MustCompile(`(?i)licen[cs]e|copying`)
 )
 

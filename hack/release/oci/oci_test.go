@@ -29,8 +29,8 @@ var (
 	created = time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
 )
 
-// program is the minimum that passes for a binary of a machine: an ELF header
-// with one program header of a type.
+// program returns the minimum that is accepted as a binary for a machine: an ELF header
+// with one program header of the given type.
 func program(t *testing.T, machine elf.Machine, header elf.ProgType) []byte {
 	t.Helper()
 	head := elf.Header64{

@@ -49,8 +49,9 @@ func Checkout(t *testing.T, files map[string]string) string {
 	return dir
 }
 
-// Program is a module with a license and one command, which reports its version.
-// With evenkeel comes evenkeel-sim, in a module of its own that uses the first.
+// Program is a module with a license and one command, which reports its version. If the
+// command is evenkeel, the checkout also contains evenkeel-sim, in a separate module that
+// uses the first.
 func Program(name string) map[string]string {
 	files := map[string]string{
 		"go.mod": "module example.org/a\n\ngo 1.26\n", "LICENSE": "license\n", "cmd/" + name + "/main.go": Reports,

@@ -101,8 +101,8 @@ func packed(nodes, perNode int, mixed bool) Input {
 	return in
 }
 
-// BenchmarkPlanPacked plans the relief of nodes of 30 to 250 pods, by about a fifth
-// of them.
+// BenchmarkPlanPacked plans the relief of nodes with 30 to 250 pods, about a fifth of
+// which have to leave.
 func BenchmarkPlanPacked(b *testing.B) {
 	for _, mixed := range []bool{false, true} {
 		for _, perNode := range []int{30, 60, 110, 250} {

@@ -223,8 +223,8 @@ func (p *planner) giveUp(at cluster.NodeIndex, movable []*strategies.Pod, need c
 	}
 }
 
-// movable returns the pods that may be moved, and those that may be but are too small. It
-// declines all pods other than the movable ones, with their reasons.
+// movable returns the pods that may be moved, and separately those that are only too
+// small. It declines all other pods, including the small ones, with their reasons.
 func (p *planner) movable(n *Node, need cluster.Amounts) (movable, small []*strategies.Pod) {
 	least := n.leastGain(need, p.in.MinGainPercent)
 	for i := range n.Pods {

@@ -68,8 +68,8 @@ func (f *fixture) podsPerSecond(name string, pods int, extenders []schedulerv1.E
 // bindings.
 func (f *fixture) watchBindings(name string, pods int) <-chan time.Duration {
 	f.T.Helper()
-	// Not a bare watch, because the API server ends one that falls behind in such
-	// a burst.
+	// An informer is used instead of a bare watch, because the API server ends a watch
+	// that falls behind in such a burst.
 	factory := informers.NewSharedInformerFactoryWithOptions(f.Client(), 0, informers.WithNamespace("shop"),
 		informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.LabelSelector = "app=" + name }))
 	informer := factory.Core().V1().Pods().Informer()

@@ -95,7 +95,7 @@ func loadOf(node cluster.NodeTruth) load {
 	}
 }
 
-// of summarizes a node as node-metrics does: the maxima are of single samples.
+// of summarizes a node as node-metrics does. The maxima are those of single samples.
 func (r *recorder) of(node string) (windows, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -26,7 +26,7 @@ const (
 	again = 100 * time.Millisecond
 )
 
-// flood keeps n of them running until the context ends.
+// flood keeps n senders running until the context ends.
 func (c *client) flood(ctx context.Context, n int, one func(context.Context)) error {
 	var group errgroup.Group
 	for range n {

@@ -66,8 +66,8 @@ type Config struct {
 	// NodeExporter keeps node-exporter's names of node usage, not the
 	// kubelet's.
 	NodeExporter bool
-	// Rules are recorded at every scrape interval: expressions by the names of
-	// their series.
+	// Rules are recording rules, evaluated at every scrape interval. They map the name of
+	// a series to its expression.
 	Rules map[string]string
 	// Processes are addresses of metrics that are scraped as well, with these
 	// labels.

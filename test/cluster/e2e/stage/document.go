@@ -22,7 +22,7 @@ const (
 	LedgerSetAside = "evenkeel-ledger-set-aside-"
 )
 
-// Document is a stored ledger, as far as cases read it.
+// Document is the part of a stored ledger that cases read.
 type Document struct {
 	Format     int            `json:"format"`
 	Generation int64          `json:"generation"`
