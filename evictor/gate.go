@@ -19,12 +19,14 @@ import (
 type phase uint8
 
 const (
-	// planPhase: a strategy asks about each pod of a node that has to be relieved.
+	// planPhase is the phase in which a strategy asks about each pod of a node that has
+	// to be relieved.
 	planPhase phase = 1 << iota
-	// recheckPhase: a cycle asks about a planned move just before making it, and
-	// again after each wait.
+	// recheckPhase is the phase in which a cycle asks about a planned move just before
+	// making it, and again after each wait.
 	recheckPhase
-	// callPhase: the last question before the eviction call of a planned move.
+	// callPhase is the phase of the last question before the eviction call of a planned
+	// move.
 	callPhase
 	// unplannedPhase is callPhase for an upstream plugin that evicts by itself. It has
 	// selected the pod by its own rules.

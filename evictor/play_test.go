@@ -48,7 +48,7 @@ type script struct {
 	proven  func() (bool, error)
 	ready   func(*ledger.Leaving) (reasons.Reason, bool)
 	asked   func() int64
-	// restricts: replacements are restricted to a few nodes.
+	// restricts makes steering restrict replacements to a few nodes.
 	restricts bool
 	announce  func(context.Context)
 	progress  func()
@@ -57,10 +57,10 @@ type script struct {
 	leads     func() error
 	commit    func(context.Context) error
 	dryRun    bool
-	// lingers: evicted pods keep terminating, for as long as grace is.
+	// lingers makes evicted pods keep terminating for the duration grace.
 	lingers bool
 	grace   time.Duration
-	// lost: replacements are recognized among the existing pods.
+	// lost makes replacements be recognized among the existing pods.
 	lost bool
 
 	interval, deadline, probeTimeout time.Duration

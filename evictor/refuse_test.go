@@ -66,7 +66,7 @@ func ofAThing(pod *v1.Pod) {
 	pod.OwnerReferences[0].Kind, pod.OwnerReferences[0].UID = "CloneSet", "clones-1"
 }
 
-// asking is for at least so many available pods.
+// askingFor annotates a pod with the minimum number of available pods.
 func askingFor(least string) func(*v1.Pod) {
 	return func(pod *v1.Pod) { pod.Annotations = map[string]string{safeguards.MinAvailableAnnotation: least} }
 }
@@ -81,7 +81,7 @@ func replicas(n int, change ...func(*v1.Pod)) (pods []*v1.Pod) {
 }
 
 // Pods that are unready, pending, terminating or about to be evicted count as
-// unavailable, whoever caused it.
+// unavailable, regardless of the cause.
 func TestUnhealthySiblings(t *testing.T) {
 	budgetWith := func(allowed int32) *policyv1.PodDisruptionBudget {
 		return budget("a", policyv1.PodDisruptionBudgetStatus{ExpectedPods: 10, DesiredHealthy: 5, DisruptionsAllowed: allowed})

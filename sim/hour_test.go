@@ -15,7 +15,7 @@ func TestNoHourExceedsItsBounds(t *testing.T) {
 		fleet *Fleet
 		// all bounds the moves of an hour, if it is not 5 %.
 		all int
-		// alone: replacements are not steered, so they may return.
+		// alone disables steering, so that replacements may return.
 		alone bool
 		// reached names the bounds that the replay reaches.
 		reached map[string]bool

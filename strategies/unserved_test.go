@@ -45,9 +45,9 @@ func TestUnserved(t *testing.T) {
 	}
 }
 
-// Whatever is measured, nothing is taken back from a pod, none is thought to want
-// more than its limit or its peak, and whoever gets most for its request and used more
-// lately wants more.
+// For any measurements, unserved demand is never negative, no pod is assumed to want more
+// than its limit or its peak, and the pod that gets the most relative to its request
+// wants more if it recently used more.
 func TestUnservedIsBounded(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	figure := func() int64 { return []int64{0, 1, r.Int64N(100), r.Int64N(100_000), 1 << 32}[r.IntN(5)] }

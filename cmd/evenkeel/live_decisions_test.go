@@ -104,7 +104,7 @@ func (c *liveCluster) node(name string, cpu, memory int, change ...func(*v1.Node
 }
 
 // owner adds a ReplicaSet with the given number of ready replicas. If allowed is not negative, it also adds a
-// PodDisruptionBudget that allows so many disruptions.
+// PodDisruptionBudget that allows this number of disruptions.
 func (c *liveCluster) owner(namespace, name string, replicas int, allowed int32) {
 	labels := map[string]string{"app": name}
 	selector := &metav1.LabelSelector{MatchLabels: labels}

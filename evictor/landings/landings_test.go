@@ -17,7 +17,7 @@ import (
 	"github.com/evenkeel/evenkeel/scorer"
 )
 
-// seen shows nodes that use so many percent of ten cores.
+// seen returns an observation of nodes that use the given percentages of ten cores.
 func seen(t *testing.T, percents map[string]int64, crowded string) *observer.Observation {
 	t.Helper()
 	set, err := thresholds.New([]thresholds.Pool{{Name: "default", Rules: []thresholds.Rule{

@@ -61,8 +61,8 @@ func TestExtendersToAskAreChecked(t *testing.T) {
 	}
 }
 
-// Reports are on loopback only, and the readers of metrics are given by one of
-// a few words.
+// Reports are served only on loopback, and the flag for the readers of metrics accepts
+// only a few words.
 func TestValidateAddresses(t *testing.T) {
 	for name, tc := range map[string]struct {
 		options Options

@@ -41,7 +41,7 @@ func gridOf(r *sim.Result) grid {
 	return g
 }
 
-// groups returns how many of n items have to share each of so many places.
+// groups returns how many of n items have to share each of the given number of places.
 func groups(n, places int) int { return max(1, (n+places-1)/places) }
 
 // byMean lists the nodes, highest mean over the scored steps first.

@@ -25,8 +25,8 @@ import (
 	"github.com/evenkeel/evenkeel/observe/thresholds"
 )
 
-// rival is upstream's LowNodeUtilization on a fleet, by the usage that Evenkeel
-// goes by and its evict line. Evictions are counted and not made.
+// rival is upstream's LowNodeUtilization on a fleet, with the usage and the evict line
+// that Evenkeel uses. Evictions are counted but not made.
 type rival struct {
 	*frameworkfake.HandleImpl
 

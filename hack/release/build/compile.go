@@ -35,8 +35,7 @@ var programs = []Program{
 		With: []Program{{Name: "evenkeel-sim", variable: "main.version", folder: "sim"}},
 	},
 	{
-		// It is kube-scheduler: whoever asks for its version wants that of
-		// Kubernetes.
+		// The program is kube-scheduler, so its version is the version of Kubernetes.
 		Name: "kube-scheduler", Title: "kube-scheduler with Evenkeel",
 		Description: "The stock kube-scheduler with Evenkeel's plugin compiled in",
 		variable:    "k8s.io/component-base/version.gitVersion", module: "k8s.io/kubernetes",

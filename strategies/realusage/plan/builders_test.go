@@ -14,8 +14,8 @@ import (
 // Tests use nodes of 1000 by 1000, so that an amount of 10 is a percent.
 var thousand = cluster.Amounts{1000, 1000}
 
-// levels are the lines that a planner goes by, in percent of allocatable: what
-// a node needs to lose and may take follows from them.
+// levels are the lines that a planner uses, in percent of allocatable. They determine how
+// much has to leave a node, and how much it may take.
 type levels struct{ reject, evict cluster.Percents }
 
 // shipped are the shipped lines of CPU for both resources.

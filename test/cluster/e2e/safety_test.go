@@ -138,8 +138,8 @@ func toldEvictions(log string) map[string]int {
 	return told
 }
 
-// A dry run and a plan do not do what they report: none of their requests was
-// meant to change anything, whichever plugin requested the eviction.
+// A dry run and a plan only report evictions: none of their requests changes anything,
+// regardless of the plugin that asked for the eviction.
 func TestDryRunAndPlanChangeNothing(t *testing.T) {
 	f := newFixture(t)
 	f.placeMixed()

@@ -8,8 +8,8 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster"
 )
 
-// A summary may leave out pods, whose usage stays in their node's beside the
-// system's; the truth that others read stays whole.
+// A summary may leave out pods. Their usage still counts for their node, in addition to
+// the system's usage, and the truth that others read remains complete.
 func TestSummariesLeaveOutHiddenPods(t *testing.T) {
 	pod := func(name string, cpu int64) cluster.PodTruth {
 		return cluster.PodTruth{Name: name, Used: cluster.Amounts{CPUMilli: cpu}}

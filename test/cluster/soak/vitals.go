@@ -58,7 +58,7 @@ type Flat string
 const (
 	IsFlat Flat = "flat"
 	Grew   Flat = "grew"
-	// TooShort: not enough samples to say.
+	// TooShort means that there are not enough samples to decide.
 	TooShort Flat = "too short"
 )
 

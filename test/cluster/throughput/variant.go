@@ -43,8 +43,8 @@ type Variant struct {
 	Own, Plugin bool
 	// SideBySide places its pods in turns with others, seconds apart.
 	SideBySide bool
-	// Admission has `evenkeel serve` run meanwhile, for which the API server
-	// steers; it is frozen while any other variant places pods.
+	// Admission runs `evenkeel serve`, with steering by the API server, while this
+	// variant places pods. It is frozen while any other variant does.
 	Admission bool
 }
 

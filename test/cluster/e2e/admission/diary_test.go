@@ -35,7 +35,7 @@ type life struct {
 	// came is when it was first seen. free and bound are when it was released and
 	// bound; zero before.
 	came, free, bound time.Time
-	// held: it had our gate when it was first seen.
+	// held reports whether it had our gate when it was first seen.
 	held bool
 }
 

@@ -257,8 +257,8 @@ func TestPressureLabel(t *testing.T) {
 	p.wantPatches(map[string]int{hotNode: 2})
 }
 
-// Changes of the rule file are followed, including "lower is worse", and the
-// last good one is kept.
+// Changes to the rule file take effect, including "lower is worse", and an invalid file
+// leaves the last valid rules in effect.
 func TestPressureRulesChange(t *testing.T) {
 	p := press(t, busyRule(95))
 	p.wantPressed()

@@ -123,8 +123,8 @@ func (f *fixture) stoppedInTheMiddle(p *evenkeel.Process) {
 	}
 }
 
-// A run records a move and dies, and no other run follows: the extender
-// reserves the usage, and releases it by itself when the move expires.
+// A run records a move and dies, and no other run follows: the extender reserves the
+// usage, and releases it automatically when the move expires.
 func TestReservationOfADeadRunEnds(t *testing.T) {
 	f, skew := newFixture(t)
 	f.extender(f.Policy(stage.RealUsage, paced(0)))

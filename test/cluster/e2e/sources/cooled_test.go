@@ -94,8 +94,8 @@ func chosen(f *stage.Fixture) map[string]int {
 	return counts
 }
 
-// Prometheus has windows from the first second: the shipped windows and
-// queries, and no waiting. The policy is a LoadPolicy alone.
+// Prometheus provides the windows from the start, so the case uses the shipped windows
+// and queries and does not wait. The policy file has only a LoadPolicy.
 func TestPrometheusCoolsRequestSkew(t *testing.T) {
 	f := stage.New(t)
 	story, err := scenario.RequestSkew(t.Context(), f.Cluster, scenario.OwnAddresses())
@@ -141,8 +141,8 @@ func TestPrometheusInAJob(t *testing.T) {
 	}
 }
 
-// Prometheus goes away in the middle of a cycle and comes back: meanwhile nodes
-// use metrics-server, and nothing is moved twice.
+// Prometheus stops in the middle of a cycle and returns. In between, usage comes from
+// metrics-server, and nothing is moved twice.
 //
 //e2e:tier all
 func TestPrometheusStopsMidway(t *testing.T) {
