@@ -159,8 +159,8 @@ func writeText(t *testing.T, path, text string) {
 	}
 }
 
-// Flags that would have no effect are rejected: the result would not be what
-// was requested.
+// Flags that would have no effect are rejected, because the result would not be what was
+// requested.
 func TestFlagsWithoutEffectAreRefused(t *testing.T) {
 	const dense = " cannot be combined with --generate=dense, which has its own nodes and pods"
 	for args, want := range map[string]string{

@@ -250,8 +250,7 @@ func TestAlertsComponent(t *testing.T) {
 	}
 }
 
-// Alerts go by metrics and labels that processes export, and by reasons that there
-// are.
+// Alerts use only metrics and labels that processes export, and only existing reasons.
 func TestAlertsKnowTheirMetrics(t *testing.T) {
 	known := knownMetrics(t)
 	for _, a := range alerts(t) {

@@ -14,8 +14,8 @@ import (
 	"github.com/evenkeel/evenkeel/status/doctor/probe"
 )
 
-// Namespaces whose annotation has an unreadable value are found. Namespaces with a readable one, in any spelling, are
-// not.
+// Namespaces whose annotation has an unreadable value are found. Namespaces with a readable annotation, in any
+// spelling, are not listed.
 func TestUnread(t *testing.T) {
 	client := fake.NewClientset()
 	for name, value := range map[string]string{"a": "flase", "b": "never", "c": "true", "d": ""} {

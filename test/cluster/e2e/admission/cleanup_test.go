@@ -20,9 +20,8 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
 )
 
-// litter leaves what a process leaves behind that is killed in the middle of
-// its work and never replaced: two of three pods are held, and a node is
-// marked.
+// litter creates the state that a process leaves behind if it is killed in the middle of
+// its work and never replaced: two of three pods are held, and a node is marked.
 func litter(t *testing.T, f *stage.Fixture, o ours) (node string) {
 	t.Helper()
 	nodes, err := f.AddNodes(t.Context(), 1, cluster.NodeTemplate{CPU: "8", Memory: "16Gi"})
