@@ -170,7 +170,7 @@ func refused(path *field.Path, given any, instance runtime.Object, validate func
 
 // parts returns the errors that were joined into one.
 func parts(err error) []error {
-	switch list := err.(type) { //nolint:errorlint // only the error itself counts, not what it wraps
+	switch list := err.(type) { //nolint:errorlint // what it is itself, not what it wraps
 	case nil:
 		return nil
 	case interface{ Unwrap() []error }:
