@@ -3,6 +3,7 @@ package cycle
 import (
 	"context"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -14,8 +15,10 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/descheduler/pkg/api"
 	"sigs.k8s.io/descheduler/pkg/descheduler"
@@ -193,9 +196,33 @@ func newSite(t testing.TB, policy *api.DeschedulerPolicy, nodes []*v1.Node, work
 	if err != nil {
 		t.Fatal(err)
 	}
+	watching := watchOfPods(s.client)
 	s.factory.Start(t.Context().Done())
 	s.factory.WaitForCacheSync(t.Context().Done())
+	select {
+	case <-watching:
+	case <-t.Context().Done():
+	}
 	return s
+}
+
+// watchOfPods returns a channel that is closed when pods are watched. The fake API server
+// does not replay what happens between a list and its watch.
+func watchOfPods(client *fake.Clientset) <-chan struct{} {
+	watching := make(chan struct{})
+	started := sync.OnceFunc(func() { close(watching) })
+	client.PrependWatchReactor("pods", func(action clienttesting.Action) (bool, watch.Interface, error) {
+		options := metav1.ListOptions{}
+		if asked, is := action.(clienttesting.WatchActionImpl); is {
+			options = asked.ListOptions
+		}
+		watched, err := client.Tracker().Watch(action.GetResource(), action.GetNamespace(), options)
+		if err == nil {
+			started()
+		}
+		return true, watched, err //nolint:wrapcheck // as the fake does
+	})
+	return watching
 }
 
 // Latest implements evictor.Observer: no usage is read.
