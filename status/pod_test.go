@@ -95,7 +95,7 @@ func TestPodSummary(t *testing.T) {
 				f.Planned.Plan.Moves, f.Planned.Protection = nil, "evenkeel.io/evict of its Namespace"
 				f.Planned.Pod.Refused = reasons.EvictionDeclined
 			},
-			want: "shop/web-1 would not be moved (EvictionDeclined: an annotation of the pod, its owner or its Namespace forbids to evict it: evenkeel.io/evict of its Namespace). It runs on n1 (hot) and uses 900m cpu, 1024Mi memory.",
+			want: "shop/web-1 would not be moved (EvictionDeclined: an annotation of the pod, its owner or its Namespace forbids evicting it: evenkeel.io/evict of its Namespace). It runs on n1 (hot) and uses 900m cpu, 1024Mi memory.",
 		},
 		"nothing is planned": {
 			asked: "web-1", candidate: true, after: func(f *Facts) { f.Planned.Plan, f.Planned.Closed = strategies.Plan{}, "UsageStale" },

@@ -146,7 +146,7 @@ func newDoctorCommand() *cobra.Command {
 	output.AddColor(c.Flags(), &wanted.Color)
 	c.Flags().StringVar(&wanted.Mode, "mode", "serve", "Component to check for: run, serve, extender or nodesync.")
 	c.Flags().StringVar(&wanted.Prometheus, "prom", "", "With --mode nodesync: URL of Prometheus, instead of the address in the policy.")
-	c.Flags().Lookup("as").Usage = "User whose permissions to check, such as system:serviceaccount:evenkeel:evenkeel. Everything else is asked as the caller."
+	c.Flags().Lookup("as").Usage = "User whose permissions to check, such as system:serviceaccount:evenkeel:evenkeel. All other requests are made as the caller."
 	flags.AddRemote(c.Flags(), &wanted.Extender, "URL of the extender, used to verify that kube-scheduler is calling it.")
 	c.Flags().StringVar(&wanted.SchedulerConfig, "scheduler-config", "", "File with kube-scheduler's configuration, to check its extenders entry.")
 	return c

@@ -50,7 +50,7 @@ func (c *conversion) convert() {
 	}
 	c.out.Add("hot.windows", "annotations have no percentiles, so only a node's five-minute mean makes it hot")
 	c.out.Add("nodesync.annotations",
-		"annotations are read but not written: keep crane-scheduler-controller, or enable this with Prometheus or another source before Annotations")
+		"annotations are read but not written: keep crane-scheduler-controller, or list Prometheus or another source ahead of Annotations and enable this")
 }
 
 // source returns the annotations that Crane's controller writes.

@@ -64,7 +64,7 @@ func (o *DoctorOptions) Validate(out io.Writer) error {
 		return exit.Usagef("--mode: %q is not one of %q%s", o.Mode, modes, likely.Hint(o.Mode, modes))
 	}
 	if o.Prometheus != "" && !o.marks() {
-		return exit.Usagef("--prom goes with --mode nodesync")
+		return exit.Usagef("--prom requires --mode nodesync")
 	}
 	if o.Extender.URL == "" {
 		return nil

@@ -25,7 +25,7 @@ func TestDoctorRefusesWrongFlags(t *testing.T) {
 		"a mode":                        {DoctorOptions{Format: "json", Mode: "plan"}, "--mode"},
 		"no mode":                       {DoctorOptions{Format: "json"}, "--mode"},
 		"a missing file":                {DoctorOptions{Format: "json", Mode: "run", SchedulerConfig: filepath.Join(t.TempDir(), "none")}, "kube-scheduler's configuration"},
-		"a Prometheus":                  {DoctorOptions{Format: "json", Mode: "serve", Prometheus: "http://p:9090"}, "--prom goes with --mode nodesync"},
+		"a Prometheus":                  {DoctorOptions{Format: "json", Mode: "serve", Prometheus: "http://p:9090"}, "--prom requires --mode nodesync"},
 		"an extender":                   {DoctorOptions{Format: "json", Mode: "serve", Extender: remote.Extender{URL: "ftp://extender"}}, "--extender-url: it is not a URL"},
 		"a directory instead of a file": {DoctorOptions{Format: "json", Mode: "run", SchedulerConfig: t.TempDir()}, "kube-scheduler's configuration"},
 	}

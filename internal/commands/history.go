@@ -62,7 +62,7 @@ func (o *HistoryOptions) validate(out io.Writer) error {
 	case o.Since < 0:
 		return exit.Usagef("--since: %v is negative", o.Since)
 	case len(o.More) > 0 && len(o.Logs) == 0:
-		return exit.Usagef("evenkeel history takes files with --from-logs only, got %q", o.More)
+		return exit.Usagef("evenkeel history accepts files only with --from-logs, got %q", o.More)
 	}
 	return nil
 }

@@ -180,7 +180,7 @@ func TestHistoryRefuses(t *testing.T) {
 		"an owner with a kind":      {HistoryOptions{Owner: "shop/deployment/web"}, "--owner"},
 		"the future":                {HistoryOptions{Since: -time.Hour}, "--since: -1h0m0s is negative"},
 		"another format":            {HistoryOptions{Format: "csv"}, `"csv" is not one of ` + HistoryFormats},
-		"files without --from-logs": {HistoryOptions{More: []string{"a.log"}}, "with --from-logs only"},
+		"files without --from-logs": {HistoryOptions{More: []string{"a.log"}}, "only with --from-logs"},
 		"a missing file":            {HistoryOptions{Logs: []string{"/nowhere/a.log"}}, "--from-logs: open /nowhere/a.log"},
 	}
 	for name, tc := range cases {

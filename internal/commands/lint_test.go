@@ -139,7 +139,7 @@ func TestLintKnowsWhatCannotReadUsage(t *testing.T) {
 		"other resources from Prometheus": {
 			"metricsProviders: [{source: Prometheus, prometheus: {url: 'https://p.example'}}]\n",
 			"thresholds: {cpu: 20, MetricResource: 20}, targetThresholds: {cpu: 50, MetricResource: 50}, metricsUtilization: {source: Prometheus, prometheus: {query: up}}",
-			"its query gives one value a node, so its only threshold must be MetricResource, not cpu",
+			"its query gives one value per node, so its only threshold must be MetricResource, not cpu",
 		},
 	}
 	for name, tc := range cases {
@@ -292,7 +292,7 @@ func TestLintTellsWhatStrategiesDo(t *testing.T) {
 	does := strings.Join(report.Policies[0].Does, "\n")
 	for _, want := range []string{
 		"Returns pods to cool nodes that their preferred node affinity rates higher, by a weight of 20 or more.",
-		"Moves by ReturnPodsToPreferredNodes no pods of the namespaces batch.",
+		"Does not move pods in the namespaces batch by ReturnPodsToPreferredNodes.",
 		"Evicts nothing while less than 80% of the ready nodes are known.",
 	} {
 		if !strings.Contains(does, want) {
@@ -321,7 +321,7 @@ func TestLintTellsSelections(t *testing.T) {
 	}
 	does := strings.Join(report.Policies[0].Does, "\n")
 	for _, want := range []string{
-		"Moves by real usage only pods of the namespaces shop, batch.",
+		"Moves only pods in the namespaces shop, batch by real usage.",
 		`Profile p spares pods of workloads with fewer than 2 replicas, pods that fit on no other node with "pool=web", ` +
 			`pods that the labelSelector "tier=batch" does not match, pods of namespaces that the namespaceLabelSelector "team" does not match, ` +
 			"pods of priority 1000 or more.",

@@ -24,7 +24,7 @@ func RemoveNodeSync(ctx context.Context, options flags.Options, out io.Writer) e
 	_, _ = fmt.Fprintf(out, "Removed from %d nodes: %d annotations, %d labels, %d taints.\n",
 		report.Nodes, report.Annotations, report.Labels, report.Taints)
 	if len(report.Corrupt) > 0 {
-		_, _ = fmt.Fprintf(out, "The record of what was written could not be read on: %s.\n", strings.Join(report.Corrupt, ", "))
+		_, _ = fmt.Fprintf(out, "The record of what was written could not be read on these nodes: %s.\n", strings.Join(report.Corrupt, ", "))
 	}
 	return err
 }

@@ -21,7 +21,7 @@ func (s *Scanner) Float() (value float64, ok bool) {
 		err = fmt.Errorf("more than %d digits", maxDigits)
 	}
 	if err != nil {
-		s.Fail(fmt.Errorf("offset %d: %.40q is no number: %w", s.Offset(), digits, err))
+		s.Fail(fmt.Errorf("offset %d: %.40q is not a number: %w", s.Offset(), digits, err))
 	}
 	return value, err == nil
 }

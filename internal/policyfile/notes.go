@@ -16,7 +16,7 @@ func PrintNotes(ctx context.Context, file *policy.File, out io.Writer) {
 	logger := klog.FromContext(ctx)
 	for _, note := range file.Warnings() {
 		if out == nil {
-			logger.Info("Warning: a setting of the policy", "file", NameOf(file), "place", note.Place, "field", note.Field, "detail", note.Text)
+			logger.Info("Warning about a setting of the policy", "file", NameOf(file), "place", note.Place, "field", note.Field, "detail", note.Text)
 			continue
 		}
 		place := note.Place

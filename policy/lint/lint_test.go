@@ -260,12 +260,12 @@ nodesync: {label: {enabled: true}, taint: {enabled: true}, rejectTaint: {enabled
 		t.Errorf("what it does (-want +got):\n%s", diff)
 	}
 	for _, want := range []string{
-		"Takes no usage as evidence that is of the first 3m after a node became ready or a pod's newest container started.",
+		"Does not count usage as evidence for the first 3m after a node became ready or a pod's newest container started.",
 		"Moves a pod off a node that is hot by cpu alone only if that saves 10m of hot time, or less if the node is far above its line or the pod is small.",
-		"Expects what recurs every 24h, and relieves nodes before that makes them hot.",
+		"Expects usage to recur every 24h, and relieves nodes before it makes them hot.",
 		"Moves pods only to nodes whose cpu is at or below 40% and memory is at least 5 points below the mean.",
 		"Lands no pod where cpu would be predicted above 55% or disk.free would be predicted below 20 or memory would be predicted above the mean plus 8 points with it.",
-		"Makes at most 1 move a cycle, which ends after 10m; evictions of 5% of all pods an hour, but always 50; 5 evictions an hour of one controller; for one namespace half of an hour's evictions, or its share of all pods.",
+		"Makes at most 1 move a cycle, which ends after 10m; evictions of 5% of all pods an hour, or 50 if that is more; 5 evictions an hour of one controller; for one namespace half of an hour's evictions, or its share of all pods.",
 		`Evicts only at these times: for 8h from "0 22 * * 1-5" on (Europe/Berlin).`,
 		`Never evicts at these times: for 1h30m from "@daily" on (UTC).`,
 		"Also runs RemoveDuplicates (profile p).",
@@ -293,9 +293,9 @@ scoring:
 `)
 	_, does := Examine(s)
 	for _, want := range []string{
-		"Asked by kube-scheduler, keeps new pods off nodes whose cpu avg_5m is above 65% or memory avg_5m is 80% or more, as long as other nodes qualify.",
+		"When kube-scheduler asks, keeps new pods off nodes whose cpu avg_5m is above 65% or memory avg_5m is 80% or more, as long as other nodes qualify.",
 		"Prefers nodes by the formula Crane over measured cpu avg_5m (weight 0.2), memory max_avg_1h (weight 0.3).",
-		"Evicts nothing: there is no DeschedulerPolicy.",
+		"Evicts nothing, because there is no DeschedulerPolicy.",
 	} {
 		if !slices.Contains(does, want) {
 			t.Errorf("it does not say %q:\n%s", want, strings.Join(does, "\n"))
@@ -315,11 +315,11 @@ func TestWordsSayWhatIsLeftAlone(t *testing.T) {
 	}})
 	_, does := Examine(s)
 	for _, want := range []string{
-		"Moves by real usage no pods of the namespaces a, b.",
+		"Does not move pods in the namespaces a, b by real usage.",
 		"Moves pods of these controllers, too: CloneSet.apps.kruise.io.",
 		`Profile p spares pods that the labelSelector "team=web" does not match, pods of namespaces that the namespaceLabelSelector "team=web" does not match.`,
 		"Without a PodDisruptionBudget takes at most 10% of an owner's pods away at once, at least one.",
-		"Does not wait for memory that has been above its evict line for 1m20s and at its rate reaches 95% within 3m.",
+		"Does not wait for the windows if memory has been above its evict line for 1m20s and, at its current rate, will reach 95% within 3m.",
 	} {
 		if !slices.Contains(does, want) {
 			t.Errorf("it does not say %q:\n%s", want, strings.Join(does, "\n"))
@@ -340,8 +340,8 @@ func TestWordsNameTheProfileOfNamespaces(t *testing.T) {
 	s.Profiles.Profiles = append(s.Profiles.Profiles, second)
 	_, does := Examine(s)
 	for _, want := range []string{
-		"Profile p moves by real usage only pods of the namespaces a.",
-		"Profile q moves by real usage no pods of the namespaces b, c.",
+		"Profile p moves only pods in the namespaces a by real usage.",
+		"Profile q does not move pods in the namespaces b, c by real usage.",
 	} {
 		if !slices.Contains(does, want) {
 			t.Errorf("it does not say %q:\n%s", want, strings.Join(does, "\n"))

@@ -80,7 +80,7 @@ func (m *metered) lacks(p *api.DeschedulerPolicy) string {
 		return "the policy does not say where Prometheus is: add `metricsProviders: [{source: Prometheus, prometheus: {url: …}}]`"
 	default:
 		if others := m.resourcesBut(metricResource); len(others) > 0 {
-			return fmt.Sprintf("its query gives one value a node, so its only threshold must be %s, not %s", metricResource, strings.Join(others, ", "))
+			return fmt.Sprintf("its query gives one value per node, so its only threshold must be %s, not %s", metricResource, strings.Join(others, ", "))
 		}
 	}
 	return ""

@@ -50,7 +50,7 @@ func (s *survey) hotNodesWords() {
 		s.hotWords(pool.Lines, fmt.Sprintf("%s nodes of pool %s", does, pool.Name))
 	}
 	if len(s.does) == before {
-		s.say("Calls no node hot: no metric has an evict line.")
+		s.say("Calls no node hot, because no metric has an evict line.")
 	}
 }
 
@@ -64,7 +64,7 @@ func (s *survey) worthWords() {
 		s.say("Moves a pod off a node that is hot by cpu alone only if that saves %s of hot time, or less if the node is far above its line or the pod is small.", span(saves))
 	}
 	if period := e.Recurs(); period > 0 {
-		s.say("Expects what recurs every %s, and relieves nodes before that makes them hot.", span(period))
+		s.say("Expects usage to recur every %s, and relieves nodes before it makes them hot.", span(period))
 	}
 }
 
@@ -156,10 +156,10 @@ func (s *survey) landsWords() {
 		return
 	}
 	if startup := s.load.Hot.Startup.Duration; startup > 0 {
-		s.say("Takes no usage as evidence that is of the first %s after a node became ready or a pod's newest container started.", span(startup))
+		s.say("Does not count usage as evidence for the first %s after a node became ready or a pod's newest container started.", span(startup))
 	}
 	if rising := &s.load.Hot.RisingMemory; s.load.RisingWindow() > 0 && (s.lines[usage.Memory].Evict != nil || s.lines[policy.MemoryAvailable].Evict != nil) {
-		s.say("Does not wait for memory that has been above its evict line for %s and at its rate reaches %s%% within %s.",
+		s.say("Does not wait for the windows if memory has been above its evict line for %s and, at its current rate, will reach %s%% within %s.",
 			span(s.load.RisingWindow()), number(rising.FullPercent), span(rising.Within.Duration))
 	}
 	var cool []string

@@ -19,7 +19,7 @@ import (
 func (s *survey) paceWords() {
 	e := &s.load.Eviction
 	if s.Profiles == nil {
-		s.say("Evicts nothing: there is no DeschedulerPolicy.")
+		s.say("Evicts nothing, because there is no DeschedulerPolicy.")
 		return
 	}
 	var bounds []string
@@ -38,7 +38,7 @@ func (s *survey) paceWords() {
 	} {
 		switch {
 		case hourly.most.Type == intstr.String:
-			bounds = append(bounds, fmt.Sprintf("evictions of %s of %s an hour, but always %d", hourly.most.StrVal, hourly.pods, hourly.least))
+			bounds = append(bounds, fmt.Sprintf("evictions of %s of %s an hour, or %d if that is more", hourly.most.StrVal, hourly.pods, hourly.least))
 		case hourly.most.IntVal > 0:
 			bounds = append(bounds, fmt.Sprintf("%s an hour%s", reasons.Count(hourly.most.IntValue(), "eviction"), hourly.of))
 		}
@@ -98,15 +98,15 @@ func (s *survey) pluginsWords() {
 			if is.Namespaces == nil {
 				continue
 			}
-			moves, by := "Moves", "real usage"
+			only, none, by := "Moves only", "Does not move", "real usage"
 			if several {
-				moves = fmt.Sprintf("Profile %s moves", profile.Name)
+				only, none = fmt.Sprintf("Profile %s moves only", profile.Name), fmt.Sprintf("Profile %s does not move", profile.Name)
 			}
 			if !is.Relieves {
 				by = is.Name
 			}
-			s.sayOf(is.Namespaces.Include, ", ", moves+" by "+by+" only pods of the namespaces %s.")
-			s.sayOf(is.Namespaces.Exclude, ", ", moves+" by "+by+" no pods of the namespaces %s.")
+			s.sayOf(is.Namespaces.Include, ", ", only+" pods in the namespaces %s by "+by+".")
+			s.sayOf(is.Namespaces.Exclude, ", ", none+" pods in the namespaces %s by "+by+".")
 		}
 		names := slices.Concat(profile.Plugins.Deschedule.Enabled, profile.Plugins.Balance.Enabled)
 		names = slices.DeleteFunc(names, func(name string) bool {

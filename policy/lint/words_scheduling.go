@@ -30,7 +30,7 @@ func (s *survey) predictedWords() {
 			weights = append(weights, fmt.Sprintf("%s (weight %d)", name, weight))
 		}
 	}
-	s.sayOf(s.rejected(), " or ", "Asked by kube-scheduler, keeps new pods off nodes where %s with them, as long as other nodes qualify.")
+	s.sayOf(s.rejected(), " or ", "When kube-scheduler asks, keeps new pods off nodes where %s with them, as long as other nodes qualify.")
 	s.sayOf(weights, " and ", "Prefers nodes with the least predicted %s.")
 }
 
@@ -56,7 +56,7 @@ func (s *survey) measuredWords(m *policy.MeasuredScoring) {
 	if m.RejectAll {
 		while = ", even if no other is left"
 	}
-	s.sayOf(limits, " or ", "Asked by kube-scheduler, keeps new pods off nodes whose %s"+while+".")
+	s.sayOf(limits, " or ", "When kube-scheduler asks, keeps new pods off nodes whose %s"+while+".")
 	if len(terms) == 0 {
 		s.say("Prefers no node.")
 		return

@@ -129,7 +129,7 @@ func (o *SimulateOptions) note(rec *recording.Recording, assumed sim.Assumed) {
 	}
 	printf := func(format string, args ...any) { _, _ = fmt.Fprintf(o.Notes, o.Recording+": "+format+"\n", args...) }
 	if rec.Cut != "" {
-		printf("%s: what was recorded until then is replayed, %d readings", rec.Cut, rec.Readings)
+		printf("%s: replaying the %d readings recorded up to that point", rec.Cut, rec.Readings)
 	}
 	if assumed.LaterNodes > 0 {
 		printf("%d nodes that came later are left out, with %d pods of theirs", assumed.LaterNodes, assumed.LaterPods)

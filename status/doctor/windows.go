@@ -136,7 +136,7 @@ func fixSignal(load *policy.LoadPolicy, metric usage.Metric) string {
 	if metric == usage.CPUContention {
 		series = "cAdvisor's container_pressure_cpu_*"
 	}
-	return "It takes pressure stall information (PSI) on the nodes (cgroup v2, kernel not booted with psi=0) and one of: a Prometheus\n" +
+	return "It requires pressure stall information (PSI) on the nodes (cgroup v2, kernel not booted with psi=0) and one of: a Prometheus\n" +
 		"source with " + series + "; a Kubelet source with endpoint Summary and the kubelets' feature KubeletPSI; or\n" + query
 }
 

@@ -37,7 +37,7 @@ func TestSummaryThatIsNone(t *testing.T) {
 		"infinity":                    {node(`"usageNanoCores":Infinity`), `'I' where a number should be`},
 		"minus infinity":              {node(`"usageNanoCores":-Inf`), `'I' where a digit should be`},
 		"hexadecimal":                 {node(`"usageNanoCores":0x10`), `'x' where a comma or the closing bracket should be`},
-		"beyond all numbers":          {node(`"usageNanoCores":1e999`), `"1e999" is no number`},
+		"beyond all numbers":          {node(`"usageNanoCores":1e999`), `"1e999" is not a number`},
 		"a number without end":        {node(`"usageNanoCores":` + strings.Repeat("1", 100)), "more than 64 digits"},
 		"a word":                      {node(`"usageNanoCores":nil`), `where null should be`},
 		"an invalid time":             {node(`"time":"yesterday"`), `"yesterday" is no time`},

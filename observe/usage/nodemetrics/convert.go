@@ -72,7 +72,7 @@ func (c *converter) wrong(v value, capacity int64) (cause usage.Cause, why strin
 	case v.number < 0:
 		return usage.Absurd, "it is negative"
 	case c.unit == source.Fraction && v.number > mostFraction:
-		return usage.Contradictory, "according to the policy it is a fraction"
+		return usage.Contradictory, "too large for a fraction, which is the unit that the policy sets"
 	case c.tooLow:
 		return usage.Contradictory, "all values are fractions, but the policy sets percentages"
 	case v.number > mostPercent:

@@ -30,7 +30,7 @@ var faults = map[string]struct {
 	"cut off in a key":   {body(`{"cpu_usage_active":10,"mem_us`), usage.Unreadable, "unexpected EOF"},
 	"NaN":                {body(`{"cpu_usage_active":NaN}`), usage.Unreadable, "'N' where a number should be"},
 	"a string":           {body(`{"cpu_usage_active":"50"}`), usage.Unreadable, "where a number should be"},
-	"beyond all numbers": {body(`{"cpu_usage_active":1e999}`), usage.Unreadable, "1e999\" is no number"},
+	"beyond all numbers": {body(`{"cpu_usage_active":1e999}`), usage.Unreadable, "1e999\" is not a number"},
 	"two texts":          {body(`{"cpu_usage_active":50}{}`), usage.Unreadable, "'{' where the end should be"},
 	"an endless key":     {body(`{"` + strings.Repeat("k", 2*maxResponseBytes)), usage.Unreadable, "longer than 1048576 bytes"},
 	"an endless value":   {body(`{"x":"` + strings.Repeat("v", 2*maxResponseBytes)), usage.Unreadable, "longer than 1048576 bytes"},
