@@ -398,3 +398,24 @@ func TestAViolationEndsWithTheFewestMoves(t *testing.T) {
 		})
 	}
 }
+
+// The plan is the same each time, although some plugins ask in random order.
+func TestPlansOfPluginsAreTheSameTwice(t *testing.T) {
+	var first []string
+	for i := range 20 {
+		var all [][]runtime.Object
+		for app := range 8 {
+			all = append(all, replicas(fmt.Sprintf("app%d", app), v1.PodSpec{Containers: asking(fmt.Sprintf("%dm", 100+100*app))}, 0, 0))
+		}
+		s := newSite(t, upstreams(removeduplicates.PluginName, &removeduplicates.RemoveDuplicatesArgs{}, true), zoned(4), all...)
+		s.applies = false
+		s.cycles(1)
+		if i == 0 {
+			first = s.moves
+			continue
+		}
+		if diff := cmp.Diff(first, s.moves); diff != "" {
+			t.Fatalf("another plan (-first +now):\n%s", diff)
+		}
+	}
+}

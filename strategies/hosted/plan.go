@@ -11,6 +11,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/placement"
@@ -62,6 +63,9 @@ func (p *Plugin) Plan(ctx context.Context, round *plugin.Round) (plugin.Result, 
 	if err != nil || len(asked) == 0 {
 		return plugin.Result{Basis: basis{p.name, round, nil}}, err
 	}
+	if p.rule.byOwner {
+		sortAsked(asked)
+	}
 	plan := &planner{
 		plugin: p, round: round, arriving: map[string]cluster.Amounts{}, siblings: map[party]map[string]int{}, coming: map[party]bool{},
 	}
@@ -78,6 +82,17 @@ func (p *Plugin) Plan(ctx context.Context, round *plugin.Round) (plugin.Result, 
 		return plugin.Result{}, err
 	}
 	return plugin.Result{Plan: plan.made(), Basis: basis{p.name, round, plan.wishes}}, nil
+}
+
+// sortAsked puts the least important pods first. Plugins that compare the pods of owners
+// ask in random order, but the same cluster must lead to the same plan.
+func sortAsked(asked []ask) {
+	slices.SortFunc(asked, func(a, b ask) int {
+		return cmp.Or(
+			cmp.Compare(corev1helpers.PodPriority(a.pod), corev1helpers.PodPriority(b.pod)),
+			cmp.Compare(a.pod.Namespace, b.pod.Namespace), cmp.Compare(a.pod.Name, b.pod.Name),
+		)
+	})
 }
 
 // place looks for a destination for each pod that the plugin asks for, as if the moves of
