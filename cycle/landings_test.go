@@ -399,6 +399,36 @@ func TestAViolationEndsWithTheFewestMoves(t *testing.T) {
 	}
 }
 
+// A plugin that relieves a node asks for other pods instead of those that stay there, as
+// it does if evictions fail.
+func TestOtherPodsRelieveANode(t *testing.T) {
+	for name, stays := range map[string]func(*v1.PodSpec){
+		"another scheduler places it": func(spec *v1.PodSpec) { spec.SchedulerName = "other" },
+		"it would come back": func(spec *v1.PodSpec) {
+			spec.Affinity = &v1.Affinity{NodeAffinity: &v1.NodeAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []v1.PreferredSchedulingTerm{{
+				Weight: 10, Preference: v1.NodeSelectorTerm{MatchExpressions: []v1.NodeSelectorRequirement{{Key: v1.LabelHostname, Operator: v1.NodeSelectorOpIn, Values: []string{"node-0"}}}},
+			}}}}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pinned := replicas("pinned", v1.PodSpec{Containers: asking("2"), Priority: new(int32(-1))}, 0, 0)
+			for _, object := range pinned {
+				if pod, ok := object.(*v1.Pod); ok {
+					stays(&pod.Spec)
+				}
+			}
+			policy := upstreams(nodeutilization.LowNodeUtilizationPluginName, &nodeutilization.LowNodeUtilizationArgs{
+				Thresholds: api.ResourceThresholds{v1.ResourceCPU: 20}, TargetThresholds: api.ResourceThresholds{v1.ResourceCPU: 50},
+			}, true)
+			s := newSite(t, policy, zoned(3), pinned, replicas("web", v1.PodSpec{Containers: asking("2"), Priority: new(int32(1))}, 0, 0))
+			s.cycles(3)
+			if diff := cmp.Diff(map[string]int{"node-1": 1, "node-2": 1}, s.homes("web")); diff != "" {
+				t.Errorf("pods by node (-want +got):\n%s\nmoves %q, declined %v", diff, s.moves, s.declined)
+			}
+		})
+	}
+}
+
 // The plan is the same each time, although some plugins ask in random order.
 func TestPlansOfPluginsAreTheSameTwice(t *testing.T) {
 	var first []string

@@ -15,9 +15,11 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/go-logr/logr"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
 	"sigs.k8s.io/descheduler/pkg/api"
 	"sigs.k8s.io/descheduler/pkg/descheduler/evictions"
 	podutil "sigs.k8s.io/descheduler/pkg/descheduler/pod"
@@ -94,6 +96,10 @@ type ask struct {
 type world struct {
 	gone    map[types.UID]bool
 	arrived map[string][]*v1.Pod
+	// stays holds the pods whose evictions fail. want decides the same about a pod that
+	// the plugin asks for; nil lets all others go.
+	stays map[types.UID]bool
+	want  func(context.Context, ask) (goes bool)
 }
 
 var _ plugin.Planner = (*Plugin)(nil)
@@ -104,7 +110,7 @@ func New(
 	ctx context.Context, name string, build pluginregistry.PluginBuilder, args runtime.Object, given frameworktypes.Handle, deps plugin.Deps,
 ) (*plugin.Plugin, error) {
 	p := &Plugin{name: name, rule: rules[name], assigned: given.GetPodsAssignedToNodeFunc(), world: world{gone: map[types.UID]bool{}}}
-	built, err := build(ctx, args, handle{given, p})
+	built, err := build(quietly(ctx), args, handle{given, p})
 	if err != nil {
 		return nil, err
 	}
@@ -128,7 +134,7 @@ func (p *Plugin) Describe() policy.StrategyDescription {
 func (p *Plugin) ask(ctx context.Context, in world, nodes []*v1.Node) ([]ask, error) {
 	p.world, p.asked = in, nil
 	defer func() { p.world, p.asked = world{}, nil }()
-	if status := p.run(ctx, nodes); status != nil && status.Err != nil {
+	if status := p.run(quietly(ctx), nodes); status != nil && status.Err != nil {
 		return nil, fmt.Errorf("plugin %q finished with error: %w", p.name, status.Err)
 	}
 	return p.asked, nil
@@ -169,23 +175,59 @@ func (h handle) GetPodsAssignedToNodeFunc() podutil.GetPodsAssignedToNodeFunc {
 }
 
 // asking records the pods that the plugin would evict. They then count as gone, as they
-// would once the watch had shown their eviction.
+// would once the watch had shown their eviction, unless they stay: then the eviction fails.
 type asking struct {
 	frameworktypes.Evictor
 
 	plugin *Plugin
 }
 
-var errNoUID = errors.New("the pod has no UID")
+var (
+	errNoUID = errors.New("the pod has no UID")
+	errStays = errors.New("the pod stays")
+)
 
 // Evict implements frameworktypes.Evictor.
-func (a asking) Evict(_ context.Context, pod *v1.Pod, options evictions.EvictOptions) error {
-	if pod.UID == "" {
+func (a asking) Evict(ctx context.Context, pod *v1.Pod, options evictions.EvictOptions) error {
+	in := &a.plugin.world
+	switch {
+	case pod.UID == "":
 		return errNoUID
+	case in.stays[pod.UID]:
+		return errStays
+	case in.gone[pod.UID]:
+		return nil
 	}
-	if in := &a.plugin.world; !in.gone[pod.UID] {
-		in.gone[pod.UID] = true
-		a.plugin.asked = append(a.plugin.asked, ask{pod, options.Reason})
+	asked := ask{pod, options.Reason}
+	a.plugin.asked = append(a.plugin.asked, asked)
+	if in.want != nil && !in.want(ctx, asked) {
+		in.stays[pod.UID] = true
+		return errStays
 	}
+	in.gone[pod.UID] = true
 	return nil
 }
+
+// quiet drops what a plugin logs about pods that stay, because the plan reports them.
+type quiet struct{ logr.LogSink }
+
+func quietly(ctx context.Context) context.Context {
+	logger := klog.FromContext(ctx)
+	if logger.GetSink() == nil {
+		return ctx
+	}
+	return klog.NewContext(ctx, logger.WithSink(quiet{logger.GetSink()}))
+}
+
+// Error implements logr.LogSink.
+func (q quiet) Error(err error, words string, values ...any) {
+	if !errors.Is(err, errStays) {
+		q.LogSink.Error(err, words, values...)
+	}
+}
+
+// WithValues implements logr.LogSink.
+func (q quiet) WithValues(values ...any) logr.LogSink { return quiet{q.LogSink.WithValues(values...)} }
+
+// WithName implements logr.LogSink.
+func (q quiet) WithName(name string) logr.LogSink { return quiet{q.LogSink.WithName(name)} }

@@ -34,7 +34,9 @@ type planner struct {
 	// siblings counts, by owner and node, the pods of the owners whose pods the plugin
 	// asks for, as if the planned moves had been made.
 	siblings map[party]map[string]int
-	wishes   []*wish // in the order in which the plugin asked
+	wishes   []*wish // in the order in which they were placed
+	placed   int     // how many of them found a destination
+	failed   error   // why planning failed while the plugin ran
 }
 
 // party identifies the pods that are counted together.
@@ -59,13 +61,6 @@ func (w *wish) decline(why reasons.Reason, detail string) {
 func (p *Plugin) Plan(ctx context.Context, round *plugin.Round) (plugin.Result, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	asked, err := p.ask(ctx, world{gone: map[types.UID]bool{}}, round.Ready)
-	if err != nil || len(asked) == 0 {
-		return plugin.Result{Basis: basis{p.name, round, nil}}, err
-	}
-	if p.rule.byOwner {
-		sortAsked(asked)
-	}
 	plan := &planner{
 		plugin: p, round: round, arriving: map[string]cluster.Amounts{}, siblings: map[party]map[string]int{}, coming: map[party]bool{},
 	}
@@ -75,8 +70,20 @@ func (p *Plugin) Plan(ctx context.Context, round *plugin.Round) (plugin.Result, 
 	for _, arrival := range round.Observed.Coming {
 		plan.coming[party{arrival.Namespace, arrival.OwnerUID}] = true
 	}
-	if err := plan.place(ctx, asked); err != nil {
-		return plugin.Result{}, err
+	first := world{gone: map[types.UID]bool{}, stays: map[types.UID]bool{}}
+	if !p.rule.byOwner {
+		first.want = plan.want
+	}
+	asked, err := p.ask(ctx, first, round.Ready)
+	if err != nil || len(asked) == 0 {
+		return plugin.Result{Basis: basis{p.name, round, nil}}, err
+	}
+	if p.rule.byOwner {
+		sortAsked(asked)
+		plan.failed = plan.placeAll(ctx, asked)
+	}
+	if plan.failed != nil {
+		return plugin.Result{}, plan.failed
 	}
 	if err := plan.judge(ctx); err != nil {
 		return plugin.Result{}, err
@@ -95,9 +102,39 @@ func sortAsked(asked []ask) {
 	})
 }
 
-// place looks for a destination for each pod that the plugin asks for, as if the moves of
-// the pods before it had been made.
-func (p *planner) place(ctx context.Context, asked []ask) (err error) {
+// placeAll looks for a destination for each pod that the plugin asks for.
+func (p *planner) placeAll(ctx context.Context, asked []ask) error {
+	if err := p.open(ctx, asked); err != nil {
+		return err
+	}
+	for _, a := range asked {
+		if _, err := p.place(ctx, a); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// want looks for a destination for a pod while the plugin runs. A plugin that compares
+// nodes asks for other pods of a node if it cannot have the first ones. But it does not
+// if only the number of moves is limited.
+func (p *planner) want(ctx context.Context, a ask) (goes bool) {
+	if p.failed == nil && p.ranked == nil {
+		p.failed = p.open(ctx, nil)
+	}
+	if p.failed != nil {
+		return true
+	}
+	w, err := p.place(ctx, a)
+	p.failed = err
+	return err != nil || w.goes()
+}
+
+// goes reports whether a pod is moved, or is only not moved yet.
+func (w *wish) goes() bool { return w.to != "" || w.declined == reasons.MoveLimit }
+
+// open prepares for placing pods.
+func (p *planner) open(ctx context.Context, asked []ask) (err error) {
 	if p.session, err = p.round.Placement(ctx); err != nil {
 		return err
 	}
@@ -105,31 +142,37 @@ func (p *planner) place(ctx context.Context, asked []ask) (err error) {
 		return err
 	}
 	p.rank()
-	moves := 0
-	for _, a := range asked {
-		w := &wish{ask: a, pod: p.round.Take(ctx, a.pod), of: ownerOf(a.pod)}
-		p.wishes = append(p.wishes, w)
-		if why := p.refuse(w, moves); why != "" {
-			w.decline(why, "")
-			continue
-		}
-		if p.find(w); w.to == "" {
-			continue
-		}
-		if _, err := p.session.Move(w.pod.Pod, w.to); err != nil {
-			return err
-		}
-		moves++
-		p.siblings[w.of][w.pod.Node]--
-		p.siblings[w.of][w.to]++
-		p.rerank(w.pod.Node)
-		p.rerank(w.to)
-		p.arriving[w.to] = p.arriving[w.to].Plus(w.pod.Usage)
-	}
 	return nil
 }
 
-// count counts the siblings of the pods that the plugin asks for.
+// place looks for a destination for a pod, as if the moves of the pods before it had been
+// made.
+func (p *planner) place(ctx context.Context, a ask) (*wish, error) {
+	w := &wish{ask: a, pod: p.round.Take(ctx, a.pod), of: ownerOf(a.pod)}
+	p.wishes = append(p.wishes, w)
+	if why := p.refuse(w); why != "" {
+		w.decline(why, "")
+		return w, nil
+	}
+	if p.find(w); w.to == "" {
+		return w, nil
+	}
+	if _, err := p.session.Move(w.pod.Pod, w.to); err != nil {
+		return w, err
+	}
+	p.placed++
+	if siblings := p.siblings[w.of]; siblings != nil {
+		siblings[w.pod.Node]--
+		siblings[w.to]++
+	}
+	p.rerank(w.pod.Node)
+	p.rerank(w.to)
+	p.arriving[w.to] = p.arriving[w.to].Plus(w.pod.Usage)
+	return w, nil
+}
+
+// count counts the siblings of the pods that the plugin asks for, or those of all pods if
+// that is not known yet.
 func (p *planner) count(asked []ask) error {
 	for _, a := range asked {
 		p.siblings[ownerOf(a.pod)] = map[string]int{}
@@ -140,7 +183,11 @@ func (p *planner) count(asked []ask) error {
 			return fmt.Errorf("listing the pods of node %q: %w", node, err)
 		}
 		for _, pod := range pods {
-			if counted := p.siblings[ownerOf(pod)]; counted != nil && pod.DeletionTimestamp == nil {
+			of := ownerOf(pod)
+			if asked == nil && p.siblings[of] == nil {
+				p.siblings[of] = map[string]int{}
+			}
+			if counted := p.siblings[of]; counted != nil && pod.DeletionTimestamp == nil {
 				counted[node]++
 			}
 		}
@@ -149,7 +196,7 @@ func (p *planner) count(asked []ask) error {
 }
 
 // refuse returns why a pod must not be moved to any node.
-func (p *planner) refuse(w *wish, moves int) reasons.Reason {
+func (p *planner) refuse(w *wish) reasons.Reason {
 	observed := &p.round.Observed
 	switch {
 	case w.pod.Refused != "":
@@ -158,7 +205,7 @@ func (p *planner) refuse(w *wish, moves int) reasons.Reason {
 		return reasons.JustMoved
 	case p.coming[w.of]:
 		return reasons.OwnerReplacementPending
-	case p.round.Options.MaxMoves > 0 && moves >= p.round.Options.MaxMoves:
+	case p.round.Options.MaxMoves > 0 && p.placed >= p.round.Options.MaxMoves:
 		return reasons.MoveLimit
 	}
 	return ""
@@ -388,7 +435,7 @@ func (b basis) Stays(pod *cluster.Pod) (reasons.Reason, string) {
 // after returns the world with the moves made, and the wish that belongs to each
 // replacement in it.
 func (p *planner) after(moves []*wish) (world, map[types.UID]*wish) {
-	in, replacements := world{gone: map[types.UID]bool{}, arrived: map[string][]*v1.Pod{}}, map[types.UID]*wish{}
+	in, replacements := world{gone: map[types.UID]bool{}, arrived: map[string][]*v1.Pod{}, stays: map[types.UID]bool{}}, map[types.UID]*wish{}
 	for _, w := range moves {
 		replacement := *w.ask.pod
 		replacement.UID += "-replacement"
@@ -421,6 +468,9 @@ func (p *planner) judge(ctx context.Context) error {
 		return p.judgeOwners(ctx, moves)
 	}
 	in, replacements := p.after(moves)
+	for _, w := range p.wishes {
+		in.stays[w.ask.pod.UID] = !w.goes()
+	}
 	asked, err := p.plugin.ask(ctx, in, p.round.Ready)
 	if err != nil {
 		return err
