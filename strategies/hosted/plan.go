@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
+	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/placement"
@@ -267,12 +268,18 @@ const aboveRejectLine = "it would come above its reject line"
 
 // score scores nodes for the replacement of a pod; scores are nil if kube-scheduler has
 // no preference among them. Of many nodes it scores as many as kube-scheduler does, the
-// first in order, and the pod's own, unless too few of them accept the pod.
+// first in order, those that it prefers most, and its own, unless too few of them accept the pod.
 func (p *planner) score(w *wish) (names []string, scores []int64) {
-	most := sampled(len(p.nodes))
+	left, preferred, more := sampled(len(p.nodes)), p.preferred(w), fewestSampled
 	for name := range p.order(w) {
-		if len(names) == most {
-			break
+		if left--; left < 0 {
+			if len(preferred) == 0 || more == 0 {
+				break
+			}
+			if !preferred[name] {
+				continue
+			}
+			more--
 		}
 		names = append(names, name)
 	}
@@ -294,6 +301,30 @@ func (p *planner) score(w *wish) (names []string, scores []int64) {
 	}
 	names = slices.Collect(p.order(w))
 	return names, p.session.Scores(w.pod.Pod, names)
+}
+
+// preferred returns the nodes that a pod's node affinity prefers, because they are few but
+// the best ones.
+func (p *planner) preferred(w *wish) map[string]bool {
+	affinity := w.ask.pod.Spec.Affinity
+	if affinity == nil || affinity.NodeAffinity == nil || sampled(len(p.nodes)) == len(p.nodes) {
+		return nil
+	}
+	terms, err := nodeaffinity.NewPreferredSchedulingTerms(affinity.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution)
+	if err != nil {
+		return nil
+	}
+	preferred, most := map[string]bool{}, int64(0)
+	for _, node := range p.round.Ready {
+		switch score := terms.Score(node); {
+		case score <= 0 || score < most:
+		case score > most:
+			preferred, most = map[string]bool{node.Name: true}, score
+		default:
+			preferred[node.Name] = true
+		}
+	}
+	return preferred
 }
 
 // fewestSampled is the number of nodes of which kube-scheduler scores all.
