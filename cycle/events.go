@@ -3,6 +3,7 @@ package cycle
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -44,6 +45,9 @@ type Event struct {
 // becomes true again. Faster changes are left to the schedule, because a node that
 // repeatedly turns hot must not cause more evictions than it would without events.
 const calm = 10 * time.Minute
+
+// memberFor is how long a node that is gone is remembered as one that has joined.
+const memberFor = 24 * time.Hour
 
 // Events detects changes for which a cycle should start early. It is safe for concurrent
 // use. A nil Events detects nothing.
@@ -194,8 +198,8 @@ type changes struct {
 	// no events. looked is the time of the last look.
 	seen   map[fact]time.Time
 	looked time.Time
-	// members are the nodes that have joined.
-	members map[string]bool
+	// members holds the nodes that have joined, with the time when they were last there.
+	members map[string]time.Time
 	// pending holds the facts that have become true since the last cycle began and still
 	// are.
 	pending []fact
@@ -221,7 +225,7 @@ func (c *changes) begun(why Cause) {
 func (c *changes) look(of facts, now time.Time) {
 	first := c.seen == nil
 	if first {
-		c.seen, c.members = map[fact]time.Time{}, map[string]bool{}
+		c.seen, c.members = map[fact]time.Time{}, map[string]time.Time{}
 	}
 	is := make(map[fact]bool, len(of.so))
 	for f := range c.seen {
@@ -234,10 +238,10 @@ func (c *changes) look(of facts, now time.Time) {
 		last, known := c.seen[f]
 		c.seen[f] = now
 		if f.Cause == NodeJoined { // which a node does once
-			if !c.members[f.Node] && !first {
+			if _, member := c.members[f.Node]; !member && !first {
 				c.pending = append(c.pending, f)
 			}
-			c.members[f.Node] = true
+			c.members[f.Node] = now
 		} else if !first && (!known || last.Before(c.looked) && now.Sub(last) > calm) {
 			c.pending = append(c.pending, f)
 		}
@@ -248,6 +252,7 @@ func (c *changes) look(of facts, now time.Time) {
 			delete(c.seen, f)
 		}
 	}
+	maps.DeleteFunc(c.members, func(_ string, last time.Time) bool { return now.Sub(last) > memberFor })
 	c.pending, c.again = append(c.pending, c.again...), nil
 	c.pending = slices.DeleteFunc(c.pending, func(f fact) bool { return f.Cause != PolicyChanged && !is[f] })
 }
