@@ -1,0 +1,229 @@
+package hosted
+
+import (
+	"cmp"
+	"iter"
+	"slices"
+
+	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
+
+	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/placement"
+	"github.com/evenkeel/evenkeel/reasons"
+)
+
+// find finds the node on which kube-scheduler's filters and scores would place the
+// replacement of a pod. If several nodes have the highest score, steering decides, so the
+// first one in order is taken.
+func (p *planner) find(w *wish) {
+	own, why := w.pod.Node, ""
+	refuse := func(name, by string) {
+		if name != own {
+			why = cmp.Or(why, name+": "+by)
+		}
+	}
+	to := ""
+	names, scores := p.score(w)
+	if scores == nil {
+		for name := range p.order(w) {
+			if ok, by := p.session.Fits(w.pod.Pod, name); !ok {
+				refuse(name, by)
+				continue
+			}
+			if name != own && !p.takes(name, w.pod.Usage) {
+				refuse(name, aboveRejectLine)
+				continue
+			}
+			to = name
+			break
+		}
+	}
+	best := int64(placement.Refused)
+	for i, score := range scores {
+		name := names[i]
+		switch {
+		case score < 0:
+			if why == "" && name != own {
+				_, by := p.session.Fits(w.pod.Pod, name)
+				refuse(name, by)
+			}
+		case score <= best:
+		case name != own && !p.takes(name, w.pod.Usage):
+			refuse(name, aboveRejectLine)
+		default:
+			best, to = score, name
+		}
+	}
+	switch to {
+	case "":
+		w.decline(reasons.NoLanding, why)
+	case own:
+		w.decline(reasons.WouldComeBack, why)
+	default:
+		w.to = to
+	}
+}
+
+const aboveRejectLine = "it would come above its reject line"
+
+// score scores nodes for the replacement of a pod; scores are nil if kube-scheduler has
+// no preference among them. Of many nodes it scores as many as kube-scheduler does, the
+// first in order, those that the pod prefers most, and its own, unless too few of them
+// accept the pod.
+func (p *planner) score(w *wish) (names []string, scores []int64) {
+	left, preferred, more := sampled(len(p.nodes)), p.preferred(w), fewestSampled
+	for name := range p.order(w) {
+		if left--; left < 0 {
+			if len(preferred) == 0 || more == 0 {
+				break
+			}
+			if !preferred[name] {
+				continue
+			}
+			more--
+		}
+		names = append(names, name)
+	}
+	if own := w.pod.Node; !slices.Contains(names, own) && p.rankOf(own) >= 0 {
+		names = append(names, own)
+	}
+	scores = p.session.Scores(w.pod.Pod, names)
+	if scores == nil || len(names) == len(p.nodes) {
+		return names, scores
+	}
+	accept := 0
+	for _, score := range scores {
+		if score >= 0 {
+			accept++
+		}
+	}
+	if accept >= fewestSampled {
+		return names, scores
+	}
+	names = slices.Collect(p.order(w))
+	return names, p.session.Scores(w.pod.Pod, names)
+}
+
+// preferred returns the nodes that a pod's node affinity prefers, because they are few but
+// the best ones.
+func (p *planner) preferred(w *wish) map[string]bool {
+	affinity := w.ask.pod.Spec.Affinity
+	if affinity == nil || affinity.NodeAffinity == nil || sampled(len(p.nodes)) == len(p.nodes) {
+		return nil
+	}
+	terms, err := nodeaffinity.NewPreferredSchedulingTerms(affinity.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution)
+	if err != nil {
+		return nil
+	}
+	preferred, most := map[string]bool{}, int64(0)
+	for _, node := range p.round.Ready {
+		switch score := terms.Score(node); {
+		case score <= 0 || score < most:
+		case score > most:
+			preferred, most = map[string]bool{node.Name: true}, score
+		default:
+			preferred[node.Name] = true
+		}
+	}
+	return preferred
+}
+
+// fewestSampled is the number of nodes of which kube-scheduler scores all.
+const fewestSampled = 100
+
+// sampled returns how many of some nodes kube-scheduler scores by default: half of a
+// small cluster's and a twentieth of a large one's (percentageOfNodesToScore).
+func sampled(nodes int) int {
+	percent := max(50-nodes/125, 5)
+	return min(nodes, max(nodes*percent/100, fewestSampled))
+}
+
+// order yields the nodes in the order in which a pod's replacement had best go to them:
+// to another node than its own, to those with the fewest pods of its owner, as
+// kube-scheduler spreads them by default, and to those that are filled least. A plugin that
+// fills nodes prefers those that are filled most, whatever else runs there.
+func (p *planner) order(w *wish) iter.Seq[string] {
+	own, siblings := w.pod.Node, p.siblings[w.of]
+	if p.plugin.rule.fills {
+		siblings = nil
+	}
+	return func(yield func(string) bool) {
+		var crowded []string
+		for i := range p.ranked {
+			switch name := p.ranked[i].name; {
+			case name == own:
+			case siblings[name] > 0:
+				crowded = append(crowded, name)
+			case !yield(name):
+				return
+			}
+		}
+		slices.SortStableFunc(crowded, func(a, b string) int { return cmp.Compare(siblings[a], siblings[b]) })
+		for _, name := range crowded {
+			if !yield(name) {
+				return
+			}
+		}
+		if p.rankOf(own) >= 0 {
+			yield(own)
+		}
+	}
+}
+
+// ranked is a node and the share of it that pods request.
+type ranked struct {
+	name   string
+	filled float64
+}
+
+// rank ranks all nodes.
+func (p *planner) rank() {
+	for _, name := range p.nodes {
+		p.ranked = append(p.ranked, ranked{name, p.session.Filled(name)})
+	}
+	slices.SortFunc(p.ranked, p.compare)
+}
+
+// rerank ranks a node anew after a move.
+func (p *planner) rerank(name string) {
+	i := p.rankOf(name)
+	if i < 0 {
+		return
+	}
+	p.ranked = slices.Delete(p.ranked, i, i+1)
+	now := ranked{name, p.session.Filled(name)}
+	i, _ = slices.BinarySearchFunc(p.ranked, now, p.compare)
+	p.ranked = slices.Insert(p.ranked, i, now)
+}
+
+func (p *planner) rankOf(name string) int {
+	return slices.IndexFunc(p.ranked, func(r ranked) bool { return r.name == name })
+}
+
+func (p *planner) compare(a, b ranked) int {
+	by := cmp.Compare(a.filled, b.filled)
+	if p.plugin.rule.fills {
+		by = -by
+	}
+	return cmp.Or(by, cmp.Compare(a.name, b.name))
+}
+
+// takes reports whether a node stays at or below its reject line with the planned moves
+// and another pod. It also returns true if the node's usage is unknown.
+func (p *planner) takes(name string, used cluster.Amounts) bool {
+	view, board := p.round.Observed.View, p.round.Observed.Board
+	if view == nil || board == nil {
+		return true
+	}
+	i := view.Snapshot.Index(name)
+	if i < 0 {
+		return true
+	}
+	if view.Snapshot.Nodes[i].Node.Closed() != "" {
+		return false
+	}
+	if _, known := board.Predicted(cluster.NodeIndex(i)); !known {
+		return true
+	}
+	return board.Lands(cluster.NodeIndex(i), p.arriving[name].Plus(used))
+}
