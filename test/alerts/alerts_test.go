@@ -1,6 +1,6 @@
-// Package alerts_test checks the shipped alerts, their runbooks and the dashboard
-// against each other, against what processes export, and by Prometheus' own
-// promtool.
+// Package alerts_test checks that the shipped alerts, their runbooks and the dashboard agree with
+// each other and with the metrics that processes export. It runs promtool, Prometheus' own checker,
+// on them.
 package alerts_test
 
 import (
@@ -19,7 +19,6 @@ import (
 
 var update = flag.Bool("update", false, "rewrite deploy/components/alerts")
 
-// root is the repository.
 const root = "../.."
 
 var (
@@ -72,7 +71,7 @@ func alerts(t *testing.T) (all []alert) {
 	return all
 }
 
-// promtool runs it, or leaves the test out where it is not installed.
+// promtool runs promtool, or skips the test if promtool is not installed.
 func promtool(t *testing.T, args ...string) {
 	t.Helper()
 	program, err := exec.LookPath("promtool")
@@ -84,14 +83,13 @@ func promtool(t *testing.T, args ...string) {
 	}
 }
 
-// Prometheus takes the rules.
 func TestAlertsAreRules(t *testing.T) { promtool(t, "check", "rules", "--lint-fatal", alertsFile) }
 
 // Each alert fires and is silent as testdata/alerts.yaml says.
 func TestAlertsFire(t *testing.T) { promtool(t, "test", "rules", ruleTests) }
 
-// In testdata/alerts.yaml each alert fires at some time and is silent at another,
-// over a healthy installation among others.
+// Each alert fires at some time in testdata/alerts.yaml, and is silent at another time and over a
+// healthy installation.
 func TestEveryAlertIsTested(t *testing.T) {
 	var file struct {
 		Tests []struct {
@@ -129,7 +127,7 @@ func TestEveryAlertIsTested(t *testing.T) {
 	}
 }
 
-// Each alert says how bad it is, what is wrong, where, and what to do.
+// The annotations of each alert state its severity, what is wrong, where, and what to do.
 func TestAlertsAreComplete(t *testing.T) {
 	const base = "https://github.com/evenkeel/evenkeel/blob/main/docs/"
 	severities, seen := []string{"info", "warning", "critical"}, map[string]bool{}
@@ -154,7 +152,7 @@ func TestAlertsAreComplete(t *testing.T) {
 	}
 }
 
-// parts are what each runbook has after what the alert means, in this order.
+// parts are the sections that follow the explanation of the alert in each runbook, in order.
 var parts = []string{"**Impact", "**Look", "**Fix"}
 
 var (
@@ -163,8 +161,8 @@ var (
 	alertRow = regexp.MustCompile("(?m)^\\| \\[`(Evenkeel[A-Za-z]+)`\\]\\((runbooks\\.md#[a-z]+)\\) \\| ([a-z]+) \\| ([0-9a-z]+) \\| \\S.* \\|$")
 )
 
-// Each alert has a runbook with what it means, its impact on users, commands to
-// look with and how to fix it. They are in the order of the alerts.
+// Each alert has a runbook that explains the alert, its impact on users, commands to investigate
+// and how to fix the cause. The runbooks are in the order of the alerts.
 func TestEveryAlertHasItsRunbook(t *testing.T) {
 	var want, got []string
 	for _, a := range alerts(t) {
@@ -190,7 +188,7 @@ func TestEveryAlertHasItsRunbook(t *testing.T) {
 	}
 }
 
-// docs/alerts.md lists the alerts as they are, in their order.
+// docs/alerts.md lists all alerts in their order.
 func TestAlertsAreListed(t *testing.T) {
 	type row struct{ Alert, Runbook, Severity, After string }
 	var want, got []row
@@ -217,7 +215,7 @@ metadata:
 spec:
 `
 
-// The component has the same rules as the chart, comments included.
+// The kustomize component has the same rules as the chart, comments included.
 func TestAlertsComponent(t *testing.T) {
 	_, groups, found := strings.Cut(contentOf(t, alertsFile), "\ngroups:\n")
 	if !found {
@@ -260,7 +258,7 @@ func TestAlertsKnowTheirMetrics(t *testing.T) {
 	}
 }
 
-// The component is a folder that kustomize can list.
+// The component is in a folder that kustomize can list.
 func TestAlertsComponentIsListed(t *testing.T) {
 	var kustomization struct {
 		Kind      string   `json:"kind"`

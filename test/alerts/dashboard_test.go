@@ -21,7 +21,7 @@ type datasource struct {
 	UID  string `json:"uid"`
 }
 
-// panel is a panel or, with type row, the heading of the panels that follow.
+// panel is a panel or, if its type is row, the heading of the panels that follow.
 type panel struct {
 	ID          int        `json:"id"`
 	Type        string     `json:"type"`
@@ -70,15 +70,15 @@ func readDashboard(t *testing.T) (d dashboard) {
 	return d
 }
 
-// chosen is the data source that the reader of the dashboard chooses.
+// chosen is the data source that the user of the dashboard selects.
 var chosen = datasource{Type: "prometheus", UID: "${datasource}"}
 
-// finalSchema is the last version of Grafana's classic dashboards; later ones are
-// migrated to another format.
+// finalSchema is the last schema version of Grafana's classic dashboards. Grafana migrates later
+// versions to another format.
 const finalSchema = 42
 
-// A reader chooses the data source, then the namespace, then the job; a scrape
-// without these labels shows as well.
+// Users select the data source, then the namespace, then the job. "All" includes series without
+// these labels.
 func TestDashboardAsksWhat(t *testing.T) {
 	d := readDashboard(t)
 	if d.UID != "evenkeel" || d.Title != "Evenkeel" || d.SchemaVersion != finalSchema {
@@ -96,7 +96,7 @@ func TestDashboardAsksWhat(t *testing.T) {
 	}
 }
 
-// No panel lies on another, or outside.
+// No panel overlaps another or exceeds the width of the dashboard.
 func TestDashboardPanelsHaveRoom(t *testing.T) {
 	const columns = 24
 	d, taken := readDashboard(t), map[[2]int]string{}
@@ -116,7 +116,8 @@ func TestDashboardPanelsHaveRoom(t *testing.T) {
 	}
 }
 
-// The rows tell a story, and what each panel shows is written on it.
+// The rows are in the order of an investigation, and each panel has a title, a unit and a
+// description.
 func TestDashboardIsReadable(t *testing.T) {
 	d := readDashboard(t)
 	var rows []string
@@ -141,8 +142,8 @@ func TestDashboardIsReadable(t *testing.T) {
 	}
 }
 
-// A query selects series that processes export, and only those of the chosen jobs. The
-// legend names a label of the result.
+// Each query selects series that processes export, and only those of the selected jobs. Each legend
+// uses labels of the query's result.
 func TestDashboardKnowsItsMetrics(t *testing.T) {
 	d, known, named := readDashboard(t), knownMetrics(t), regexp.MustCompile(`\{\{ *([a-z_]+) *\}\}`)
 	for i := range d.Panels {
@@ -156,7 +157,7 @@ func TestDashboardKnowsItsMetrics(t *testing.T) {
 				t.Errorf("%q: query %+v", p.Title, target)
 			}
 			ids[target.RefID] = true
-			expr := strings.ReplaceAll(target.Expr, "offset $__range", "offset 6h") // it is no series
+			expr := strings.ReplaceAll(target.Expr, "offset $__range", "offset 6h") // not a series
 			for _, problem := range known.problems(expr) {
 				t.Errorf("%q: %s", p.Title, problem)
 			}
@@ -180,10 +181,10 @@ func TestDashboardKnowsItsMetrics(t *testing.T) {
 	}
 }
 
-// interval replaces the variables that Grafana fills in.
+// interval replaces the variables that Grafana sets.
 var interval = strings.NewReplacer("$__rate_interval", "5m", "$__range", "6h", "$namespace", ".*", "$job", ".*")
 
-// Prometheus takes each query.
+// Prometheus can parse each query.
 func TestDashboardIsPromQL(t *testing.T) {
 	type rule struct {
 		Record string `json:"record"`

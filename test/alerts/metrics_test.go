@@ -20,14 +20,14 @@ import (
 	"github.com/evenkeel/evenkeel/status/serve"
 )
 
-// metrics are those that a query may name, with their labels.
+// metrics maps each metric that a query may use to its labels.
 type metrics map[string][]string
 
-// scraped are labels that a scrape adds, or Evenkeel inside kube-scheduler.
+// scraped are the labels that a scrape adds, or that Evenkeel adds inside kube-scheduler.
 var scraped = []string{"cluster", "namespace", "job", "instance", "pod", "policy"}
 
-// ofLibraries are the metrics of libraries that alerts and the dashboard use.
-// TestLibraryMetricsAreServed looks for them in what a process serves.
+// ofLibraries are the metrics that alerts and the dashboard use but libraries export.
+// TestLibraryMetricsAreServed checks that a process serves them.
 var ofLibraries = metrics{
 	"go_gc_gomemlimit_bytes":                      nil,
 	"go_goroutines":                               nil,
@@ -37,12 +37,11 @@ var ofLibraries = metrics{
 	"rest_client_requests_total":                  {"code", "method", "host"},
 }
 
-// metricRow is a line of the table of metrics in docs/metrics.md: name, type and
-// labels.
+// metricRow matches a row of the table of metrics in docs/metrics.md: name, type and labels.
 var metricRow = regexp.MustCompile("(?m)^\\| `(evenkeel_[a-z_]+)` \\| (gauge|counter|histogram) \\| ([^|]*) \\|")
 
-// knownMetrics returns those of docs/metrics.md, which a test of internal/app
-// compares with what processes export, and those of libraries.
+// knownMetrics returns the metrics in docs/metrics.md, which a test of internal/app compares with
+// what processes export, and those of libraries.
 func knownMetrics(t *testing.T) metrics {
 	t.Helper()
 	known := maps.Clone(ofLibraries)

@@ -15,15 +15,15 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// right is a permission that a role gives to a ServiceAccount, in one namespace or, if
-// that is empty, in all of them.
+// right is a permission that a role grants to a ServiceAccount, in one namespace or, if namespace
+// is empty, in all of them.
 type right struct {
 	account, namespace string
 	rules              []rbacv1.PolicyRule
 }
 
-// allows reports whether the right covers a verb on a resource; without a name, on
-// all of them.
+// allows reports whether the right covers a verb on the named resource, or on all of them if name
+// is empty.
 func (r *right) allows(account, verb, resource, name, namespace string) bool {
 	if r.account != account || r.namespace != "" && r.namespace != namespace {
 		return false
@@ -34,7 +34,7 @@ func (r *right) allows(account, verb, resource, name, namespace string) bool {
 	})
 }
 
-// shippedRights returns what the manifests in deploy give.
+// shippedRights returns the rights that the manifests in deploy grant.
 func shippedRights(t *testing.T) (all []right) {
 	t.Helper()
 	rules, bindings := map[string][]rbacv1.PolicyRule{}, []rbacv1.RoleBinding{}
@@ -73,9 +73,8 @@ func shippedRights(t *testing.T) (all []right) {
 
 var canI = regexp.MustCompile(`kubectl auth can-i (\S+) ([a-z]+)(?:/(\S+))?(?: -n (\S+))? --as system:serviceaccount:evenkeel:(\S+)`)
 
-// The permissions that runbooks check with `kubectl auth can-i` are granted in a correct
-// installation. For a permission on a named object, the command answers no unless the
-// name is given.
+// A correct installation grants the permissions that runbooks check with `kubectl auth can-i`. If a
+// permission is limited to a named object, the command answers no unless it includes the name.
 func TestRunbooksAskForRightsThatAreShipped(t *testing.T) {
 	shipped, asked := shippedRights(t), 0
 	for _, q := range canI.FindAllStringSubmatch(contentOf(t, runbooks), -1) {
@@ -89,11 +88,11 @@ func TestRunbooksAskForRightsThatAreShipped(t *testing.T) {
 	}
 }
 
-// logs are commands that read logs.
+// logs matches commands that read logs.
 var logs = regexp.MustCompile(`(?m)^    kubectl .*\blogs .*$`)
 
-// shippedPods returns the labels of the pods of each workload, by its kind, name and
-// file, from the manifests in deploy and from the rendered chart.
+// shippedPods returns the pod labels of each workload, by its kind, name and file, from the
+// manifests in deploy and from the rendered chart.
 func shippedPods(t *testing.T) map[string]labels.Set {
 	t.Helper()
 	all := map[string]labels.Set{}
@@ -103,7 +102,7 @@ func shippedPods(t *testing.T) map[string]labels.Set {
 				return err
 			}
 			for document := range strings.SplitSeq(contentOf(t, path), "\n---\n") {
-				var one batchv1.CronJob // it begins as a Deployment and a Job do
+				var one batchv1.CronJob // a Deployment and a Job start with the same fields
 				if yaml.Unmarshal([]byte(document), &one) != nil {
 					continue // another kind
 				}
@@ -132,9 +131,9 @@ func shippedPods(t *testing.T) map[string]labels.Set {
 
 var podSelector = regexp.MustCompile(` -l ('[^']+'|\S+)`)
 
-// Runbooks read the logs of a named pod, or the complete logs of all replicas in every
-// mode. For a Deployment, kubectl reads one pod, which need not be the leader, and with a
-// selector only ten lines.
+// Runbooks read the logs of a named pod, or the complete logs of all replicas in every mode. Given
+// a Deployment, kubectl reads only one pod, which may not be the leader. Given a selector, it reads
+// only ten lines of each.
 func TestRunbooksReadTheLogsOfAllReplicas(t *testing.T) {
 	pods, found := shippedPods(t), 0
 	for _, page := range []string{runbooks, filepath.Join(root, "docs", "looking.md")} {

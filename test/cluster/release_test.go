@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// The file of each release requires a Kubernetes of that release, and all its
-// parts of the same patch, which docs/compatibility.md names.
+// The module file of each release requires all parts of Kubernetes at the same patch of that
+// release, the one that docs/compatibility.md names.
 func TestReleases(t *testing.T) {
 	dir, err := ModuleDir(t.Context())
 	if err != nil {
@@ -49,8 +49,7 @@ func TestReleases(t *testing.T) {
 
 var replaced = regexp.MustCompile(`(?m)^\tk8s\.io/[a-z-]+ => (k8s\.io/[a-z-]+) (v0\.[0-9]+\.[0-9]+)$`)
 
-// wantParts checks that a module file requires the parts of Kubernetes at a
-// version.
+// wantParts checks that a module file requires the parts of Kubernetes at a version.
 func wantParts(t *testing.T, file, version string) {
 	t.Helper()
 	content, err := os.ReadFile(file)
@@ -76,7 +75,7 @@ func TestParseRelease(t *testing.T) {
 	}
 }
 
-// `make test-matrix` runs each release unless told otherwise.
+// By default, `make test-matrix` runs each release.
 func TestMakefileHasTheReleases(t *testing.T) {
 	releases, err := Releases(t.Context())
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// The error of a cluster that cannot start names the part and the reason.
+// If a cluster cannot start, the error names the part and the reason.
 func TestStartWithoutBinariesNamesThePart(t *testing.T) {
 	_, err := Start(t.Context(), Options{BinDir: t.TempDir()})
 	if err == nil || !strings.Contains(err.Error(), "starting etcd") {

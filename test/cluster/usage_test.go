@@ -29,7 +29,7 @@ func TestTrueUsage(t *testing.T) {
 		"an empty node uses nothing": {},
 		"pods add up": {
 			pods: []corev1.Pod{pod("n"), pod("n")},
-			// CPU: 2 × 500m of 2000m; memory: 2 × 1Gi of 4Gi.
+			// CPU: 2 × 500m of 2000m; memory: 2 × 1Gi of 4Gi
 			want: NodeLoad{CPUPercent: 50, MemoryPercent: 50, Pods: 2},
 		},
 		"each container uses what the annotation says": {

@@ -22,7 +22,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// The first matching rule decides, for the set number of requests.
+// The first matching rule applies, for the number of requests that it sets.
 func TestRules(t *testing.T) {
 	get := func(verb, resource, subresource string) *request.RequestInfo {
 		return &request.RequestInfo{Verb: verb, Resource: resource, Subresource: subresource}
@@ -82,7 +82,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// site is an API server of four paths behind a proxy.
+// site is an API server with four paths, behind a proxy.
 type site struct {
 	*Proxy
 	client  *http.Client
@@ -142,7 +142,7 @@ func newSite(t *testing.T) *site {
 	return s
 }
 
-// answer is a client's response; its code is 0 if there is none.
+// answer is a response to a client; its code is 0 if there was no response.
 type answer struct {
 	code, http       int
 	body, retryAfter string
@@ -164,8 +164,7 @@ func (s *site) ask(ctx context.Context, t *testing.T, method, path string) answe
 	return answer{code: response.StatusCode, http: response.ProtoMajor, body: string(body), retryAfter: response.Header.Get("Retry-After")}
 }
 
-// Rules affect requests as set, over HTTP/2; the client's credentials reach the
-// API server.
+// Rules affect requests as intended over HTTP/2, and the client's credentials reach the API server.
 func TestEffects(t *testing.T) {
 	const nodes, eviction = "/api/v1/nodes", "/api/v1/namespaces/shop/pods/hog/eviction"
 	tests := map[string]struct {
@@ -207,8 +206,7 @@ func TestEffects(t *testing.T) {
 	}
 }
 
-// A watch streams until it is closed, and a "too old resource version" response
-// is detected.
+// A watch streams until it is closed. A client notices a "too old resource version" response.
 func TestWatches(t *testing.T) {
 	s := newSite(t)
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL()+"/api/v1/nodes?watch=1", nil)
@@ -236,8 +234,8 @@ func TestWatches(t *testing.T) {
 	}
 }
 
-// A partition holds a request until it ends; refused connections fail at once,
-// and the address stays the same afterwards.
+// During a partition, requests hang until it ends. Refused connections fail at once. Afterwards the
+// address is still the same.
 func TestPartitionAndRefusal(t *testing.T) {
 	s := newSite(t)
 	s.Partition(true)

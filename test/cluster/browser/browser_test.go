@@ -19,25 +19,23 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// browsers are the names of headless Chromium.
+// browsers are the names of the programs that can be a headless Chromium.
 var browsers = []string{"chromium-headless-shell", "headless_shell", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable"}
 
-// shots is a folder to save screenshots in; without it none are taken.
+// shots is the folder for screenshots; if it is empty, none are taken.
 var shots = os.Getenv("EVENKEEL_SCREENSHOTS")
 
-// tab is a tab of a browser.
 type tab struct {
-	// t is the test, or the part of it, that is using the tab.
+	// t is the test or subtest that is using the tab.
 	t   *testing.T
 	ctx context.Context
 
 	mu sync.Mutex
-	// said is what the page wrote to the console, and what the browser reports
-	// about it.
+	// said is what the page wrote to the console and what the browser reported about the page.
 	said []string
 }
 
-// open starts a browser with one tab; it skips the test where there is none.
+// open starts a browser with one tab, or skips the test if no browser is installed.
 func open(t *testing.T) *tab {
 	t.Helper()
 	program := ""
@@ -60,14 +58,14 @@ func open(t *testing.T) *tab {
 	allocator, stop := chromedp.NewExecAllocator(context.WithoutCancel(t.Context()), options...)
 	b := &tab{t: t}
 	var leave context.CancelFunc
-	b.ctx, leave = chromedp.NewContext(allocator, chromedp.WithErrorf(func(string, ...any) {})) // about events that are newer than the library
+	b.ctx, leave = chromedp.NewContext(allocator, chromedp.WithErrorf(func(string, ...any) {})) // it would report events that the library does not know yet
 	t.Cleanup(func() {
 		if err := chromedp.Cancel(b.ctx); err != nil && !errors.Is(err, context.Canceled) {
 			t.Errorf("closing the browser: %v", err)
 		}
 		leave()
 		stop()
-		for range 100 { // its helpers write for a moment after it has ended
+		for range 100 { // helper processes still write for a moment after the browser has exited
 			if os.RemoveAll(profile) == nil {
 				return
 			}
@@ -92,8 +90,7 @@ func (b *tab) listen(event any) {
 	}
 }
 
-// part runs a part of the test; it fails if the page or the browser reported
-// anything.
+// part runs a subtest, which fails if the page or the browser reported anything.
 func (b *tab) part(t *testing.T, name string, run func(t *testing.T)) {
 	t.Helper()
 	whole := b.t
@@ -116,14 +113,14 @@ func (b *tab) do(actions ...chromedp.Action) {
 	ctx, cancel := context.WithTimeout(b.ctx, patience)
 	defer cancel()
 	if b.ctx.Err() == nil && chromedp.FromContext(b.ctx).Target == nil {
-		ctx = b.ctx // the first call starts the browser, which a timeout would end
+		ctx = b.ctx // the first call starts the browser, and a timeout would end it
 	}
 	if err := chromedp.Run(ctx, actions...); err != nil {
 		b.t.Fatalf("in the browser: %v", err)
 	}
 }
 
-// read evaluates an expression.
+// read evaluates an expression and decodes its value.
 func (b *tab) read(expression string, into any) {
 	b.t.Helper()
 	b.do(chromedp.Evaluate(expression, into))
@@ -154,7 +151,7 @@ func (b *tab) until(expression string, within time.Duration) time.Duration {
 	}
 }
 
-// html returns the page as the browser has it, without a script.
+// html returns the browser's current page, without the script.
 func (b *tab) html() (text string) {
 	b.t.Helper()
 	b.do(chromedp.ActionFunc(func(ctx context.Context) error {
@@ -168,7 +165,7 @@ func (b *tab) html() (text string) {
 	return text
 }
 
-// shoot saves what is on the screen.
+// shoot saves a screenshot.
 func (b *tab) shoot(name string) {
 	b.t.Helper()
 	if shots == "" {

@@ -18,17 +18,17 @@ import (
 	"github.com/evenkeel/evenkeel/status"
 )
 
-// many is the number of nodes that the map draws.
+// many is the number of nodes on the map.
 const many = 5000
 
-// patience is how long the response to a click may take on a busy machine.
+// patience bounds the time that a click may take to have an effect on a busy machine.
 const patience = 20 * time.Second
 
-// The page with 5,000 nodes in a real browser. Each part leaves the page as it
-// found it; none may write to the console.
+// The page works with 5,000 nodes in a real browser. Each part leaves the page as it found it, and
+// none may write to the console.
 func TestPage(t *testing.T) {
 	b := open(t)
-	p := start(t, many, time.Minute) // it stops first, while the page is open
+	p := start(t, many, time.Minute) // closed before the process stops
 	p.move("web-0007", name(7), name(1), false)
 	p.move("web-0008", name(8), name(2), true)
 	b.do(chromedp.Navigate(p.url + "/"))
@@ -53,7 +53,7 @@ func TestPage(t *testing.T) {
 func firstScreen(t *testing.T, p *process, b *tab) {
 	const loads = 10
 	var paints [loads]float64
-	for i := range paints { // the first one includes the browser's start
+	for i := range paints { // the first load includes the start of the browser
 		b.until("performance.getEntriesByName('first-contentful-paint').length > 0", patience)
 		b.read("performance.getEntriesByName('first-contentful-paint')[0].startTime", &paints[i])
 		if i < loads-1 {
@@ -83,7 +83,7 @@ func firstScreen(t *testing.T, p *process, b *tab) {
 	}
 }
 
-// values compares each cell and the moves with the reports.
+// values compares each cell and the displayed moves with the reports.
 func values(t *testing.T, p *process, b *tab) {
 	var nodes []status.NodeStatus
 	var status status.Status
@@ -98,7 +98,7 @@ func values(t *testing.T, p *process, b *tab) {
 	for i := range nodes {
 		n := &nodes[i]
 		standing := n.State
-		if n.State != "hot" && *n.CPU.Used*100 > 60*n.CPU.Allocatable { // the reject line
+		if n.State != "hot" && *n.CPU.Used*100 > 60*n.CPU.Allocatable { // the reject line is at 60 %
 			standing = "above reject"
 		}
 		want = append(want, [3]string{n.Name, standing, fmt.Sprintf("cpu %.1f%%, memory %.1f%%", *n.CPU.UsedPercent, *n.Memory.UsedPercent)})
@@ -120,7 +120,7 @@ func values(t *testing.T, p *process, b *tab) {
 	}
 }
 
-// center returns where on the screen a cell is.
+// center returns the position of a cell on the screen.
 func (b *tab) center(i int) (x, y float64) {
 	b.t.Helper()
 	var at [2]float64
@@ -133,7 +133,7 @@ func (b *tab) center(i int) (x, y float64) {
 
 const closed, opened = "!document.querySelector('dialog').open", "document.querySelector('dialog').open"
 
-// explained waits for the explanation of a node, and closes it.
+// explained waits until a node's explanation is shown, and closes it.
 func (b *tab) explained(t *testing.T, node string) {
 	t.Helper()
 	b.until(opened+" && document.querySelector('dialog h1')?.textContent === 'node "+node+"'", patience)
@@ -153,7 +153,7 @@ func click(t *testing.T, _ *process, b *tab) {
 		b.do(chromedp.MouseClickXY(x, y))
 		b.explained(t, name(i))
 	}
-	// A pod in an explanation is explained in the same place, and so is a link.
+	// Links to pods in an explanation open in the same dialog.
 	b.do(chromedp.Evaluate("document.querySelector('.hot-nodes a').click()", nil))
 	b.until("document.querySelector('dialog ul a') !== null", patience)
 	b.do(chromedp.Evaluate("document.querySelector('dialog ul a').click()", nil))
@@ -166,7 +166,7 @@ func click(t *testing.T, _ *process, b *tab) {
 func keyboard(t *testing.T, _ *process, b *tab) {
 	const label, on = "document.getElementById('cursor').getAttribute('aria-label')", "document.activeElement.id === 'cursor'"
 	b.do(chromedp.Evaluate("document.querySelector('.skip').focus()", nil))
-	for n := 0; ; n++ { // it can be reached with Tab alone
+	for n := 0; ; n++ { // Tab alone must reach the map
 		var is bool
 		if b.read(on, &is); is {
 			break
@@ -236,7 +236,7 @@ func contrast(t *testing.T, _ *process, b *tab) {
 			t.Errorf("the page does not follow %s", scheme)
 		}
 		delete(ratios, "dark")
-		const least = 4.5 // of WCAG AA
+		const least = 4.5 // required by WCAG AA
 		for selector, ratio := range ratios {
 			if ratio < least {
 				t.Errorf("%s: %s has a contrast of %.1f, at least %.1f", scheme, selector, ratio, least)
@@ -246,8 +246,8 @@ func contrast(t *testing.T, _ *process, b *tab) {
 	}
 }
 
-// liveUpdate makes another node hot, begins and ends moves, and makes the
-// process unavailable to a client: the page shows each within two seconds.
+// liveUpdate makes another node hot, begins and ends moves, and makes the process unavailable to a
+// client. The page shows each change within two seconds.
 func liveUpdate(t *testing.T, p *process, b *tab) {
 	const soon = 2 * time.Second
 	p.set(name(4000), 9900)
@@ -262,7 +262,7 @@ func liveUpdate(t *testing.T, p *process, b *tab) {
 	p.move("web-4000", name(4000), name(3), false)
 	took = b.until("document.querySelector('.action').textContent.includes('shop/web-4000 to node-0003')", soon)
 	t.Logf("%d nodes: a move is shown after %v", p.nodes, took.Round(time.Millisecond))
-	// The focused element keeps the focus.
+	// An update does not take the focus from an element.
 	b.do(chromedp.Evaluate("document.getElementById('cursor').focus()", nil))
 	p.set(name(4000), 3000)
 	p.observer.Sample(t.Context())
@@ -270,8 +270,7 @@ func liveUpdate(t *testing.T, p *process, b *tab) {
 	b.until("document.activeElement.id === 'cursor'", patience)
 }
 
-// withoutScript disables scripts in the browser: all nodes are shown, page by
-// page.
+// withoutScript disables scripts in the browser. All nodes are still shown, page by page.
 func withoutScript(t *testing.T, p *process, b *tab) {
 	b.do(emulation.SetScriptExecutionDisabled(true))
 	defer b.do(emulation.SetScriptExecutionDisabled(false))
@@ -280,7 +279,7 @@ func withoutScript(t *testing.T, p *process, b *tab) {
 		b.do(chromedp.Navigate(p.url + path))
 		page := b.html()
 		for begun := time.Now(); !strings.Contains(page, `id="nodes"`) && time.Since(begun) < patience; page = b.html() {
-			time.Sleep(20 * time.Millisecond) // the browser goes on to the whole page
+			time.Sleep(20 * time.Millisecond) // let the browser load the whole page
 		}
 		onward := next.FindStringSubmatch(page)
 		if rows := len(row.FindAllString(page, -1)); rows != 50 || onward == nil || !strings.Contains(page, ">node-0007 is hot</a></h1>") {
@@ -295,8 +294,8 @@ func withoutScript(t *testing.T, p *process, b *tab) {
 	}
 }
 
-// A small cluster in the states that users see: hot, paused, cooled, and with a
-// failing source. Each is shown without a reload.
+// The page shows a small cluster in the states that users see, without a reload: hot, paused,
+// cooled, and with a failing source.
 func TestStates(t *testing.T) {
 	const maxAge = 3 * time.Second
 	b := open(t)

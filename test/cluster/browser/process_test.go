@@ -32,8 +32,7 @@ import (
 
 const gib = 1 << 30
 
-// fleet is a source of nodes with 10 cores and 100 GiB and the usage that a
-// test sets.
+// fleet is a source of nodes that have 10 cores, 100 GiB and the usage that the test sets.
 type fleet struct {
 	mu     sync.Mutex
 	used   map[string]usagecluster.Amounts
@@ -58,7 +57,7 @@ func (f *fleet) Sample(context.Context, *usagecluster.Snapshot) (usage.Batch, er
 	return batch, f.failed
 }
 
-// set sets a node's usage of its 10,000m.
+// set sets a node's usage in millicores, out of 10,000.
 func (f *fleet) set(node string, cpu int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -72,21 +71,21 @@ func (f *fleet) fail(err error) {
 	f.failed, f.used = err, map[string]usagecluster.Amounts{}
 }
 
-// process serves reports as serve and extender do.
+// process serves the reports that serve and extender serve.
 type process struct {
 	*fleet
 	observer *observer.Observer
 	url      string
 	nodes    int
-	// client is the API server that the kill switch is read from.
+	// client is the API server from which the kill switch is read.
 	client *fake.Clientset
 	pause  *pause.Switch
 }
 
 func name(i int) string { return fmt.Sprintf("node-%04d", i) }
 
-// start serves the given number of nodes, of which node-0007 is hot, with
-// readings that are valid for maxAge.
+// start starts a process with the given number of nodes, of which node-0007 is hot. Readings are
+// valid for maxAge.
 func start(t *testing.T, nodes int, maxAge time.Duration) *process {
 	t.Helper()
 	p := &process{fleet: &fleet{used: map[string]usagecluster.Amounts{}}, nodes: nodes, client: fake.NewClientset()}
@@ -110,7 +109,7 @@ func start(t *testing.T, nodes int, maxAge time.Duration) *process {
 	return p
 }
 
-// populate adds the nodes, each with a pod.
+// populate adds the nodes, with one pod on each.
 func (p *process) populate() {
 	for i := range p.nodes {
 		p.observer.Store().SetNode(&v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name(i)}, Status: v1.NodeStatus{
@@ -127,7 +126,7 @@ func (p *process) populate() {
 	p.set(name(7), 9660)
 }
 
-// serve serves the reports until the test ends, and waits for that.
+// serve serves the reports until the test ends, and waits for the server to stop.
 func (p *process) serve(t *testing.T) {
 	t.Helper()
 	address, err := evenkeel.FreeAddress()
@@ -148,7 +147,7 @@ func (p *process) serve(t *testing.T) {
 		if err := <-ended; err != nil {
 			t.Error(err)
 		}
-		const grace = 4 * time.Second // the server cuts what is busy after 5 s
+		const grace = 4 * time.Second // the server cuts busy connections after 5 s
 		if took := time.Since(began); took > grace {
 			t.Errorf("the process took %v to stop serving: the stream of the open page held it", took)
 		}
@@ -162,7 +161,7 @@ func (p *process) serve(t *testing.T) {
 	t.Fatal("the reports are not served")
 }
 
-// fetch reads JSON.
+// fetch gets a URL as JSON.
 func fetch(t *testing.T, url string) ([]byte, error) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
@@ -178,7 +177,7 @@ func fetch(t *testing.T, url string) ([]byte, error) {
 	return io.ReadAll(response.Body)
 }
 
-// ask reads a report.
+// ask gets a report and decodes it.
 func (p *process) ask(t *testing.T, path string, into any) {
 	t.Helper()
 	data, err := fetch(t, p.url+path)
@@ -190,7 +189,7 @@ func (p *process) ask(t *testing.T, path string, into any) {
 	}
 }
 
-// move records a move and, if cancelled, ends it.
+// move records a move and, if cancelled is set, ends it.
 func (p *process) move(pod, from, to string, cancelled bool) {
 	p.observer.Ledger().Record(time.Now(), ledger.Intent{
 		Namespace: "shop", Pod: pod, PodUID: pod, From: from, To: to, TTL: time.Hour,
@@ -216,5 +215,5 @@ func (p *process) setPaused(t *testing.T, paused bool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_ = p.pause.Read(t.Context(), false) // it remembers
+	_ = p.pause.Read(t.Context(), false) // Pause keeps the state
 }

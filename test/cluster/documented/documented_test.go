@@ -24,14 +24,14 @@ func read(t *testing.T) []documents.Line {
 	return lines
 }
 
-// place has values that occur in no document.
+// place has values that occur in none of the documents.
 var place = Place{Node: "a-node", Pod: "a/pod", Reports: "127.0.0.1:1", Extender: "127.0.0.1:2", Kubeconfig: "a-kubeconfig"}
 
-// readers are placeholders in documents.
+// readers matches the placeholders in documents, which readers fill in.
 var readers = regexp.MustCompile(`\b[A-Z]{2,}\b|…|\.\.\.`)
 
-// Each command that reads from a cluster or cleans it up is run in some form,
-// and no placeholder is left in what is run.
+// At least one documented form of each command that reads from a cluster or cleans it up is run,
+// and every placeholder in it is filled in.
 func TestWhatIsRun(t *testing.T) {
 	runs, _ := Choose(read(t))
 	commands := map[string]bool{}
@@ -50,7 +50,7 @@ func TestWhatIsRun(t *testing.T) {
 	}
 }
 
-// Each command that is not run has a reason, and each exception is needed.
+// Each command that is not run is listed with a reason, and no entry of that list is superfluous.
 func TestWhatIsLeft(t *testing.T) {
 	_, left := Choose(read(t))
 	used := map[string]bool{}
@@ -66,7 +66,7 @@ func TestWhatIsLeft(t *testing.T) {
 	}
 }
 
-// Each replacement is needed by something that is run.
+// Each replacement of a placeholder is used by a command that is run.
 func TestFillsAreNeeded(t *testing.T) {
 	runs, _ := Choose(read(t))
 	for _, f := range fills {
@@ -79,8 +79,8 @@ func TestFillsAreNeeded(t *testing.T) {
 	}
 }
 
-// Commands are chosen once, in an order in which what they look at still
-// exists, and filled in.
+// Each command is chosen once, with its placeholders filled in. The order is such that what a
+// command reads still exists when it runs.
 func TestChoose(t *testing.T) {
 	lines, err := documents.Parse("x.md", strings.Join([]string{
 		"```", "evenkeel cleanup --ledger", "bin/evenkeel top", "bin/evenkeel top", "evenkeel certificates --directory pki && kubectl apply -f pki/a.yaml",
@@ -117,8 +117,7 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// Each folder that a document applies or deletes with kubectl -k can be
-// rendered by kustomize.
+// kustomize can render each folder that a document applies or deletes with kubectl -k.
 func TestKustomizationsRender(t *testing.T) {
 	rendered := map[string]bool{}
 	for _, line := range read(t) {

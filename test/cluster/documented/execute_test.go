@@ -9,8 +9,8 @@ import (
 	"github.com/evenkeel/evenkeel/hack/documents"
 )
 
-// standIn is a program that prints how it was called and what it finds, and
-// ends with a given exit code.
+// standIn is a program that prints its arguments, environment and input files, and ends with a
+// given exit code.
 const standIn = `#!/bin/sh
 echo "called $* with $KUBECONFIG in $HOME"
 cat policy.yaml
@@ -20,8 +20,8 @@ case "$*" in *--watch*) trap 'exit 130' INT; while :; do sleep 0.1; done ;; esac
 exit ${CODE:-0}
 `
 
-// A command is typed in a separate folder with a reader's files but without
-// those that it writes itself, and its exit code is a documented one.
+// A command runs in a separate folder. It finds the files that a reader has, but none of those that
+// the command itself creates. Its exit code must be a documented one.
 func TestExecute(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "stand-in")
 	if err := os.WriteFile(program, []byte(standIn), 0o700); err != nil {

@@ -16,9 +16,8 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/e2e/stage"
 )
 
-// An admission policy denies the evictions in one namespace. An eviction is
-// requested there only once, and the node of the other namespace is relieved
-// meanwhile.
+// An admission policy denies evictions in one namespace. Evenkeel requests an eviction there only
+// once, and meanwhile relieves the node of the other namespace.
 //
 //	node-0: 5 × 3 of namespace vault, node-1: 5 × 2.8 of shop, of 20 cores each = 75 and 70 %; under 65 % takes one of each
 //
@@ -66,12 +65,12 @@ func TestDeniedEvictionsHoldNobodyElseUp(t *testing.T) {
 	}
 }
 
-// denyEvictionsIn denies the evictions of a namespace's pods, and waits until
-// that is in effect.
+// denyEvictionsIn denies the evictions of a namespace's pods, and waits until the denial takes
+// effect.
 func (f *fixture) denyEvictionsIn(namespace string) {
 	f.T.Helper()
 	ctx, admission := f.T.Context(), f.Client().AdmissionregistrationV1()
-	f.T.Cleanup(func() { // the next case on this control plane has such a namespace, too
+	f.T.Cleanup(func() { // the next case on this control plane uses the same namespace
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 		defer cancel()
 		err := errors.Join(
@@ -119,7 +118,7 @@ func (f *fixture) denyEvictionsIn(namespace string) {
 	})
 }
 
-// evictDry requests an eviction as a dry run.
+// evictDry requests an eviction in a dry run.
 func (f *fixture) evictDry(ctx context.Context, namespace, pod string) error {
 	return f.Client().PolicyV1().Evictions(namespace).Evict(ctx, &policyv1.Eviction{
 		ObjectMeta:    metav1.ObjectMeta{Namespace: namespace, Name: pod},

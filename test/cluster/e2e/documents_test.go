@@ -16,14 +16,13 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
 )
 
-// perLine bounds the commands of one line, some of which watch twice for as
-// long as the policy sets.
+// perLine bounds the commands of one line. Some of them observe twice, each time for as long as the
+// policy sets.
 const perLine = 3 * time.Minute
 
-// Every documented command line of Evenkeel that ends is typed as documented,
-// with names and addresses filled in, on a cluster with two hot nodes: it ends
-// as documented, and shows what is hot. Commands that clean up come last, once
-// nothing is running.
+// Every documented command line of Evenkeel that ends on its own is run as documented, with names
+// and addresses filled in, on a cluster with two hot nodes. It exits as documented and shows what
+// is hot. Commands that clean up come last, once nothing else is running.
 //
 //e2e:tier all
 func TestDocumentedCommandsOnACluster(t *testing.T) {
@@ -61,7 +60,7 @@ func TestDocumentedCommandsOnACluster(t *testing.T) {
 			})
 		}
 	}
-	_ = looking.Wait() // errors are the case's
+	_ = looking.Wait() // the test itself reports its errors
 	if err := serving.Stop(); err != nil {
 		t.Fatal(err)
 	}
@@ -72,18 +71,18 @@ func TestDocumentedCommandsOnACluster(t *testing.T) {
 	}
 }
 
-// typist types command lines on a cluster.
+// typist runs command lines on a cluster.
 type typist struct {
 	f            *fixture
 	root, policy string
 	place        documented.Place
-	// asking is held while the serving process is queried, because it makes only
-	// one plan to explain at a time.
+	// asking is held while the serving process is queried, because the process makes only one plan
+	// for an explanation at a time.
 	asking sync.Mutex
 }
 
-// typeLine types one line in a separate folder, and fails the case if a command
-// does not end or does not show what it should.
+// typeLine runs one line in a separate folder, and fails the case if a command fails, does not end,
+// or does not show what it should.
 func (y *typist) typeLine(run *documented.Run) {
 	t, dir := y.f.T, y.f.T.TempDir()
 	policy, err := os.ReadFile(y.policy)
@@ -119,8 +118,8 @@ func (y *typist) execute(ctx context.Context, dir string, p *documented.Pipeline
 	return printed, time.Since(began).Round(100 * time.Millisecond), err
 }
 
-// missing returns what a command should have shown but did not: the hot node, a
-// pod that would move, or anything at all.
+// missing returns what a command should have shown but did not: the hot node, a pod that would
+// move, or any output.
 func (y *typist) missing(p *documented.Pipeline, printed string) string {
 	wanted := map[string][]string{
 		"top": {y.place.Node}, "plan": {"shop/hog-"}, "explain": {y.place.Node, y.place.Pod}, "doctor": {"\n"}, "history": {"evictions"},

@@ -36,9 +36,9 @@ func (f *fixture) waitCycles(address string, n float64) {
 	f.Eventually(2*time.Minute, fmt.Sprintf("%v more cycles", n), func(context.Context) bool { return f.cycles(address) >= begin+n })
 }
 
-// podsPerSecond restarts kube-scheduler with the extenders, lets it bind
-// waiting pods, and returns how many it bound per second from the first to the
-// last. Every case requires all of them to be bound.
+// podsPerSecond restarts kube-scheduler with the extenders, lets it bind the waiting pods, and
+// returns how many it bound per second from the first to the last. All pods must be bound in every
+// case.
 func (f *fixture) podsPerSecond(name string, pods int, extenders []schedulerv1.Extender) float64 {
 	f.T.Helper()
 	if err := f.Shutdown(cluster.Scheduler); err != nil {
@@ -64,12 +64,11 @@ func (f *fixture) podsPerSecond(name string, pods int, extenders []schedulerv1.E
 	}
 }
 
-// watchBindings delivers the time between the first and the last of the given number of
-// bindings.
+// watchBindings delivers the time between the first and the last of the given number of bindings.
 func (f *fixture) watchBindings(name string, pods int) <-chan time.Duration {
 	f.T.Helper()
-	// An informer is used instead of a bare watch, because the API server ends a watch
-	// that falls behind in such a burst.
+	// This uses an informer rather than a bare watch, because the API server ends a watch that
+	// falls behind in such a burst.
 	factory := informers.NewSharedInformerFactoryWithOptions(f.Client(), 0, informers.WithNamespace("shop"),
 		informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.LabelSelector = "app=" + name }))
 	informer := factory.Core().V1().Pods().Informer()

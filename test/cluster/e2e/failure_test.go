@@ -16,10 +16,9 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
 )
 
-// kube-scheduler is configured without the extender. One pod is evicted, as a
-// probe, and none in the following cycles: by requests the hot nodes look
-// emptiest, so every further pod would come straight back. Once kube-scheduler
-// asks, the nodes are cooled.
+// kube-scheduler is configured without the extender. One pod is evicted as a probe, and none in the
+// following cycles, because by requests the hot nodes look emptiest and every further pod would
+// come straight back. Once kube-scheduler asks the extender, the nodes are cooled.
 func TestSteeringAbsentStopsEvicting(t *testing.T) {
 	f := newFixture(t)
 	skew := f.Skew()
@@ -53,9 +52,9 @@ func TestSteeringAbsentStopsEvicting(t *testing.T) {
 	}
 }
 
-// metrics-server is down before anything can be decided: nothing is evicted,
-// the extender neither filters nor prefers, and pods are scheduled. When it
-// comes back, the hot nodes are cooled.
+// metrics-server is down before anything can be decided. Nothing is evicted, the extender neither
+// filters nor prefers nodes, and pods are scheduled. Once metrics-server is back, the hot nodes are
+// cooled.
 func TestMetricsServerStopped(t *testing.T) {
 	f := newFixture(t)
 	skew := f.Skew()
@@ -98,17 +97,16 @@ func (f *fixture) gateEvent(ctx context.Context, reason string) bool {
 	})
 }
 
-// New pods are scheduled whether Evenkeel answers, no longer answers or is not
-// there. A frozen process is the most expensive: it costs every pod the
-// extender's whole httpTimeout of 200 ms, for filter and again for prioritize,
-// which limits scheduling to 2.5 pods per second.
+// New pods are scheduled whether Evenkeel answers, no longer answers or does not run. A frozen
+// process is the worst case: each pod waits for the extender's whole httpTimeout of 200 ms, once
+// for filter and once for prioritize, which limits scheduling to 2.5 pods per second.
 func TestSchedulingWithoutAnswer(t *testing.T) {
 	f := newFixture(t)
 	if _, err := f.AddNodes(t.Context(), 12, cluster.NodeTemplate{CPU: "32", Memory: "256Gi"}); err != nil {
 		t.Fatal(err)
 	}
 	p := f.Serve(f.Policy(stage.RealUsage, stage.Fast))
-	t.Cleanup(func() { _ = p.Thaw() }) // otherwise it could not be stopped; fails if it has ended
+	t.Cleanup(func() { _ = p.Thaw() }) // a frozen process could not be stopped; the error of one that has ended is ignored
 	f.RestoreScheduler()
 	with, without := []schedulerv1.Extender{stage.ShippedExtender()}, []schedulerv1.Extender(nil)
 
@@ -134,9 +132,8 @@ func TestSchedulingWithoutAnswer(t *testing.T) {
 	t.Logf("%6.1f pods/s with Evenkeel stopped", f.podsPerSecond("stopped", 150, with))
 }
 
-// All nodes are hot: there is no destination, so nothing is evicted, and the
-// extender rejects none of them, because a pod running on a hot node is better
-// than one not running.
+// All nodes are hot. There is no destination, so nothing is evicted. The extender rejects no node,
+// because a pod is better running on a hot node than not running at all.
 func TestAllNodesHot(t *testing.T) {
 	f := newFixture(t)
 	nodes, err := f.AddNodes(t.Context(), 4, cluster.NodeTemplate{CPU: "32", Memory: "256Gi"})

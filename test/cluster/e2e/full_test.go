@@ -10,8 +10,8 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/e2e/stage"
 )
 
-// If all nodes are busy, a node with requests for all of its CPU gives pods to
-// nodes with fewer requests, but only pods that have run for hours.
+// If all nodes are busy, a node whose CPU is fully used gives pods to nodes with fewer requests,
+// but only pods that have run for hours.
 //
 //	full node: 22 × 1440m = 31.7 of 32 cores = 99 %
 //	busy node: 10 × 2300m = 23 of 32 cores = 71.9 %, above the evict line of 65 %; with a pod more 76.4 %, under 90 %
@@ -32,8 +32,7 @@ func TestFullNodeAmongBusyOnes(t *testing.T) {
 	if err := f.WaitMetrics(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	// Usage that never changed shows no peaks, so little is known about what pods
-	// do not get.
+	// Usage that never changes has no peaks, so it reveals little about how much CPU the pods lack.
 	cheap := strings.Replace(stage.Fast, "eviction: {", "eviction: {minHotTimeSaved: 1m, ", 1)
 	policy := f.Policy(stage.RealUsage, cheap)
 	if young := f.Plan(t.Context(), policy); len(young.Moves) > 0 {
@@ -53,7 +52,7 @@ func TestFullNodeAmongBusyOnes(t *testing.T) {
 	f.Serve(policy, "--metrics-address", metrics)
 	f.Eventually(90*time.Second, "a pod off the full node", func(context.Context) bool { return f.Evictions(mark) > 0 })
 	f.Eventually(30*time.Second, "every replacement ready", func(ctx context.Context) bool { return f.WaitReady(ctx, "shop", "full") == nil })
-	f.waitCycles(metrics, 3) // a moved pod is young, so it stays although its old node has space
+	f.waitCycles(metrics, 3) // a moved pod is young, so it stays even though its old node has space
 	if got := f.Evictions(mark); got > len(old.Moves) {
 		t.Errorf("%d evictions, %d moves were planned: with them the node is not full any more", got, len(old.Moves))
 	}

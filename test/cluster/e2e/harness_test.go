@@ -1,6 +1,6 @@
-// Package e2e holds the end-to-end tests. Each starts from an empty cluster on
-// one shared real control plane, runs Evenkeel as a process with the rights of
-// the shipped ServiceAccounts, and checks what happened in the cluster.
+// Package e2e holds the end-to-end tests. All of them share one real control plane, and each starts
+// with an empty cluster. A test runs Evenkeel as a process with the rights of the shipped
+// ServiceAccounts, and checks what happened in the cluster.
 package e2e
 
 import (

@@ -14,7 +14,7 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
 )
 
-// numbersOfAMove matches the figures in the explanation of a move.
+// numbersOfAMove matches the explanation of a move, with all its figures.
 var numbersOfAMove = regexp.MustCompile(`cpu (\d+\.\d to )?\d+\.\d% \(avg_5m.*\) is above the 65% evict line\. Pod uses \d+m cpu, .*\. Planned destination: \S+ \(cpu \d+\.\d% → \d+\.\d%\)\.`)
 
 // told is an eviction reported by `evenkeel history`.
@@ -38,7 +38,7 @@ func history(t *testing.T, args ...string) []told {
 	return report.Evictions
 }
 
-// historyOfLog runs it on a process's log.
+// historyOfLog runs `evenkeel history` on a process's log.
 func historyOfLog(t *testing.T, p *evenkeel.Process) []told {
 	t.Helper()
 	log := filepath.Join(t.TempDir(), "evenkeel.log")
@@ -48,8 +48,8 @@ func historyOfLog(t *testing.T, p *evenkeel.Process) []told {
 	return history(t, "--from-logs", log)
 }
 
-// checkHistory checks that every evicted pod is listed with the reason, both
-// from the ledger and from the log of the process that evicted it.
+// checkHistory checks that history lists every evicted pod with the reason, both from the ledger
+// and from the log of the process that evicted it.
 func (f *fixture) checkHistory(serve *evenkeel.Process, before map[string]v1.Pod, evictions int) {
 	f.T.Helper()
 	for source, all := range map[string][]told{
@@ -68,8 +68,8 @@ func (f *fixture) checkHistory(serve *evenkeel.Process, before map[string]v1.Pod
 	}
 }
 
-// historyOfDryRun counts, by workload, the pods that history reports as
-// would-be evictions, each with a reason.
+// historyOfDryRun counts, by workload, the pods that history reports as would-be evictions. Each
+// must have a reason.
 func historyOfDryRun(t *testing.T, p *evenkeel.Process) map[string]int {
 	t.Helper()
 	count := map[string]int{}

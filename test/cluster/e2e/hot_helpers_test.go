@@ -16,9 +16,9 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/e2e/stage"
 )
 
-// watchPods calls each with the pods of a Deployment in namespace shop, at once
-// and after every change of one of them, until stop, which waits for the last
-// call, or the end of the case.
+// watchPods calls each with the pods of a Deployment in the namespace shop, at once and after every
+// change to one of them. It ends with the case or when stop is called, which waits for the last
+// call.
 func (f *fixture) watchPods(deployment string, each func(pods map[types.UID]*v1.Pod)) (stop func()) {
 	f.T.Helper()
 	selector := metav1.ListOptions{LabelSelector: "app=" + deployment}
@@ -27,7 +27,7 @@ func (f *fixture) watchPods(deployment string, each func(pods map[types.UID]*v1.
 		f.T.Fatal(err)
 	}
 	selector.ResourceVersion = list.ResourceVersion
-	ctx, cancel := context.WithCancel(context.WithoutCancel(f.T.Context())) // which ends before the cleanup does
+	ctx, cancel := context.WithCancel(context.WithoutCancel(f.T.Context())) // stopped by the cleanup, not before it
 	changes, err := f.Client().CoreV1().Pods("shop").Watch(ctx, selector)
 	if err != nil {
 		cancel()
@@ -69,9 +69,8 @@ func (f *fixture) watchPods(deployment string, each func(pods map[types.UID]*v1.
 	return stop
 }
 
-// crowdFirst adds three nodes of 32 cores and 256 GiB and places twelve pods on
-// the first, and an idle one on each other node, because metrics-server leaves
-// out nodes that use nothing.
+// crowdFirst adds three nodes with 32 cores and 256 GiB. It places twelve pods on the first node,
+// and an idle pod on each of the others, because metrics-server omits nodes that use nothing.
 func (f *fixture) crowdFirst(crowd cluster.Workload) (nodes []string) {
 	f.T.Helper()
 	nodes, err := f.AddNodes(f.T.Context(), 3, cluster.NodeTemplate{CPU: "32", Memory: "256Gi"})
@@ -87,10 +86,10 @@ func (f *fixture) crowdFirst(crowd cluster.Workload) (nodes []string) {
 	return nodes
 }
 
-// explanation is why a pod stays.
+// explanation is the reason why a pod stays.
 type explanation struct{ Reason, Detail string }
 
-// because reports whether this is the reason, or the detail contains it.
+// because reports whether the reason is the given one or the detail contains it.
 func (e explanation) because(reason string) bool {
 	return e.Reason == reason || strings.Contains(e.Detail, reason)
 }
@@ -101,7 +100,7 @@ func (f *fixture) explained(pod string) (why explanation) {
 	return why
 }
 
-// podsOn lists the pods of a Deployment on a node.
+// podsOn returns the pods of a Deployment on a node.
 func (f *fixture) podsOn(ctx context.Context, deployment, node string) (found []v1.Pod) {
 	f.T.Helper()
 	for _, pod := range f.Pods(ctx, deployment) {
@@ -115,7 +114,7 @@ func (f *fixture) podsOn(ctx context.Context, deployment, node string) (found []
 	return found
 }
 
-// podOn returns the one pod of a Deployment on a node.
+// podOn returns the only pod of a Deployment on a node.
 func (f *fixture) podOn(ctx context.Context, deployment, node string) v1.Pod {
 	f.T.Helper()
 	found := f.podsOn(ctx, deployment, node)
@@ -134,8 +133,8 @@ func ready(pod *v1.Pod) bool {
 	return false
 }
 
-// boundAfter is how long a pod waited for its node. The API stores whole
-// seconds.
+// boundAfter returns how long a pod waited for its node, in whole seconds, because the API stores
+// no fractions.
 func boundAfter(t *testing.T, pod *v1.Pod) time.Duration {
 	t.Helper()
 	for _, condition := range pod.Status.Conditions {

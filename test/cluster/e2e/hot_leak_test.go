@@ -12,16 +12,15 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/e2e/stage"
 )
 
-// shipped is stage.Fast with the windows and the memory lines that are shipped.
+// shipped is stage.Fast with the shipped windows and memory lines.
 var shipped = strings.NewReplacer(
 	"observationPeriod: 25s", "observationPeriod: 60s",
 	"windows: [avg_5m], consecutiveSamples: 2, minWindow: 15s", "windows: [avg_5m, p50_5m, avg_15m], consecutiveSamples: 3, minWindow: 60s",
 	"memory: {low: 45, reject: 60, evict: 65, leave: 60}", "memory: {low: 60, reject: 75, evict: 80, leave: 75}",
 ).Replace(stage.Fast)
 
-// A pod leaks 5 % of its node per minute, starting at 76 %. With the windows
-// alone the node would be hot only after it is full. The leaking pod is moved
-// before 95 %.
+// A pod leaks 5 % of its node's memory per minute, starting at 76 %. By the windows alone, the node
+// would be hot only after its memory is exhausted. The leaking pod is moved before 95 %.
 //
 //	node-0: 12 × 16.2 = 194.4 of 256 GiB = 76 %
 //

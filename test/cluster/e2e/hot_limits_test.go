@@ -19,9 +19,8 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/e2e/stage"
 )
 
-// The hot pods have a disruption budget of one and start slowly, so the budget
-// is used up nearly all the time. It is never exceeded, and the nodes are still
-// cooled.
+// The hot pods start slowly and have a disruption budget of one, so the budget is used up nearly
+// all the time. The budget is never exceeded, and the nodes are still cooled.
 //
 //	hot node: 12 × 2.2 = 26.4 of 32 cores = 82.5 %; under 65 % (20.8 cores) takes three pods from each.
 func TestBudgetIsKeptAndTheNodesAreCooled(t *testing.T) {
@@ -80,8 +79,8 @@ func TestBudgetIsKeptAndTheNodesAreCooled(t *testing.T) {
 	t.Logf("evictions %d, fewest %d; refused by the budget %d", f.Evictions(mark), fewest, f.refusals(mark))
 }
 
-// budget lets the given number of a Deployment's pods be unavailable, and waits
-// until the controller has counted them.
+// budget creates a budget that lets the given number of a Deployment's pods be unavailable, and
+// waits until the controller has counted the pods.
 func (f *fixture) budget(deployment string, maxUnavailable int32) {
 	f.T.Helper()
 	budgets := f.Client().PolicyV1().PodDisruptionBudgets("shop")
@@ -101,8 +100,7 @@ func (f *fixture) budget(deployment string, maxUnavailable int32) {
 	})
 }
 
-// refusals counts the evictions that the API server refused because of a
-// budget.
+// refusals counts the evictions that the API server refused because of a budget.
 func (f *fixture) refusals(since cluster.AuditMark) int {
 	f.T.Helper()
 	requests, err := f.Audit(since)
@@ -112,8 +110,7 @@ func (f *fixture) refusals(since cluster.AuditMark) int {
 	return len(requests.To("create", "pods/eviction").Where(func(r cluster.Request) bool { return r.Code == 429 }))
 }
 
-// Either one critical pod or three best-effort ones would suffice: the three
-// are moved.
+// Moving either one critical pod or three best-effort pods would suffice. The three are moved.
 //
 //	hot node: 17 + 3 × 4 = 29 of 32 cores = 90.6 %; under 65 % (20.8 cores) takes the pod of 17 or all of 4.
 func TestCriticalPodStays(t *testing.T) {
@@ -164,7 +161,7 @@ func TestCriticalPodStays(t *testing.T) {
 	}
 }
 
-// priorityClass creates a class; those of earlier cases stay.
+// priorityClass creates a PriorityClass, or keeps that of an earlier case.
 func (f *fixture) priorityClass(name string, value int32) {
 	f.T.Helper()
 	class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Value: value}
@@ -174,16 +171,15 @@ func (f *fixture) priorityClass(name string, value int32) {
 	}
 }
 
-// Hot pods with required anti-affinity that take half a minute to end are moved
-// at once, although one of them is still terminating on the destination that is
-// best by usage.
+// Hot pods with required anti-affinity take half a minute to terminate. They are moved at once,
+// although one of them is still terminating on the destination that is best by usage.
 //
 //	node     db           web
 //	0, 1     10           26 × 0.5  = 23  of 32 cores = 71.9 %; the one db or five web pods cover what has to leave
-//	2, 3, 4   -           10 × 0.5  =  5              = 15.6 %; with a db 46.9 %
+//	0, 1     10           26 × 0.5  = 23  of 32 cores = 71.9 %; moving the one db or five web pods suffices
 //	5        0.5           1 × 0.5  =  1              =  3.1 %; its db is deleted, and its replacement takes one of 2, 3, 4
 //
-// So only two of 2, 3 and 4 are left as destinations.
+// So only two of the nodes 2, 3 and 4 remain as destinations.
 func TestLandingsRespectTerminatingPods(t *testing.T) {
 	f := newFixture(t)
 	nodes, err := f.AddNodes(t.Context(), 6, cluster.NodeTemplate{CPU: "32", Memory: "256Gi"})
@@ -209,8 +205,8 @@ func TestLandingsRespectTerminatingPods(t *testing.T) {
 	mark := f.Mark()
 	f.PauseAsBefore(true) // until one of the pods is terminating
 	f.Serve(f.Policy(stage.RealUsage, stage.Fast))
-	// Closer to the line, a single web pod covers what has to leave, and no db pod
-	// is planned.
+	// If the nodes were closer to the line, moving a single web pod would suffice, and no db pod
+	// would be planned.
 	f.Eventually(5*time.Minute, "every node known for what it is", func(context.Context) bool {
 		return f.Are("hot", hot...) && f.Are("cool", nodes[2:]...) && f.Measured(67.5, hot...)
 	})
@@ -244,14 +240,13 @@ func TestLandingsRespectTerminatingPods(t *testing.T) {
 	}
 }
 
-// together is what a watch has seen of pods that must be kept apart.
+// together records what a watch sees of pods that must be kept apart.
 type together struct {
 	stop func()
-	// together lists the nodes that had two pods at a time, including terminating
-	// ones.
+	// together lists the nodes that had two of the pods at a time, including terminating ones.
 	together []string
-	// besideTerminating counts the pods that were bound while another was
-	// terminating on the given node.
+	// besideTerminating counts the pods that were bound while another one was terminating on the
+	// given node.
 	besideTerminating int
 
 	mu    sync.Mutex
@@ -264,7 +259,7 @@ func (w *together) landed() int {
 	return len(w.nodes)
 }
 
-// watchTogether watches the pods of Deployment db from now on.
+// watchTogether watches the pods of the Deployment db from now on.
 func (f *fixture) watchTogether(terminatingOn string) *together {
 	f.T.Helper()
 	before := f.PodsByUID(f.T.Context())
@@ -295,8 +290,7 @@ func (f *fixture) watchTogether(terminatingOn string) *together {
 	return w
 }
 
-// spreadDB is a workload with at most one pod per node that takes half a minute
-// to end.
+// spreadDB is a workload with at most one pod per node, whose pods take half a minute to terminate.
 func spreadDB() cluster.Workload {
 	db := stage.Workload("db", cluster.Resources{CPU: "1"}, cluster.Resources{CPU: "10"})
 	db.Grace = 30 * time.Second

@@ -10,13 +10,13 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/e2e/stage"
 )
 
-// starting is stage.Fast with a startup. It judges by the last sample, because
-// a five-minute mean reaches back to when the nodes of a case became ready.
+// starting is stage.Fast with a startup period. It judges nodes by their last sample, because a
+// five-minute mean reaches back to when the case's nodes became ready.
 var starting = strings.NewReplacer("windows: [avg_5m]", "windows: [last]", "startup: 0s", "startup: 15s").Replace(stage.Fast)
 
-// Pods that have just started and use far more than they request, without
-// siblings to compare them with, are left alone on a node that is above its
-// line. Once they have been measured after their startup, it is cooled.
+// Pods that have just started use far more than they request, and have no siblings with which to
+// compare them. They stay, although their node is above its line. Once they have been measured
+// after their startup, the node is cooled.
 //
 //	node-0: 12 × 2.2 = 26.4 of 32 cores = 82.5 %; three pods of 2.2 can go
 //
@@ -35,7 +35,7 @@ func TestStartingPodsAreNoHeat(t *testing.T) {
 		t.Errorf("%d evictions from a node whose pods have just started", f.Evictions(mark))
 	}
 	f.Eventually(2*time.Minute, "no node above its line", func(ctx context.Context) bool { return len(f.Hot(ctx, 65)) == 0 })
-	const settled = 30 * time.Second // the startup, and the same time again for the samples after it
+	const settled = 30 * time.Second // the startup, and as long again for the samples after it
 	for _, eviction := range f.Granted(mark) {
 		if age := eviction.At.Sub(created[eviction.Pod]); age < settled {
 			t.Errorf("pod %s was evicted when it was %v old", eviction.Pod, age)
@@ -43,7 +43,8 @@ func TestStartingPodsAreNoHeat(t *testing.T) {
 	}
 }
 
-// A node that turns hot between two cycles is cooled at once, not after the interval.
+// A node that turns hot between two cycles is cooled at once. Evenkeel does not wait for the
+// interval to pass.
 //
 //	node-0: 12 × 1.2 = 14.4 of 32 cores = 45 %; then 12 × 2.2 = 26.4 = 82.5 %, and three pods of 2.2 can go
 func TestANodeThatTurnsHotStartsACycle(t *testing.T) {

@@ -15,8 +15,8 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/scenario"
 )
 
-// Two nodes are above 65 % of memory through pods that request little. They are
-// cooled with at most one eviction more than necessary, and nothing goes back.
+// Two nodes are above 65 % of memory because of pods that request little. They are cooled with at
+// most one eviction more than necessary, and no pod goes back.
 //
 //	hot node: 12 × 15 GiB + 6 × 1 GiB = 186 of 256 GiB = 72.7 %; under 65 % (166.4 GiB) takes two pods of 15 GiB from each.
 func TestMemoryHotIsCooled(t *testing.T) {
@@ -41,7 +41,7 @@ func TestMemoryHotIsCooled(t *testing.T) {
 	mark := f.Mark()
 	metrics := f.FreeAddress()
 	serve := f.Serve(f.Policy(stage.RealUsage, stage.Fast), "--metrics-address", metrics)
-	f.flood(stage.Listen()) // strangers, throughout, without any effect
+	f.flood(stage.Listen()) // strangers send requests throughout, without any effect
 	f.Eventually(2*time.Minute, "no node above 65 % of memory", func(ctx context.Context) bool { return len(f.Hot(ctx, 65)) == 0 })
 	const fewest = 4
 	if got := f.Evictions(mark); got > fewest+1 {
@@ -63,12 +63,12 @@ func TestMemoryHotIsCooled(t *testing.T) {
 	t.Logf("evictions %d, fewest %d", f.Evictions(mark), fewest)
 }
 
-// The case that requests hide: kube-scheduler alone would send every evicted
-// pod, and every new one, straight to the two overloaded nodes.
+// This is the case that requests hide: on its own, kube-scheduler would send every evicted pod, and
+// every new one, straight to the two overloaded nodes.
 //
-// The shipped Deployment answers, in the middle of an upgrade: kube-scheduler
-// asks by plain HTTP at first, then over mutual TLS with the shipped entry, and
-// all certificates are renewed while it asks.
+// The shipped Deployment is in the middle of an upgrade when it answers. At first, kube-scheduler
+// asks over plain HTTP, then over mutual TLS with the shipped entry. All certificates are renewed
+// while it asks.
 func TestRequestSkewIsCooled(t *testing.T) {
 	f := newFixture(t)
 	f.RestoreScheduler()
@@ -76,8 +76,8 @@ func TestRequestSkewIsCooled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A mean that begins while pods are still arriving is below the truth for a
-	// while, on one node but not on the other.
+	// For a while, a mean that starts while pods are still arriving is below the truth on one node
+	// but not on the other.
 	if err := f.WaitMetrics(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -125,8 +125,7 @@ func TestRequestSkewIsCooled(t *testing.T) {
 	f.checkNoFailures(secure)
 }
 
-// checkLandings compares the replacements in the API server with the moves in
-// Evenkeel's ledger.
+// checkLandings compares the replacements in the API server with the moves in Evenkeel's ledger.
 func checkLandings(t *testing.T, story *scenario.Story, moves []stage.Move, before, after map[string]v1.Pod, evictions int) {
 	t.Helper()
 	if len(moves) != evictions {
@@ -156,7 +155,7 @@ func checkLandings(t *testing.T, story *scenario.Story, moves []stage.Move, befo
 	}
 }
 
-// checkBecameHot checks that there is an Event with figures on every hot node.
+// checkBecameHot checks that there is an Event with figures about every hot node.
 func (f *fixture) checkBecameHot(hot []string) {
 	f.T.Helper()
 	f.Eventually(20*time.Second, "an Event on every hot node", func(ctx context.Context) bool {
@@ -174,8 +173,7 @@ func (f *fixture) checkBecameHot(hot []string) {
 	})
 }
 
-// checkEvents checks that there is one Event of Evenkeel with figures on every
-// evicted pod.
+// checkEvents checks that every evicted pod has exactly one Event of Evenkeel, with figures.
 func (f *fixture) checkEvents(before map[string]v1.Pod, evictions int) {
 	f.T.Helper()
 	f.Eventually(20*time.Second, "an Event on every evicted pod", func(ctx context.Context) bool {

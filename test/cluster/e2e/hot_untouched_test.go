@@ -14,9 +14,8 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/e2e/stage"
 )
 
-// Nodes that no eviction can cool stay unchanged, with the reason in the plan,
-// while another hot node in the same cluster is cooled, which shows that
-// evicting works in general.
+// Nodes that no eviction can cool stay unchanged, and the plan gives the reason. Another hot node
+// in the same cluster is cooled, which shows that evicting works in general.
 //
 //	fast-0, fast-1  12 × 2.2 + 2 × 0.5 = 27.4 of 32 cores = 85.6 %; only these two nodes satisfy the pods' nodeSelector
 //	giant-0         24       + 2 × 0.5 = 25              = 78.1 %; on any other node the pod of 24 would be as hot
@@ -55,7 +54,7 @@ func TestNodesThatCannotBeCooledAreLeftAlone(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		nodes  []string
-		reason string // of the nodes
+		reason string // why the pods on the nodes stay
 		pods   []uncoolable
 	}{
 		"no landing: only the hot nodes satisfy the nodeSelector": {
@@ -107,15 +106,15 @@ func TestNodesThatCannotBeCooledAreLeftAlone(t *testing.T) {
 	}
 }
 
-// uncoolable are the pods of one workload on one node, with the reason why the
-// plan does not move them.
+// uncoolable describes the pods of one workload on one node, with the reason why the plan does not
+// move them.
 type uncoolable struct {
 	workload, reason, detail string
 	pods                     int
 }
 
-// checkUntouched checks that the pods of a node are the same as before, and
-// that no eviction of any was attempted.
+// checkUntouched checks that a node has the same pods as before, and that the eviction of none of
+// them was attempted.
 func checkUntouched(t *testing.T, requests cluster.Requests, before, after map[string]v1.Pod, node string) {
 	t.Helper()
 	for uid, pod := range before {
@@ -202,12 +201,12 @@ func (f *fixture) nodes(prefix string, n int, label, value string) []string {
 	return names
 }
 
-// usingCPU is a pod annotation for its real usage.
+// usingCPU returns the pod annotation that sets a pod's real usage.
 func usingCPU(cpu string) map[string]string {
 	return map[string]string{"kwok.x-k8s.io/usage-cpu": cpu, "kwok.x-k8s.io/usage-memory": "64Mi"}
 }
 
-// daemonSet runs a pod on each node with the label, and waits for one.
+// daemonSet runs a pod on each node with the label, and waits for one pod.
 func (f *fixture) daemonSet(name, label, value, cpu string) {
 	f.T.Helper()
 	labels := map[string]string{"app": name}

@@ -7,8 +7,8 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/e2e/stage"
 )
 
-// The loops of evictions that descheduler's users have reported end, and evictions that help
-// are made. kube-scheduler asks Evenkeel where the replacements should go.
+// Loops of evictions that descheduler's users have reported end, and evictions that help are made.
+// kube-scheduler asks Evenkeel where the replacements should go.
 //
 //e2e:tier all
 func TestLoopsEnd(t *testing.T) {

@@ -18,7 +18,7 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/manifests"
 )
 
-// prometheusRule is a manifest with a kind of the Prometheus Operator.
+// prometheusRule is a manifest whose kind belongs to the Prometheus Operator.
 var prometheusRule = filepath.Join("components", "alerts", "prometheusrule.yaml")
 
 // The real API server accepts every shipped manifest unchanged.
@@ -37,13 +37,12 @@ func TestManifestsAreAccepted(t *testing.T) {
 		if strings.HasSuffix(file, manifests.CertManager) || strings.HasSuffix(file, prometheusRule) {
 			continue // its kinds belong to operators that are not installed
 		}
-		dryRun := filepath.Base(file) != "namespace.yaml" // the following objects are in it
+		dryRun := filepath.Base(file) != "namespace.yaml" // the other objects need the namespace to exist
 		if err := evenkeel.Apply(t.Context(), f.Cluster, file, dryRun); err != nil {
 			t.Error(err)
 		}
 	}
-	// Manifests are what is applied; the other files configure kustomize or
-	// kube-scheduler.
+	// Only manifests are applied. The other files configure kustomize or kube-scheduler.
 	dir := manifests.Dir(t)
 	for _, file := range manifests.Files(t, dir) {
 		path := filepath.Join(dir, file)
@@ -54,8 +53,8 @@ func TestManifestsAreAccepted(t *testing.T) {
 	}
 }
 
-// The namespace enforces the restricted Pod Security Standard, and the pods of
-// every workload pass it.
+// The namespace enforces the restricted Pod Security Standard, and the pods of every workload
+// comply with it.
 func TestPodsPassTheNamespacesPodSecurity(t *testing.T) {
 	f := newFixture(t)
 	pods := f.Client().CoreV1().Pods(evenkeel.Namespace)
@@ -76,7 +75,7 @@ func TestPodsPassTheNamespacesPodSecurity(t *testing.T) {
 	maps.Copy(shipped, rendered)
 	for name, template := range shipped {
 		t.Run(name, func(t *testing.T) {
-			template.Spec.ServiceAccountName = "" // some of the chart's do not exist
+			template.Spec.ServiceAccountName = "" // some ServiceAccounts of the chart do not exist
 			if err := create(template); err != nil {
 				t.Error(err)
 			}
@@ -88,8 +87,8 @@ func TestPodsPassTheNamespacesPodSecurity(t *testing.T) {
 	}
 }
 
-// grantedRights lists the permissions in the shipped roles, by user: roles and
-// ServiceAccounts have the same names, except for what serve needs in addition.
+// grantedRights returns the permissions that the shipped roles grant, by user. A role has the name
+// of its ServiceAccount, except the one with what only serve needs.
 func grantedRights(t *testing.T) map[string][]stage.Right {
 	t.Helper()
 	users := map[string]string{"evenkeel": evenkeelUser, "evenkeel-serve": evenkeelUser, "evenkeel-extender": extenderUser}
@@ -112,8 +111,8 @@ func grantedRights(t *testing.T) map[string][]stage.Right {
 	return granted
 }
 
-// checkRights checks that no request of either ServiceAccount was denied for
-// lack of permission since the mark.
+// checkRights checks that neither ServiceAccount has been denied a request for lack of permission
+// since the mark.
 func (f *fixture) checkRights(since cluster.AuditMark) {
 	f.T.Helper()
 	requests, err := f.Audit(since)
@@ -127,9 +126,8 @@ func (f *fixture) checkRights(since cluster.AuditMark) {
 	}
 }
 
-// checkRightsAreUsed checks that the roles grant nothing unnecessary. It is for
-// a run of both ServiceAccounts that did all of its work: leading, evicting and
-// reporting.
+// checkRightsAreUsed checks that the roles grant nothing unnecessary. It requires that both
+// ServiceAccounts have done all of their work: leading, evicting and reporting.
 func (f *fixture) checkRightsAreUsed(since cluster.AuditMark) {
 	f.T.Helper()
 	requests, err := f.Audit(since)

@@ -20,9 +20,8 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
 )
 
-// `evenkeel run` as a Job runs it: one cycle, then exit code 0. kube-scheduler
-// asks a separate `evenkeel extender`, which does not know the plan but still
-// sends every replacement to a cool node.
+// A Job runs `evenkeel run`: one cycle, then exit code 0. kube-scheduler asks a separate `evenkeel
+// extender`, which does not know the plan but still sends every replacement to a cool node.
 func TestRunAsJob(t *testing.T) {
 	f := newFixture(t)
 	skew := f.Skew()
@@ -43,9 +42,9 @@ func TestRunAsJob(t *testing.T) {
 	}
 }
 
-// `evenkeel run --schedule` runs a cycle when the schedule is due, keeps
-// running, and ends with exit code 0 when it is stopped. The policy allows one
-// eviction per cycle, so each cycle is visible in the cluster.
+// `evenkeel run --schedule` runs a cycle whenever the schedule is due, and ends with exit code 0
+// when it is stopped. The policy allows one eviction per cycle, so each cycle is visible in the
+// cluster.
 func TestRunOnSchedule(t *testing.T) {
 	const every = 6 * time.Second
 	f := newFixture(t)
@@ -76,10 +75,9 @@ func TestRunOnSchedule(t *testing.T) {
 	f.wantExit(p, time.Second)
 }
 
-// Two replicas of `evenkeel serve` behind one address: both answer
-// kube-scheduler, one evicts. The evicting one is killed in the middle of its
-// work: the other takes over the Lease and continues, without losing or
-// repeating a move.
+// Two replicas of `evenkeel serve` are behind one address. Both answer kube-scheduler, and one
+// evicts. When that one is killed in the middle of its work, the other takes over the Lease and
+// continues, without losing or repeating a move.
 func TestTwoReplicas(t *testing.T) {
 	f := newFixture(t)
 	skew := f.Skew()
@@ -130,9 +128,8 @@ func TestTwoReplicas(t *testing.T) {
 	t.Logf("evictions %d by the first leader, %d by the second, fewest %d", before, after-before, skew.Fewest)
 }
 
-// The probes and the metrics page of the lasting processes. An extender is
-// ready even without usage data, because kube-scheduler is better answered
-// neutrally than not at all.
+// The processes that keep running serve probes and a metrics page. An extender is ready even
+// without usage data, because a neutral answer is better for kube-scheduler than none.
 func TestProbesAndMetrics(t *testing.T) {
 	f := newFixture(t)
 	nodes, err := f.AddNodes(t.Context(), 2, cluster.NodeTemplate{})
@@ -178,8 +175,7 @@ func TestProbesAndMetrics(t *testing.T) {
 	}
 }
 
-// wantDocumented checks that docs/metrics.md lists all of Evenkeel's metrics on
-// a page.
+// wantDocumented checks that docs/metrics.md lists all of Evenkeel's metrics on a page.
 func wantDocumented(t *testing.T, page string) {
 	t.Helper()
 	reference, err := os.ReadFile("../../../docs/metrics.md")
@@ -194,8 +190,8 @@ func wantDocumented(t *testing.T, page string) {
 	}
 }
 
-// checkAuthorized starts a process as in the manifests: its /metrics can be
-// read by those whom the API server allows, its probes by everyone.
+// checkAuthorized starts a process as in the manifests. Clients that the API server authorizes can
+// read its /metrics, and every client can read its probes.
 func (f *fixture) checkAuthorized(policy string) {
 	f.T.Helper()
 	f.letReadMetrics()
@@ -229,7 +225,7 @@ func (f *fixture) extender(policy, metricsAddress string) {
 	}
 }
 
-// wantExit waits for a process to end with exit code 0.
+// wantExit waits until a process ends with exit code 0.
 func (f *fixture) wantExit(p *evenkeel.Process, within time.Duration) {
 	f.T.Helper()
 	ctx, cancel := context.WithTimeout(f.T.Context(), within)
@@ -239,8 +235,7 @@ func (f *fixture) wantExit(p *evenkeel.Process, within time.Duration) {
 	}
 }
 
-// wantLeft fails the case unless every evicted hog was replaced on a node that
-// was not hot.
+// wantLeft fails the case unless every evicted hog was replaced on a node that was not hot.
 func (f *fixture) wantLeft(skew stage.Skewed, evicted int) {
 	f.T.Helper()
 	if err := f.WaitReady(f.T.Context(), "shop", "hog"); err != nil {
@@ -267,7 +262,7 @@ func evictionsBy(p *evenkeel.Process) (n int) {
 	return n
 }
 
-// leader returns the holder of Evenkeel's Lease, or "".
+// leader returns the holder of Evenkeel's Lease, or "" if there is none.
 func (f *fixture) leader(ctx context.Context) string {
 	lease, err := f.Client().CoordinationV1().Leases(evenkeel.Namespace).Get(ctx, "evenkeel", metav1.GetOptions{})
 	if err != nil || lease.Spec.HolderIdentity == nil {
@@ -276,8 +271,8 @@ func (f *fixture) leader(ctx context.Context) string {
 	return *lease.Spec.HolderIdentity
 }
 
-// service acts for kube-scheduler like a Service: one address, with the first
-// available backend behind it.
+// service acts like a Service for kube-scheduler: one address that leads to the first available
+// backend.
 func (f *fixture) service(address string, backends ...string) {
 	f.T.Helper()
 	listener, err := new(net.ListenConfig).Listen(f.T.Context(), "tcp", address)
@@ -302,8 +297,8 @@ func (f *fixture) service(address string, backends ...string) {
 	})
 }
 
-// reportsOf returns the addresses of processes' reports, given those where they
-// serve.
+// reportsOf returns where processes serve their reports, given the addresses at which they answer
+// kube-scheduler.
 func reportsOf(addresses ...string) (reports []string) {
 	for _, address := range addresses {
 		reports = append(reports, strings.TrimPrefix(evenkeel.Reports(address), "http://"))
@@ -311,8 +306,8 @@ func reportsOf(addresses ...string) (reports []string) {
 	return reports
 }
 
-// forward relays one connection to the first backend that accepts it, until one
-// side closes it or the context ends.
+// forward relays one connection to the first backend that accepts it, until one side closes it or
+// the context is done.
 func forward(ctx context.Context, client net.Conn, backends []string) {
 	defer client.Close()
 	server, err := dialFirst(ctx, backends)

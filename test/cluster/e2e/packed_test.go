@@ -12,9 +12,9 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/scenario"
 )
 
-// The case that requests hide, with as many pods on each hot node as a kubelet
-// runs by default: relief takes 36 moves per node, from ten owners that each
-// allow two at a time.
+// This is the case that requests hide, with as many pods on each hot node as a kubelet runs by
+// default. Cooling a node takes 36 moves, of pods from ten owners that each allow two moves at a
+// time.
 //
 //	hot node:   110 × 279m = 30.7 of 32 cores = 95.9 %; requests  110 × 36m =  4 cores; under 65 % (20.8 cores) it keeps 74
 //	other node:  10 × 750m =  7.5 of 32 cores = 23.4 %; requests   10 × 2   = 20 cores
@@ -45,7 +45,7 @@ func TestPackedNodesAreCooled(t *testing.T) {
 		t.Fatal(err)
 	}
 	before, mark, metrics := f.PodsByUID(t.Context()), f.Mark(), f.FreeAddress()
-	// The hourly bound is 50 moves in a cluster this small.
+	// In a cluster this small, the hourly limit is 50 moves.
 	unbounded := strings.Replace(stage.Fast, "maxMovesPerHourOfOwner: 0, ", "maxMovesPerHour: 0, maxMovesPerHourOfOwner: 0, ", 1)
 	f.Serve(f.Policy(stage.RealUsage, unbounded), "--metrics-address", metrics)
 	f.Eventually(4*time.Minute, "no node above its line", func(ctx context.Context) bool { return len(f.Hot(ctx, story.EvictLinePercent)) == 0 })

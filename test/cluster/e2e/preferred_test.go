@@ -11,7 +11,7 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/e2e/stage"
 )
 
-// returning runs ReturnPodsToPreferredNodes alone.
+// returning runs only ReturnPodsToPreferredNodes.
 const returning = `
 apiVersion: descheduler/v1alpha2
 kind: DeschedulerPolicy
@@ -25,10 +25,10 @@ profiles:
       enabled: [ReturnPodsToPreferredNodes]
 `
 
-// Pods that landed on expensive nodes return to the cheap ones that they
-// prefer, as many as these accept, and stay there.
+// Pods that landed on expensive nodes return to the cheap nodes that they prefer, as long as these
+// accept them, and stay there.
 //
-//	cheap: 2 × 8 of 32 cores = 50 %; a third pod would take it to 75 %, above the reject line of 60 %
+//	cheap: 2 × 8 of 32 cores = 50 %; a third pod would raise it to 75 %, above the reject line of 60 %
 //
 //e2e:tier all
 func TestPodsReturnToPreferredNodes(t *testing.T) {

@@ -14,9 +14,9 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/e2e/stage"
 )
 
-// cluster-autoscaler's soft taint for deletion candidates is on nodes that look
-// empty by requests: here on both hot nodes and on the coolest one. The hot
-// ones are still relieved, and nothing lands on the cool one.
+// cluster-autoscaler's soft taint for deletion candidates is on nodes that look empty by requests:
+// both hot nodes and the coolest one. The hot nodes are still relieved, and nothing lands on the
+// coolest one.
 func TestCandidatesForDeletionAreRelieved(t *testing.T) {
 	f := newFixture(t)
 	skewed := f.Skew()
@@ -46,11 +46,10 @@ func TestCandidatesForDeletionAreRelieved(t *testing.T) {
 	}
 }
 
-// Each of these pods alone would cool the node, so the smallest plan would move
-// one of them. All are protected, each in a different way, and two others are
-// moved.
+// Moving any one of these pods would cool the node, so the smallest plan would move one of them.
+// All are protected, each in a different way, so two others are moved.
 //
-//	node-0: 7 × 1750m that are protected + 2 × 1200m = 14.65 of 20 cores = 73 %; under 65 % (13) takes one of 1750m or two of 1200m
+//	node-0: 7 × 1750m that are protected + 2 × 1200m = 14.65 of 20 cores = 73 %; to get under 65 % (13), one of 1750m or two of 1200m must leave
 func TestProtectedPodsAreNeverEvicted(t *testing.T) {
 	f := newFixture(t)
 	nodes, err := f.AddNodes(t.Context(), 3, cluster.NodeTemplate{CPU: "20", Memory: "64Gi"})
@@ -70,8 +69,8 @@ func TestProtectedPodsAreNeverEvicted(t *testing.T) {
 	}
 }
 
-// wantOnlyHogsTried checks that the given number of evictions was attempted,
-// only for pods of the Deployment hog.
+// wantOnlyHogsTried checks that the given number of evictions was attempted, and only of pods of
+// the Deployment hog.
 func (f *fixture) wantOnlyHogsTried(since cluster.AuditMark, want int) {
 	f.T.Helper()
 	requests, err := f.Audit(since)
@@ -89,7 +88,7 @@ func (f *fixture) wantOnlyHogsTried(since cluster.AuditMark, want int) {
 	}
 }
 
-// checkExplained checks that every pod of a workload stays for a reason.
+// checkExplained checks that every pod of a workload stays for the given reason.
 func (f *fixture) checkExplained(workload, reason string) {
 	f.T.Helper()
 	found := 0
@@ -98,7 +97,7 @@ func (f *fixture) checkExplained(workload, reason string) {
 			continue
 		}
 		found++
-		// A pod that is not measured yet stays for that reason.
+		// For a moment, the reason may be that the pod has not been measured yet.
 		f.Eventually(30*time.Second, "pod "+key+" stays for "+reason, func(context.Context) bool {
 			return f.explained(key).Reason == reason
 		})
@@ -128,7 +127,7 @@ func (f *fixture) placeProtected(nodes []string) {
 	if err := f.EnsureNamespace(f.T.Context(), "shop"); err != nil {
 		f.T.Fatal(err)
 	}
-	f.ofConfigMap("custom", nodes[0], "1750m") // first, so that it is measured with the others
+	f.ofConfigMap("custom", nodes[0], "1750m") // first, so that it is measured together with the others
 	err := f.Place(f.T.Context(), agents(nodes...),
 		annotated("safe", "cluster-autoscaler.kubernetes.io/safe-to-evict", "false"),
 		annotated("disrupt", "karpenter.sh/do-not-disrupt", "4h"),
@@ -157,8 +156,8 @@ func (f *fixture) forbid() {
 	})
 }
 
-// ofConfigMap runs a pod whose controller is a ConfigMap: an existing object of
-// a kind that starts no pods.
+// ofConfigMap runs a pod whose controller is a ConfigMap: an object that exists but whose kind
+// creates no pods.
 func (f *fixture) ofConfigMap(name, node, cpu string) {
 	f.T.Helper()
 	owner, err := f.Client().CoreV1().ConfigMaps("shop").Create(f.T.Context(), &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})

@@ -9,10 +9,10 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/e2e/stage"
 )
 
-// Usage is read with one LIST of nodes and one of pods per sample, however many
-// nodes there are, and never node by node.
+// A sample of usage takes one LIST of nodes and one of pods, however many nodes there are. Nodes
+// are never read one by one.
 func TestUsageIsReadByTwoListsPerSample(t *testing.T) {
-	const sampleInterval = 5 * time.Second // stage.Fast
+	const sampleInterval = 5 * time.Second // of stage.Fast
 	f := newFixture(t)
 	nodes, err := f.AddNodes(t.Context(), 100, cluster.NodeTemplate{CPU: "8", Memory: "32Gi"})
 	if err != nil {
@@ -47,8 +47,7 @@ func TestUsageIsReadByTwoListsPerSample(t *testing.T) {
 	t.Logf("%v in %v", listed, time.Since(start).Round(time.Second))
 }
 
-// usageRequests counts Evenkeel's requests to metrics.k8s.io since the mark, by
-// verb and resource.
+// usageRequests counts Evenkeel's requests to metrics.k8s.io since the mark, by verb and resource.
 func usageRequests(f *fixture, mark cluster.AuditMark) map[string]int {
 	f.T.Helper()
 	requests, err := f.Audit(mark)

@@ -15,9 +15,9 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
 )
 
-// `evenkeel record` with the rights of an extender, which may change nothing,
-// and `evenkeel simulate` on its output: two hot nodes of six are found again,
-// and Evenkeel would cool them. If it is stopped in the middle, it leaves a
+// `evenkeel record` runs with the rights of an extender, which is not allowed to change anything,
+// and `evenkeel simulate` reads its recording. The simulation finds the two hot nodes of six, and
+// Evenkeel cools them. If recording is stopped in the middle, the file is still complete.
 // complete file.
 func TestRecordAndSimulate(t *testing.T) {
 	f := newFixture(t)
@@ -40,7 +40,7 @@ func TestRecordAndSimulate(t *testing.T) {
 	file := filepath.Join(dir, "day.evenkeel.gz")
 	result := stage.Run(t.Context(), t, dir, append(args, "--out", file, "--for", "40s", "--hash-names")...)
 	text := recordedText(file)
-	// Nine, of which a loaded machine may miss one.
+	// There should be nine readings, but a busy machine may miss one.
 	if n := strings.Count(text, `{"reading"`); result.Code != 0 || n < 8 || n > 9 {
 		t.Fatalf("record ended with %d after %d readings: %s%s", result.Code, n, result.Stdout, result.Stderr)
 	}
@@ -65,7 +65,7 @@ func TestRecordAndSimulate(t *testing.T) {
 	}
 }
 
-// replayed is a variant's result.
+// replayed is the result of one variant.
 type replayed struct {
 	Variant                string
 	Nodes, Pods, Evictions int
@@ -82,7 +82,7 @@ func simulated(t *testing.T, dir, file string) (none, own replayed) {
 	return document.Results[0], document.Results[1]
 }
 
-// recordedText returns what can be read of a recording so far.
+// recordedText returns the part of a recording that can be read so far.
 func recordedText(path string) string {
 	file, err := os.Open(path)
 	if err != nil {
@@ -93,6 +93,6 @@ func recordedText(path string) string {
 	if err != nil {
 		return ""
 	}
-	text, _ := io.ReadAll(unpacked) // an incomplete part ends in an error
+	text, _ := io.ReadAll(unpacked) // an incomplete recording ends with an error
 	return string(text)
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/e2e/stage"
 )
 
-// Two of six nodes are cordoned, as for a drain: evicting stands back and gives
-// the reason. Once they are open again, the hot node is relieved.
+// Two of six nodes are cordoned, as for a drain. Evenkeel stops evicting and gives the reason. Once
+// the nodes are schedulable again, the hot node is relieved.
 //
 //	node-0: 5 × 2.8 of 20 cores = 70 %; under 65 % takes one
 //
@@ -50,10 +50,9 @@ func TestStandsBackWhileNodesAreDrained(t *testing.T) {
 	}
 }
 
-// A ReplicaSet creates a replacement while the old pod still counts in its
-// namespace's quota. If the quota is full, nothing is evicted there, the node
-// of the other namespace is relieved, and space in the quota is enough to
-// continue.
+// A ReplicaSet creates a replacement while the old pod still counts against its namespace's quota.
+// If the quota is exhausted, nothing is evicted in that namespace, and the node of the other
+// namespace is relieved. Once the quota has space, evictions continue.
 //
 //	node-0: 5 × 2.8 of namespace vault, node-1: 5 × 2.8 of shop, of 20 cores each = 70 %; under 65 % takes one of each
 //
@@ -112,8 +111,8 @@ func (f *fixture) cordon(closed bool, nodes ...string) {
 	}
 }
 
-// quota allows a namespace the given number of pods, and waits until its
-// existing pods are counted.
+// quota limits a namespace to the given number of pods, and waits until its existing pods are
+// counted.
 func (f *fixture) quota(namespace, pods, counted string) {
 	f.T.Helper()
 	quotas := f.Client().CoreV1().ResourceQuotas(namespace)

@@ -24,14 +24,14 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
 )
 
-// The users of the shipped ServiceAccounts as named in the audit log.
+// The users of the shipped ServiceAccounts, as the audit log names them.
 const (
 	evenkeelUser = "system:serviceaccount:" + evenkeel.Namespace + ":evenkeel"
 	extenderUser = "system:serviceaccount:" + evenkeel.Namespace + ":evenkeel-extender"
 )
 
-// mixed runs our plugin next to three upstream ones, which cover other
-// namespaces or cannot affect its pods.
+// mixed runs our plugin and three upstream ones. These cover other namespaces or cannot affect the
+// pods of our plugin.
 const mixed = `
 apiVersion: descheduler/v1alpha2
 kind: DeschedulerPolicy
@@ -52,8 +52,8 @@ profiles:
       enabled: [RemoveDuplicates, LowNodeUtilization, RealUsageLowNodeUtilization]
 `
 
-// agents puts a small pod that must not be moved on each of the nodes, as every
-// real node has: metrics-server omits nodes that use nothing.
+// agents returns a small pod on each of the nodes that must not be moved, as every real node has.
+// metrics-server omits nodes that use nothing.
 func agents(nodes ...string) cluster.Placement {
 	agent := stage.Workload("agent", cluster.Resources{CPU: "10m"}, cluster.Resources{CPU: "10m", Memory: "16Mi"})
 	agent.Adjust = func(template *v1.PodTemplateSpec) {
@@ -63,7 +63,7 @@ func agents(nodes ...string) cluster.Placement {
 	return cluster.Placement{Workload: agent, On: stage.On(1, nodes...)}
 }
 
-// placeMixed gives each plugin of mixed work on a separate node:
+// placeMixed creates a node with work for each plugin of mixed:
 //
 //	node-0  10 × hog   use 1200m, request 100m:  12 of 16 cores used = 75 %, RealUsageLowNodeUtilization
 //	node-1   7 × twin  of one ReplicaSet:        RemoveDuplicates
@@ -90,10 +90,10 @@ func (f *fixture) placeMixed() {
 	f.taint(nodes[3], noNewPods)
 }
 
-// noNewPods keeps new pods off a node; existing ones stay.
+// noNewPods keeps new pods off a node but lets existing ones stay.
 var noNewPods = v1.Taint{Key: "maintenance", Effect: v1.TaintEffectNoSchedule}
 
-// taint gives a node its only taint.
+// taint replaces the taints of a node.
 func (f *fixture) taint(node string, taint v1.Taint) {
 	f.T.Helper()
 	patch, err := json.Marshal(map[string]any{"spec": map[string]any{"taints": []v1.Taint{taint}}})
@@ -120,13 +120,13 @@ func (f *fixture) podNodes() map[types.UID]string {
 	return nodes
 }
 
-// infoLine matches a log line of level Info.
+// infoLine matches a log line of level info.
 var infoLine = regexp.MustCompile(`(?m)^I\d{4} .*$`)
 
 var wouldEvict = regexp.MustCompile(`"Would evict pod" .*\bpod="([^/"]+/([a-z]+)-[^"]*)"`)
 
-// toldEvictions counts, by workload, the pods that a dry run reports as
-// would-be evictions, each once.
+// toldEvictions counts, by workload, the pods that a dry run reports as would-be evictions. It
+// counts each pod once.
 func toldEvictions(log string) map[string]int {
 	seen, told := map[string]bool{}, map[string]int{}
 	for _, match := range wouldEvict.FindAllStringSubmatch(log, -1) {
@@ -138,8 +138,8 @@ func toldEvictions(log string) map[string]int {
 	return told
 }
 
-// A dry run and a plan only report evictions: none of their requests changes anything,
-// regardless of the plugin that asked for the eviction.
+// A dry run and a plan only report evictions. None of their requests changes anything, whichever
+// plugin asked for the eviction.
 func TestDryRunAndPlanChangeNothing(t *testing.T) {
 	f := newFixture(t)
 	f.placeMixed()
@@ -157,11 +157,11 @@ func TestDryRunAndPlanChangeNothing(t *testing.T) {
 		t.Errorf("plan logs without -v: %s", logged)
 	}
 	f.endsWell(running, time.Minute)
-	// Two hogs bring node-0 from 75 % to 60 %. RemoveDuplicates wants at most two of the
-	// seven twins on each of the four nodes without the taint, and asks for five. node-0 is
-	// hot, so four fit on the other two, and a fifth would be one too many there.
-	// LowNodeUtilization takes big pods until node-2 is at or under 60 % of 16 cores, 9.6:
-	// four stay, three go.
+	// Moving two hogs lowers node-0 from 75 % to 60 %. RemoveDuplicates allows at most two of the
+	// seven twins on each of the four nodes without the taint, and asks for five evictions. node-0
+	// is hot, so four twins fit on the other two nodes, and a fifth would be one too many there.
+	// LowNodeUtilization takes big pods until node-2 is at or under 60 % of 16 cores (9.6): four
+	// stay and three go.
 	want := map[string]int{"hog": 2, "twin": 4, "big": 3, "stray": 2}
 	if diff := cmp.Diff(want, toldEvictions(running.Log())); diff != "" {
 		t.Errorf("evictions that run --dry-run tells of (-want +got):\n%s", diff)
@@ -188,13 +188,14 @@ func TestDryRunAndPlanChangeNothing(t *testing.T) {
 	if diff := cmp.Diff(before, f.podNodes()); diff != "" {
 		t.Errorf("pods by UID and node (-before +after):\n%s", diff)
 	}
-	// What nodes' taints forbid is evicted wherever it goes, so the plan leaves it out.
+	// Pods that a node's taints forbid are evicted wherever their replacements go, so the plan
+	// omits them.
 	f.checkPlannedMoves(planned.Stdout, map[string]int{"hog from node-0": 2, "twin from node-1": 4, "big from node-2": 3})
 	f.checkRights(mark)
 }
 
-// checkPlannedMoves compares the moves in the output of `plan -o json`, counted by
-// workload and node, with those wanted. Each has to go to another node.
+// checkPlannedMoves compares the moves in the output of `plan -o json`, counted by workload and
+// node, with the wanted ones. The destination of each move must be another node.
 func (f *fixture) checkPlannedMoves(printed string, want map[string]int) {
 	f.T.Helper()
 	var plan struct {
@@ -216,7 +217,7 @@ func (f *fixture) checkPlannedMoves(printed string, want map[string]int) {
 	}
 }
 
-// endsWell waits until a process has ended on its own, with exit code 0.
+// endsWell waits until a process has exited on its own with exit code 0.
 func (f *fixture) endsWell(p *evenkeel.Process, within time.Duration) {
 	f.T.Helper()
 	ctx, cancel := context.WithTimeout(f.T.Context(), within)
@@ -230,8 +231,7 @@ func (f *fixture) endsWell(p *evenkeel.Process, within time.Duration) {
 	}
 }
 
-// placeHot makes node-0 of four hot with pods of one Deployment, six of which
-// have to leave.
+// placeHot makes node-0 of four nodes hot with pods of one Deployment. Six of them have to leave.
 //
 //	12 × 1200m = 14.4 of 16 cores = 90 %; under 65 % (10.4 cores) takes four, under 52 % (the policy below) six.
 func (f *fixture) placeHot() {
@@ -246,7 +246,7 @@ func (f *fixture) placeHot() {
 	}
 }
 
-// paced leaves three seconds between two evictions.
+// paced waits three seconds between two evictions.
 const paced = `
 ---
 apiVersion: evenkeel.io/v1alpha1
@@ -258,9 +258,9 @@ lines:
 eviction: {maxMovesPerHourOfOwner: 0, ownerSettle: 0s, nodeSettle: 0s, interval: 3s, cycleDeadline: 3m}
 `
 
-// The kill switch and a SIGTERM both stop a cycle between two of its evictions;
-// when the switch is lifted, a later cycle continues where the first stopped. A
-// ledger that is deleted meanwhile is recreated and has no effect on this.
+// Both the kill switch and a SIGTERM stop a cycle between two of its evictions. When the kill
+// switch is lifted, a later cycle continues where the first one stopped. Meanwhile, the deleted
+// ledger is recreated, which has no effect on the evictions.
 func TestPauseAndStopInTheMiddleOfACycle(t *testing.T) {
 	f := newFixture(t)
 	f.placeHot()
@@ -317,9 +317,8 @@ func TestPauseAndStopInTheMiddleOfACycle(t *testing.T) {
 	f.checkRights(mark)
 }
 
-// silent accepts connections and never answers, like an API server behind a
-// broken load balancer. It returns its URL and a channel that is notified of
-// the first connection.
+// silent accepts connections and never answers, like an API server behind a broken load balancer.
+// It returns its URL and a channel that signals the first connection.
 func silent(t *testing.T) (url string, connected <-chan struct{}) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -344,8 +343,7 @@ func silent(t *testing.T) (url string, connected <-chan struct{}) {
 	return "http://" + listener.Addr().String(), first
 }
 
-// A process that is stopped while it waits for its environment ends at once,
-// without an error.
+// A process that is stopped while it waits for its environment ends at once and without an error.
 func TestStopWhileStarting(t *testing.T) {
 	f := newFixture(t)
 	if _, err := f.AddNodes(t.Context(), 2, cluster.NodeTemplate{}); err != nil {
@@ -382,7 +380,7 @@ func TestStopWhileStarting(t *testing.T) {
 	})
 }
 
-// granted counts Evenkeel's requests of one kind that the API server allowed.
+// granted counts Evenkeel's requests of one kind that the API server granted.
 func (f *fixture) granted(since cluster.AuditMark, verb, resource string) int {
 	f.T.Helper()
 	requests, err := f.Audit(since)
@@ -392,8 +390,7 @@ func (f *fixture) granted(since cluster.AuditMark, verb, resource string) int {
 	return len(requests.By(evenkeelUser).To(verb, resource).Where(func(r cluster.Request) bool { return r.Code < 300 }))
 }
 
-// stopsWell stops a process, which must end within three seconds with exit code
-// 0.
+// stopsWell stops a process, which must exit within three seconds with exit code 0.
 func stopsWell(t *testing.T, p *evenkeel.Process) {
 	t.Helper()
 	asked := time.Now()
@@ -416,16 +413,16 @@ maxNoOfPodsToEvictPerNamespace: 3
 maxNoOfPodsToEvictTotal: 4
 `
 
-// unhurried moves any number of an owner's pods at once, so that only the
-// limits restrict it.
+// unhurried allows any number of an owner's pods to be moved at once, so that only the limits
+// apply.
 var unhurried = strings.Replace(stage.Fast, "eviction: {", "eviction: {maxInFlightPercentOfOwner: 100, ", 1)
 
-// The limits of the DeschedulerPolicy apply to our plugin like to any other.
-// Four nodes need four evictions each:
+// The limits of the DeschedulerPolicy apply to our plugin as to any other. Each of four nodes needs
+// four evictions:
 //
-//	10 × 1200m = 12 of 16 cores = 75 %; with a target of 50 % (8 cores) four have to go.
+//	10 × 1200m = 12 of 16 cores = 75 %; with a target of 50 % (8 cores), four have to go.
 //
-// Per cycle, two may leave a node, three a namespace, and four the cluster.
+// Per cycle, at most two pods may leave a node, three a namespace, and four in all.
 func TestLimitsOfTheDeschedulerPolicyHold(t *testing.T) {
 	f := newFixture(t)
 	nodes, err := f.AddNodes(t.Context(), 8, cluster.NodeTemplate{CPU: "16", Memory: "64Gi"})
@@ -433,8 +430,8 @@ func TestLimitsOfTheDeschedulerPolicyHold(t *testing.T) {
 		t.Fatal(err)
 	}
 	placements := []cluster.Placement{agents(nodes...)}
-	// The nodes of shop are the hottest, so they come first and reach the limit
-	// of their namespace.
+	// The nodes with pods of shop are the hottest, so they come first and reach the limit of their
+	// namespace.
 	for i, namespace := range []string{"shop", "shop", "bank", "bank"} {
 		hog := stage.Workload(fmt.Sprintf("hog%d", i), cluster.Resources{CPU: "100m"}, cluster.Resources{CPU: "1200m", Memory: "64Mi"})
 		if hog.Namespace = namespace; namespace == "shop" {
@@ -502,8 +499,7 @@ func highest(counts map[string]int) int {
 	return slices.Max(append(slices.Collect(maps.Values(counts)), 0))
 }
 
-// kubeconfigOf is a kubeconfig file that leads to an address with a token
-// nobody knows.
+// kubeconfigOf returns a kubeconfig file for the given server, with an invalid token.
 func kubeconfigOf(server string) string {
 	return `
 apiVersion: v1

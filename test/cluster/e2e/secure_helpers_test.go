@@ -16,19 +16,18 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/manifests"
 )
 
-// secured is a serving Evenkeel, started like the shipped Deployment during an
-// upgrade: mutual TLS at one address, and plain HTTP at the one that
-// kube-scheduler used before.
+// secured is an `evenkeel serve` that is started like the shipped Deployment during an upgrade:
+// with mutual TLS at one address, and plain HTTP at the address that kube-scheduler used before.
 type secured struct {
 	*evenkeel.Process
 	certificates    *stage.Certificates
 	listen, metrics string
-	// logged is the length of kube-scheduler's log when it began to use TLS.
+	// logged is how long kube-scheduler's log was when it began to use TLS.
 	logged int
 }
 
-// serveShipped runs the shipped Deployment's command with the component for
-// upgrades. Its mounts are in other folders here and its cycles are short.
+// serveShipped runs the command of the shipped Deployment with the component for upgrades. Its
+// mounts are in other folders here, and its cycles are short.
 func (f *fixture) serveShipped(policy string) *secured {
 	f.T.Helper()
 	s := &secured{certificates: f.Certificates(), listen: f.FreeAddress(), metrics: f.FreeAddress()}
@@ -59,10 +58,10 @@ func (f *fixture) serveShipped(policy string) *secured {
 	return s
 }
 
-// filters counts successful filter requests.
+// filters is the metric of successful filter requests.
 const filters = `evenkeel_extender_responses_total{result="ok",verb="filter"}`
 
-// upgrade moves kube-scheduler from plain HTTP to mutual TLS.
+// upgrade switches kube-scheduler from plain HTTP to mutual TLS.
 func (f *fixture) upgrade(s *secured) {
 	f.T.Helper()
 	early := stage.Workload("new-early", cluster.Resources{CPU: "100m"}, cluster.Resources{CPU: "50m"})
@@ -79,8 +78,8 @@ func (f *fixture) upgrade(s *secured) {
 	}
 }
 
-// renew replaces the certificates of both sides while kube-scheduler asks, and
-// waits until the server uses them.
+// renew replaces the certificates of both sides while kube-scheduler asks, and waits until the
+// server uses the new ones.
 func (f *fixture) renew(s *secured) {
 	f.T.Helper()
 	s.certificates.Renew()
@@ -89,7 +88,7 @@ func (f *fixture) renew(s *secured) {
 	})
 }
 
-// extenderFailed is kube-scheduler's log message for a failed request.
+// extenderFailed is kube-scheduler's log message about a failed request.
 const extenderFailed = "returned error and has ignorable flag set"
 
 func (f *fixture) schedulerLog() string {
@@ -101,8 +100,8 @@ func (f *fixture) schedulerLog() string {
 	return string(content)
 }
 
-// checkNoFailures checks that no request over TLS has failed, according to
-// kube-scheduler and Evenkeel's metrics.
+// checkNoFailures checks that no request over TLS has failed, both by kube-scheduler's log and by
+// Evenkeel's metrics.
 func (f *fixture) checkNoFailures(s *secured) {
 	f.T.Helper()
 	log := f.schedulerLog()

@@ -14,8 +14,8 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/e2e/stage"
 )
 
-// selecting is stage.RealUsage for some pods: selected by labels, by labels and
-// names of namespaces, and by priority below a class.
+// selecting is stage.RealUsage limited to some pods, by their labels, by labels and names of their
+// namespaces, and by a priority below that of a class.
 const selecting = `
 apiVersion: descheduler/v1alpha2
 kind: DeschedulerPolicy
@@ -35,10 +35,10 @@ profiles:
       enabled: [RealUsageLowNodeUtilization]
 `
 
-// Each of four pods alone would cool the node. The policy selects none of them,
-// each for a different reason, so two others are moved.
+// Moving any one of four pods would cool the node. The policy selects none of them, each for a
+// different reason, so two others are moved.
 //
-//	node-0: 4 × 3000m that are not selected + 2 × 1200m = 14.4 of 20 cores = 72 %; under 65 % (13) takes one of 3000m or two of 1200m
+//	node-0: 4 × 3000m that are not selected + 2 × 1200m = 14.4 of 20 cores = 72 %; to get under 65 % (13), one of 3000m or two of 1200m must leave
 func TestSelectedPodsAloneAreMoved(t *testing.T) {
 	f := newFixture(t)
 	nodes, err := f.AddNodes(t.Context(), 3, cluster.NodeTemplate{CPU: "20", Memory: "64Gi"})

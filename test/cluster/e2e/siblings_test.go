@@ -14,7 +14,7 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/e2e/stage"
 )
 
-// fixedPods use 1500m each and must not be moved.
+// fixedPods places pods that use 1500m each and must not be moved.
 func fixedPods(pods int, node string) cluster.Placement {
 	fixed := stage.Workload("fixed", cluster.Resources{CPU: "100m"}, cluster.Resources{CPU: "1500m", Memory: "64Mi"})
 	fixed.Adjust = func(template *v1.PodTemplateSpec) {
@@ -23,10 +23,10 @@ func fixedPods(pods int, node string) cluster.Placement {
 	return cluster.Placement{Workload: fixed, On: stage.On(pods, node)}
 }
 
-// One of two replicas is down, and the node of the other is hot: that one
-// stays. Once both are ready it is moved, so nothing else kept it in place.
+// One of two replicas is not ready, and the node of the other is hot. The ready replica stays. Once
+// both are ready, it is moved, so nothing else kept it in place.
 //
-//	node-0: 5 × 1500m that nobody may move + 4000m = 11.5 of 16 cores = 72 %
+//	node-0: 5 × 1500m that must not be moved + 4000m = 11.5 of 16 cores = 72 %
 func TestTheOnlyReadyReplicaStays(t *testing.T) {
 	f := newFixture(t)
 	nodes, err := f.AddNodes(t.Context(), 4, cluster.NodeTemplate{CPU: "16", Memory: "64Gi"})
@@ -60,8 +60,8 @@ func TestTheOnlyReadyReplicaStays(t *testing.T) {
 	f.Eventually(time.Minute, "an eviction once both are ready", func(context.Context) bool { return f.Evictions(mark) == 1 })
 }
 
-// A Deployment is scaled from ten to one while its moves wait for each other:
-// none of its pods is evicted any longer.
+// A Deployment is scaled from ten replicas to one while its moves wait for each other. From then
+// on, none of its pods is evicted.
 //
 //	node-0: 10 × 1200m = 12 of 16 cores = 75 %; to get under 50 % four have to go, one at a time
 func TestMovesOfADeploymentThatIsScaledDownAreNotMade(t *testing.T) {
@@ -90,8 +90,8 @@ func TestMovesOfADeploymentThatIsScaledDownAreNotMade(t *testing.T) {
 	}
 }
 
-// setReady sets a pod's condition as its kubelet would, and waits until its
-// ReplicaSet counts it.
+// setReady sets a pod's condition as its kubelet would, and waits until its ReplicaSet has counted
+// the pod.
 func (f *fixture) setReady(name string, is bool) {
 	f.T.Helper()
 	pods, ctx := f.Client().CoreV1().Pods("shop"), f.T.Context()

@@ -12,9 +12,9 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/scenario"
 )
 
-// A node with 200 equal pods, each with less usage than the shipped policy
-// requires of a move, is cooled with the fewest moves, next to nodes that are
-// almost empty. The plan predicts this beforehand, including the duration.
+// A node has 200 equal pods, each of which uses less than the shipped policy requires of a move,
+// beside nodes that are almost empty. The node is cooled with the fewest possible moves. The plan
+// predicts the moves and their duration.
 //
 //	hot node: 200 × 224m = 44.8 of 64 cores = 70 %, 0.35 % each; under 65 % (41.6 cores) it keeps 185
 //

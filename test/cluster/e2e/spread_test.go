@@ -11,11 +11,10 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/e2e/stage"
 )
 
-// Four replicas have to leave four hot nodes in two zones. In each zone one
-// cool node is emptier than the others, but the replicas still land on
-// different nodes and stay in their zones.
+// Four replicas have to leave four hot nodes in two zones. One cool node in each zone is emptier
+// than the others, but the replicas still land on different nodes and stay in their zones.
 //
-//	hot: 12 × 1500m that nobody may move + 4000m = 22 of 32 cores = 69 %
+//	hot: 12 × 1500m that must not be moved + 4000m = 22 of 32 cores = 69 %
 func TestReplicasStaySpread(t *testing.T) {
 	f := newFixture(t)
 	hot, fixed := map[string]int{}, fixedPods(0, "")

@@ -18,9 +18,9 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
 )
 
-// flood sends requests that never end to an address, from eight other addresses
-// and until the case ends: 64 slow ones at a time, as many as are answered
-// concurrently, and 16 large ones of 31 MiB per second.
+// flood sends requests that never end to an address until the case ends. From each of eight other
+// addresses, it keeps eight slow requests open, which together is as many as the server handles
+// concurrently, and sends two requests of 31 MiB per second.
 func (f *fixture) flood(address string) {
 	f.T.Helper()
 	const clients, slowEach, large = 8, 8, 31 << 20
@@ -37,8 +37,8 @@ func (f *fixture) flood(address string) {
 	}
 }
 
-// pester sends one request after another as far as the server accepts it, with
-// pauses, and hangs up when the server does or after a second.
+// pester sends one unfinished request after another, as far as the server accepts them, with
+// pauses. It closes a connection when the server does, or after a second.
 func pester(ctx context.Context, dialer *net.Dialer, address string, body []byte, pause time.Duration) {
 	head := fmt.Sprintf("POST /filter HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n{", len(body)+1000)
 	for ctx.Err() == nil {
@@ -58,8 +58,7 @@ func pester(ctx context.Context, dialer *net.Dialer, address string, body []byte
 	}
 }
 
-// checkFlooded checks that a process was flooded and used no more memory for it
-// than allowed.
+// checkFlooded checks that a process was flooded and stayed within its memory limit.
 func (f *fixture) checkFlooded(p *evenkeel.Process, metrics string) {
 	f.T.Helper()
 	const mostMemory = 512 << 20
@@ -80,8 +79,7 @@ func (f *fixture) checkFlooded(p *evenkeel.Process, metrics string) {
 	}
 }
 
-// letReadMetrics allows only Evenkeel's ServiceAccount to get /metrics while
-// the case runs.
+// letReadMetrics allows only Evenkeel's ServiceAccount to get /metrics until the case ends.
 func (f *fixture) letReadMetrics() {
 	f.T.Helper()
 	ctx, roles := context.WithoutCancel(f.T.Context()), f.Client().RbacV1()
@@ -108,8 +106,8 @@ func (f *fixture) letReadMetrics() {
 	})
 }
 
-// getAs fetches a page over HTTPS, with or without the token of a kubeconfig
-// file.
+// getAs fetches a page over HTTPS with the token in a kubeconfig file, or without a token if
+// kubeconfig is empty.
 func (f *fixture) getAs(kubeconfig, url string) (status int, body string) {
 	f.T.Helper()
 	request, err := http.NewRequestWithContext(f.T.Context(), http.MethodGet, url, nil)

@@ -17,7 +17,7 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/scenario"
 )
 
-// topReport is the output of `top -o json`, as far as these cases read it.
+// topReport is the part of `top -o json` that these cases read.
 type topReport struct {
 	Kind  string
 	Nodes []struct {
@@ -28,7 +28,7 @@ type topReport struct {
 	}
 }
 
-// hottest returns the first nodes, sorted by name, and their states.
+// hottest returns the first n nodes, sorted by name, and their states.
 func (r *topReport) hottest(n int) (names, states, now []string) {
 	for _, node := range r.Nodes[:min(n, len(r.Nodes))] {
 		names, states, now = append(names, node.Name), append(states, node.State), append(now, node.Now)
@@ -37,7 +37,7 @@ func (r *topReport) hottest(n int) (names, states, now []string) {
 	return names, states, now
 }
 
-// isTrue reports whether each node has its pods, and a usage within 3 points of the
+// isTrue reports whether each node has its pods, and a usage within 3 percentage points of the
 // truth.
 func (r *topReport) isTrue(t *testing.T, truth map[string]cluster.NodeLoad) bool {
 	t.Helper()
@@ -64,9 +64,9 @@ func readTop(t *testing.T, args ...string) (report topReport, took time.Duration
 	return report, got.Took
 }
 
-// After one reading of metrics-server, which keeps no history, top lists the
-// two overloaded nodes first, as hot now and with their real usage. A process
-// that has watched them calls them hot.
+// metrics-server keeps no history. After one reading of it, top lists the two overloaded nodes
+// first, as hot now and with their real usage. A process that has observed them for longer calls
+// them hot.
 func TestTopAfterOneReading(t *testing.T) {
 	f := newFixture(t)
 	story, err := scenario.RequestSkew(t.Context(), f.Cluster)
@@ -83,8 +83,8 @@ func TestTopAfterOneReading(t *testing.T) {
 	}
 	var report topReport
 	var took time.Duration
-	// A reading of metrics-server that a busy machine delays is some percent off;
-	// the next one may be right.
+	// If a busy machine delays a reading of metrics-server, it is a few percent off. The next one
+	// may be right.
 	f.Eventually(time.Minute, "one reading tells the truth of every node", func(context.Context) bool {
 		report, took = readTop(t, access...)
 		return report.isTrue(t, truth)
@@ -116,8 +116,7 @@ func TestTopAfterOneReading(t *testing.T) {
 	}
 }
 
-// watch starts a process that evicts nothing, and waits until it calls the
-// overloaded nodes hot.
+// watch starts a process that evicts nothing, and waits until it calls the overloaded nodes hot.
 func (f *fixture) watch(story *scenario.Story) {
 	f.T.Helper()
 	watcher := f.Start("extender", "--policy-config-file", f.Policy(stage.RealUsage, stage.Fast), "--listen-address", stage.Listen(), "--metrics-address", "0")

@@ -19,9 +19,8 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/scenario"
 )
 
-// A user with only the rights named in docs/looking.md sees the page through
-// the API server and the pod's kubelet. Without the right to forward a port,
-// the user gets an error that says so.
+// A user who has only the rights listed in docs/looking.md sees the page through the API server and
+// the pod's kubelet. A user without the right to forward a port gets an error that names it.
 func TestUIForwardsThePage(t *testing.T) {
 	f := newFixture(t)
 	story, err := scenario.RequestSkew(t.Context(), f.Cluster)
@@ -67,8 +66,8 @@ func TestUIForwardsThePage(t *testing.T) {
 	}
 }
 
-// standIn creates a ready pod of an Evenkeel workload. Its report ports lead to
-// the case's process.
+// standIn creates a ready pod of an Evenkeel workload. Its ports for reports are forwarded to the
+// case's process.
 func (f *fixture) standIn(name, node string) {
 	f.T.Helper()
 	pods := f.Client().CoreV1().Pods(evenkeel.Namespace)
@@ -91,8 +90,7 @@ func (f *fixture) standIn(name, node string) {
 	})
 }
 
-// guest returns the path of a kubeconfig for a user with rights in Evenkeel's
-// namespace.
+// guest returns a kubeconfig file of a user with rights in Evenkeel's namespace.
 func (f *fixture) guest(name string, rules ...rbacv1.PolicyRule) string {
 	f.T.Helper()
 	ctx, client, meta := f.T.Context(), f.Client(), metav1.ObjectMeta{Name: name}

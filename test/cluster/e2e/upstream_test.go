@@ -14,7 +14,7 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/e2e/stage"
 )
 
-// upstreamPolicy is a policy file as used with upstream, without a LoadPolicy.
+// upstreamPolicy is a policy file as upstream's users have it, without a LoadPolicy.
 const upstreamPolicy = `
 apiVersion: "descheduler/v1alpha2"
 kind: "DeschedulerPolicy"
@@ -42,8 +42,8 @@ profiles:
           - "RemovePodsViolatingNodeTaints"
 `
 
-// placeForUpstream sets the scene for two upstream plugins on four nodes, the
-// last of which is tainted afterwards:
+// placeForUpstream prepares four nodes for two upstream plugins. The last node is tainted
+// afterwards:
 //
 //	node-0  7 × twin of one ReplicaSet
 //	node-3  stray-a, stray-b, stray-c   tolerate nothing
@@ -79,13 +79,13 @@ func (f *fixture) placeForUpstream() (nodes []string) {
 	return nodes
 }
 
-// An upstream policy file runs unchanged and at once, without reading usage, and evicts
+// An upstream policy file takes effect unchanged and at once, without reading usage, and evicts
 // what upstream's rules require:
 //
 //   - RemovePodsViolatingNodeTaints takes every pod off a node whose NoSchedule taints it does not tolerate. DefaultEvictor
 //     protects pods with local storage.
-//   - RemoveDuplicates counts the pods of one owner over the nodes that they could run on, those without the taint: seven on
-//     three nodes make at most three on each, so four of the seven leave node-0.
+//   - RemoveDuplicates spreads the pods of one owner over the nodes on which they could run, which are those without the
+//     taint: seven pods on three nodes allow at most three on each, so four of the seven leave node-0.
 func TestUpstreamPolicyEvictsWhatUpstreamWould(t *testing.T) {
 	f := newFixture(t)
 	nodes := f.placeForUpstream()

@@ -8,8 +8,8 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster"
 )
 
-// A summary may leave out pods. Their usage still counts for their node, in addition to
-// the system's usage, and the truth that others read remains complete.
+// If a summary omits pods, their usage still counts for their node, in addition to the system's
+// usage. The truth that other readers get remains complete.
 func TestSummariesLeaveOutHiddenPods(t *testing.T) {
 	pod := func(name string, cpu int64) cluster.PodTruth {
 		return cluster.PodTruth{Name: name, Used: cluster.Amounts{CPUMilli: cpu}}

@@ -121,8 +121,8 @@ func TestAnnotationText(t *testing.T) {
 	}
 }
 
-// A node that is first seen counts as having run like that for five minutes; a
-// minute at twice that moves the mean by a fifth and the maximum at once.
+// A node counts as having had its first usage for the past five minutes. A minute at twice that
+// usage raises the mean by a fifth, and the maximum at once.
 func TestWindowsRememberThePast(t *testing.T) {
 	r := &recorder{loads: map[string][]load{}}
 	steps := func(d time.Duration) int { return int(d / sampleEvery) }
@@ -133,7 +133,7 @@ func TestWindowsRememberThePast(t *testing.T) {
 		r.loads["n"] = append(r.loads["n"], load{cpu: 80, memory: 10})
 	}
 	got, known := r.of("n")
-	// 4 minutes at 40 and 1 at 80.
+	// 4 minutes at 40 and 1 at 80
 	want := windows{active: load{80, 10}, avg5m: load{48, 10}, max1h: load{80, 10}, max1d: load{80, 10}}
 	if !known || got != want {
 		t.Errorf("windows %+v, want %+v", got, want)

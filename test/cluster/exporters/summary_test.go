@@ -7,15 +7,14 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster"
 )
 
-// Pods read zero while a kubelet has not measured them twice; its node and their
-// containers do not.
+// Pods read zero until a kubelet has measured them twice. Their node and their containers do not.
 func TestPodsThatAreNotMeasuredYet(t *testing.T) {
 	const lasts = 15 * time.Second
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	used := cluster.Amounts{CPUMilli: 100, MemoryBytes: 1 << 20}
 	for name, tc := range map[string]struct {
 		started, restarted  time.Duration // ago
-		cpu, total, workSet bool          // whether they are above zero
+		cpu, total, workSet bool          // whether each is above zero
 	}{
 		"long measured":       {started: time.Hour, restarted: time.Hour, cpu: true, total: true, workSet: true},
 		"a new pod":           {started: 14 * time.Second, restarted: time.Hour},

@@ -14,7 +14,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// TestMain lets the test binary be the client that Start starts.
+// TestMain lets the test binary act as the client that Start starts.
 func TestMain(m *testing.M) {
 	if Main(context.Background()) {
 		return
@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// kubeconfig returns a file that names a server.
+// kubeconfig returns a kubeconfig file with the given server.
 func kubeconfig(t *testing.T, server string) string {
 	t.Helper()
 	config := clientcmdapi.NewConfig()
@@ -34,8 +34,7 @@ func kubeconfig(t *testing.T, server string) string {
 	return path
 }
 
-// A client in its own process attacks until it is stopped, and reports what it
-// did.
+// A client in its own process attacks until it is stopped, and reports its attacks.
 func TestApart(t *testing.T) {
 	asked := make(chan struct{})
 	var once sync.Once
@@ -64,7 +63,7 @@ func TestApart(t *testing.T) {
 	}
 }
 
-// A client that cannot do what it is told reports that.
+// A client reports that it cannot do what is required of it.
 func TestApartFails(t *testing.T) {
 	a, err := Start(t.Context(), Config{Attacks: Attacks()}, filepath.Join(t.TempDir(), "none"))
 	if err != nil {

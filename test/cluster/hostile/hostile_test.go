@@ -18,8 +18,7 @@ import (
 	extenderv1 "k8s.io/kube-scheduler/extender/v1"
 )
 
-// victims are a waiting and a running pod of one owner, and a pod without an
-// owner.
+// victims are a pending and a running pod of one owner, and a pod without an owner.
 func victims() []v1.Pod {
 	yes := true
 	owner := []metav1.OwnerReference{{UID: "rs", Kind: "ReplicaSet", Name: "hog", Controller: &yes}}
@@ -41,7 +40,7 @@ func newClient(t *testing.T) *client {
 	return c
 }
 
-// Each attack asks what it should: the waiting pod comes first, and made-up
+// Each attack sends its own kind of requests. Those about the pending pod come first, and invented
 // UIDs never exist.
 func TestQuestions(t *testing.T) {
 	type asked struct{ Namespace, UID, Owner, Node string }
@@ -79,8 +78,7 @@ func TestQuestions(t *testing.T) {
 	}
 }
 
-// All attacks reach a server, end with the context, and are counted: answers,
-// refusals and failures.
+// All attacks reach a server and end with the context. Answers, refusals and failures are counted.
 func TestRun(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// chosen records what it would run, and fails the second time.
+// chosen records which tests it would run, and fails the second time.
 type chosen struct{ all []string }
 
 func (c *chosen) Run() int {
@@ -18,8 +18,7 @@ func (c *chosen) Run() int {
 	return len(c.all) - 1
 }
 
-// Each incoming case is run with its own pattern, and its end is reported with
-// its exit code.
+// Serve runs each incoming case with its own pattern, and reports the exit code.
 func TestServe(t *testing.T) {
 	before := flag.Lookup("test.run").Value.String()
 	t.Cleanup(func() { _ = flag.Set("test.run", before) })
@@ -37,7 +36,7 @@ func TestServe(t *testing.T) {
 	}
 }
 
-// asServer is set if the test binary stands for one with end-to-end tests.
+// asServer is the variable that makes the test binary act as one with end-to-end tests.
 const asServer = "EVENKEEL_TEST_LANE_SERVES"
 
 // TestMain lets the test binary serve cases for TestWorker, which starts it.
@@ -51,7 +50,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// The cases of TestWorker.
+// The following functions are the cases that TestWorker runs.
 func TestServedPasses(t *testing.T) {
 	if os.Getenv(asServer) == "" {
 		t.Skip("a case of TestWorker")
@@ -70,8 +69,8 @@ func TestServedDies(t *testing.T) {
 	}
 }
 
-// A worker's binary runs case after case and returns the output of each; a
-// binary that dies is reported.
+// A worker runs one case after another in its binary and returns the output of each. It reports a
+// binary that dies.
 func TestWorker(t *testing.T) {
 	t.Setenv(asServer, "yes")
 	w, err := Start(t.Context(), os.Args[0], ".", t.TempDir(), t.TempDir(), "-test.v")

@@ -20,8 +20,8 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
 )
 
-// Each shipped container states its resources, cannot write to its image, and
-// reads the mounted policy; lasting ones have probes.
+// Each shipped container sets its resources, has a read-only root filesystem and reads the mounted
+// policy. Containers that keep running have probes.
 func TestContainersAreWellBehaved(t *testing.T) {
 	for name, template := range Templates(t) {
 		t.Run(name, func(t *testing.T) {
@@ -51,9 +51,8 @@ func TestContainersAreWellBehaved(t *testing.T) {
 	}
 }
 
-// checkMounts checks that the files on the command line are those that the
-// ConfigMap and the Secret provide; a process that answers kube-scheduler needs
-// the latter.
+// checkMounts checks that the files on the command line exist in the ConfigMap and the Secret. Only
+// a process that answers kube-scheduler needs the Secret.
 func checkMounts(t *testing.T, spec v1.PodSpec) {
 	t.Helper()
 	container := spec.Containers[0]
@@ -82,8 +81,8 @@ func checkMounts(t *testing.T, spec v1.PodSpec) {
 	}
 }
 
-// checkSchedulerMounts checks that the second scheduler finds its configuration
-// and the policy named in it.
+// checkSchedulerMounts checks that the second scheduler finds its configuration and the policy that
+// it names.
 func checkSchedulerMounts(t *testing.T, spec v1.PodSpec) {
 	t.Helper()
 	mounted := map[string]string{}
@@ -112,8 +111,8 @@ func checkSchedulerMounts(t *testing.T, spec v1.PodSpec) {
 	}
 }
 
-// checkFlags runs the binary with the shipped arguments as far as possible
-// without the mounted file, to check that it knows them.
+// checkFlags runs the binary with the shipped arguments, as far as that is possible without the
+// mounted file, to check that it knows all flags.
 func checkFlags(t *testing.T, args []string) {
 	t.Helper()
 	stderr, _ := run(t, args...)
@@ -135,8 +134,7 @@ func TestShippedConfigMapHoldsThePolicy(t *testing.T) {
 	}
 }
 
-// Every kustomization names existing files, and every shipped file is named by
-// one.
+// The files that kustomizations name exist, and every shipped file is named by a kustomization.
 func TestKustomizationsAreComplete(t *testing.T) {
 	dir := Dir(t)
 	named := map[string]bool{"kube-scheduler.yaml": true} // for the control plane, not for kustomize
@@ -182,8 +180,7 @@ func TestKustomizationsAreComplete(t *testing.T) {
 	}
 }
 
-// kube-scheduler understands the shipped configuration, which these tests and
-// the demo use, too.
+// kube-scheduler accepts the shipped configuration, which these tests and the demo use as well.
 func TestShippedSchedulerConfiguration(t *testing.T) {
 	content := Read(t, filepath.Join(Dir(t), "kube-scheduler.yaml"))
 	var config schedulerv1.KubeSchedulerConfiguration
@@ -207,8 +204,8 @@ func TestShippedSchedulerConfiguration(t *testing.T) {
 	}
 }
 
-// binary compiles evenkeel to where end-to-end tests have it, so that it is linked
-// only if something has changed.
+// binary compiles evenkeel to the path that end-to-end tests use, so that it is linked only if
+// something has changed.
 var binary = sync.OnceValues(func() (string, error) {
 	dir, err := cluster.DefaultBinDir(context.Background())
 	if err != nil {
@@ -217,8 +214,7 @@ var binary = sync.OnceValues(func() (string, error) {
 	return evenkeel.Build(context.Background(), dir)
 })
 
-// run runs evenkeel in an empty folder until it ends, isolated from the machine's
-// configuration.
+// run runs evenkeel to its end in an empty folder, isolated from the machine's configuration.
 func run(t *testing.T, args ...string) (stderr string, err error) {
 	t.Helper()
 	path, err := binary()

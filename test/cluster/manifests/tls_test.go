@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// issued describes a certificate, or what is requested from cert-manager.
+// issued describes a certificate or a request to cert-manager for one.
 type issued struct {
 	DNSNames, IPAddresses, Usages []string
 	IsCA                          bool
@@ -28,8 +28,8 @@ type issued struct {
 	Days int
 }
 
-// With cert-manager the same Secrets hold certificates with the same names,
-// uses and lifetimes as those from `evenkeel certificates`.
+// The Secrets that cert-manager creates hold certificates with the same names, uses and lifetimes
+// as those from `evenkeel certificates`.
 func TestCertManagerMakesTheSame(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "pki")
 	if stderr, err := run(t, "certificates", "--directory", dir); err != nil {
@@ -122,7 +122,7 @@ func (p *patch) apply(t *testing.T, object runtime.Object) []byte {
 	return text
 }
 
-// patchesOf are the patches of a component.
+// patchesOf returns the patches of a component.
 func patchesOf(t *testing.T, name string) []patch {
 	t.Helper()
 	var component struct{ Patches []patch }
@@ -132,8 +132,8 @@ func patchesOf(t *testing.T, name string) []patch {
 	return component.Patches
 }
 
-// The webhook component makes `serve` answer, with flags that it knows, at a
-// port to which the Service leads and that the NetworkPolicy allows.
+// The webhook component makes `serve` answer, with flags that it knows, at a port to which the
+// Service leads and to which the NetworkPolicy allows connections.
 func TestWebhookComponentFits(t *testing.T) {
 	var changed []string
 	for _, object := range slices.Concat(slices.Collect(maps.Values(Objects(t)))...) {
@@ -165,8 +165,8 @@ func TestWebhookComponentFits(t *testing.T) {
 	}
 }
 
-// The component for upgrades adds the plain HTTP port to the Deployments,
-// Services and NetworkPolicies that answer kube-scheduler, and to no others.
+// The component for upgrades adds the plain HTTP port to the Deployments, Services and
+// NetworkPolicies of processes that answer kube-scheduler, and to no others.
 func TestUpgradeComponentFits(t *testing.T) {
 	var changed []string
 	for _, object := range slices.Concat(slices.Collect(maps.Values(Objects(t)))...) {

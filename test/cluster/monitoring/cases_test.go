@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// Each shipped alert is named by an end-to-end case in which it fires.
+// Each shipped alert fires in an end-to-end case that names it.
 func TestEachAlertHasACase(t *testing.T) {
 	alerts, err := Alerts(t.Context())
 	if err != nil {
@@ -44,8 +44,8 @@ func TestEachAlertHasACase(t *testing.T) {
 	}
 }
 
-// wanted adds what a call of a Firing method lists as firing. An alert that
-// merely may fire as well is not in its list.
+// wanted adds the alerts that must fire according to a call of a Firing method. Alerts that only
+// may fire are not in the call's list.
 func wanted(call *ast.CallExpr, fires map[string]bool) {
 	if method, is := call.Fun.(*ast.SelectorExpr); !is || !strings.HasPrefix(method.Sel.Name, "Firing") {
 		return

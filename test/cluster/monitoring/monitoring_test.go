@@ -25,8 +25,8 @@ evenkeel_pod_evictions_total{namespace="a b",result="success"} 3
 evenkeel_extender_certificate_expiry_timestamp_seconds{certificate="server"} 1.0000864e+09
 `
 
-// recorded is a process whose counter grew by two in half a minute, and which
-// has become able to store its ledger and to report its version.
+// recorded is the recording of a process whose counter has grown by two in half a minute. Within
+// that time, the process has become able to store its ledger and to report its version.
 func recorded(t *testing.T) Recording {
 	t.Helper()
 	first, err := parse(strings.NewReplacer("} 3\n", "} 1\n", "unwritable 0", "unwritable 1", `evenkeel_build_info{version="v1"} 1`, "").Replace(exported))
@@ -42,8 +42,8 @@ func recorded(t *testing.T) Recording {
 	return Recording{instance: "127.0.0.1:1", pages: []page{first, last}}
 }
 
-// Gauges stay or come and go, counters keep growing at their rate, and times
-// count from the end of the recording.
+// After the recording, gauges keep their values or alternate, counters keep growing at their rate,
+// and times are relative to the end of the recording.
 func TestSeriesGoOn(t *testing.T) {
 	r := recorded(t)
 	for series, want := range map[string][]float64{
@@ -59,8 +59,7 @@ func TestSeriesGoOn(t *testing.T) {
 	}
 }
 
-// A series gets the labels of the scrape, and its own labels of the same names
-// are renamed.
+// A series gets the labels of the scrape. Its own labels of the same names are renamed.
 func TestLabels(t *testing.T) {
 	r := recorded(t)
 	const own = `instance="127.0.0.1:1",job="evenkeel",namespace="evenkeel"}`
@@ -85,8 +84,8 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
-// Exactly the expected alerts fire: any other that fires is reported, and so is
-// one that does not.
+// CheckFiring reports every alert that fires unexpectedly, and every expected alert that does not
+// fire.
 func TestCheckFiring(t *testing.T) {
 	if !Installed() {
 		t.Skip("there is no promtool on the PATH")
@@ -113,7 +112,7 @@ func TestCheckFiring(t *testing.T) {
 	}
 }
 
-// The shipped files can be read.
+// The shipped files can be parsed.
 func TestShipped(t *testing.T) {
 	alerts, err := Alerts(t.Context())
 	if err != nil || len(alerts) < 15 {

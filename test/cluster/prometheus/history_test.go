@@ -9,8 +9,8 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster"
 )
 
-// The past of a counter leads to its present value at the true rate; a gauge
-// has always been what it is; the names that are not scraped have no past.
+// The history of a counter leads to its current value at the true rate. A gauge has always had its
+// current value. Names that are not scraped have no history.
 func TestHistoryLeadsToThePresent(t *testing.T) {
 	const text = `# TYPE node_cpu_usage_seconds_total counter
 node_cpu_usage_seconds_total 100
@@ -31,8 +31,7 @@ container_cpu_usage_seconds_total{container="main",namespace="shop",pod="p"} 10
 			all[i].at = time.Unix(1000, 0)
 		}
 	}
-	// In 30 s the node uses 60 core-seconds and each of the pod's two
-	// containers 15.
+	// In 30 s, the node uses 60 core-seconds and each of the pod's two containers 15.
 	const labels = `instance="127.1.0.1:9100",job="nodes",node="n"`
 	want := `# TYPE container_cpu_usage_seconds counter
 container_cpu_usage_seconds_total{` + labels + `,container="main",namespace="shop",pod="p"} -5 970.000
@@ -50,7 +49,7 @@ node_memory_working_set_bytes{` + labels + `} 5e+09 1000.000
 	}
 }
 
-// The CPU that a node is denied grows at a rate of its own.
+// The stolen CPU of a node grows at a separate rate.
 func TestHistoryOfStolenCPU(t *testing.T) {
 	node := cluster.NodeTruth{Name: "n", InternalIP: "127.1.0.1", Used: cluster.Amounts{CPUMilli: 1600}, StolenMilli: 6400}
 	s := &Server{config: Config{NodeExporter: true}}

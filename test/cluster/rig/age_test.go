@@ -9,8 +9,8 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster"
 )
 
-// Pods become as old as a test requires, both for clients that list them and
-// for clients that watch.
+// Pods get the age that a test requires, both for clients that list them and for clients that watch
+// them.
 func TestPodsCanBeAged(t *testing.T) {
 	c := start(t, cluster.Options{})
 	if _, err := c.AddNodes(t.Context(), 1, cluster.NodeTemplate{}); err != nil {

@@ -19,9 +19,9 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster"
 )
 
-// What tests do to a running cluster: crash and restart its parts, give the
-// scheduler an extender, act as a ServiceAccount and find its requests in the
-// audit log, and keep a deleted pod for its grace period.
+// Tests can crash and restart the parts of a running cluster, configure an extender for
+// kube-scheduler, act as a ServiceAccount and find its requests in the audit log, and keep a
+// deleted pod for its grace period.
 func TestPartsCanBeKilledRestartedAndWatched(t *testing.T) {
 	c := start(t, cluster.Options{})
 	if _, err := c.AddNodes(t.Context(), 3, cluster.NodeTemplate{}); err != nil {
@@ -56,8 +56,7 @@ func crashEach(t *testing.T, c *cluster.Cluster) {
 	}
 }
 
-// neutralExtender lets every node pass with the same score and counts what it
-// is asked.
+// neutralExtender keeps every node, gives each the same score, and counts the requests.
 func neutralExtender(t *testing.T, filters, scores *atomic.Int64) *httptest.Server {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var arguments extenderv1.ExtenderArgs
@@ -165,14 +164,13 @@ func holdGrace(t *testing.T, c *cluster.Cluster) {
 		_, err := c.Client().CoreV1().Pods("default").Get(ctx, pod, metav1.GetOptions{})
 		return apierrors.IsNotFound(err), nil
 	})
-	// deletionTimestamp is in whole seconds, so up to one second may be
-	// missing.
+	// deletionTimestamp has whole seconds, so up to one second may be missing.
 	if held := time.Since(begin); err != nil || held < grace-time.Second {
 		t.Errorf("pod was held for %s (%v), want about %s", held, err, grace)
 	}
 }
 
-// A cluster whose context ends stops completely without further calls.
+// A cluster stops completely when its context ends, without further calls.
 func TestEndOfContextStopsEverything(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	c := startWith(ctx, t, cluster.Options{})

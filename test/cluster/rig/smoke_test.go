@@ -51,9 +51,8 @@ func startWith(ctx context.Context, t *testing.T, options cluster.Options) *clus
 	return c
 }
 
-// A cluster starts, request-skew is placed exactly, metrics-server measures the
-// pods' usage, and Reset leaves nothing, so that the next case can be
-// identical.
+// A cluster starts, request-skew is placed exactly, and metrics-server measures the pods' usage.
+// Reset leaves nothing, so that the next case finds the same conditions.
 func TestRequestSkewStandsOnARealCluster(t *testing.T) {
 	c := start(t, cluster.Options{StateDir: filepath.Join(t.TempDir(), "state")})
 	ctx := t.Context()
@@ -74,8 +73,8 @@ func TestRequestSkewStandsOnARealCluster(t *testing.T) {
 	checkUsage(t, story, "measured", 1.5, func() (map[string]cluster.NodeLoad, error) { return c.MeasuredUsage(ctx) })
 
 	reset(t, c)
-	// The same again: nothing from the first case may be left, neither on the API
-	// server nor in a part's memory.
+	// The case is repeated. Nothing of the first one may be left, neither on the API server nor in
+	// a part's memory.
 	if _, err := scenario.RequestSkew(ctx, c); err != nil {
 		t.Fatal(err)
 	}
@@ -99,12 +98,12 @@ func reset(t *testing.T, c *cluster.Cluster, keep ...string) {
 	}
 }
 
-// settleTime is how long it may take until measured usage is right: it is a
-// rate between two readings, one of which may be late on a busy machine.
+// settleTime bounds the time until measured usage is right. Measured usage is a rate between two
+// readings, one of which may be late on a busy machine.
 const settleTime = 45 * time.Second
 
-// checkUsage checks that each node's usage equals the story's, immediately or,
-// if it is measured, after a while.
+// checkUsage checks that each node's usage equals the story's, at once or, if the usage is
+// measured, after a while.
 func checkUsage(t *testing.T, story *scenario.Story, kind string, tolerance float64, read func() (map[string]cluster.NodeLoad, error)) {
 	t.Helper()
 	for until := time.Now().Add(settleTime); ; time.Sleep(time.Second) {
@@ -123,7 +122,7 @@ func checkUsage(t *testing.T, story *scenario.Story, kind string, tolerance floa
 	}
 }
 
-// wrongUsage describes deviations of nodes' usage; empty if there are none.
+// wrongUsage describes how nodes' usage deviates from the story; empty if it does not.
 func wrongUsage(story *scenario.Story, tolerance float64, loads map[string]cluster.NodeLoad) string {
 	if len(loads) != len(story.Nodes) {
 		return fmt.Sprintf("that of %d nodes, want %d", len(loads), len(story.Nodes))

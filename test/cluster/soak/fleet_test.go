@@ -29,8 +29,8 @@ func fleetAndLoad(t *testing.T, cpu *Trace) ([]Deployment, *Load) {
 	return fleet, load
 }
 
-// Over a whole round of the traces the fleet's usage is that of the shape,
-// however few series there are.
+// Over a whole round of the traces, the fleet's mean usage is that of its shape, however few series
+// there are.
 func TestFleetUsesTheMeansOfItsShape(t *testing.T) {
 	for name, series := range map[string]int{"a series each": 300, "three replicas to a series": 100} {
 		t.Run(name, func(t *testing.T) {
@@ -44,7 +44,7 @@ func TestFleetUsesTheMeansOfItsShape(t *testing.T) {
 			nodes := int64(shape().Nodes * generatedSteps)
 			cpu := percent(sum.CPUMilli, nodes*shape().Node.CPUMilli)
 			memory := percent(sum.MemoryBytes, nodes*shape().Node.MemoryBytes)
-			// Series differ widely, their assignment is random, and 300 are few.
+			// 300 series are few, they differ widely, and their assignment is random.
 			if math.Abs(cpu-40) > 6 || math.Abs(memory-30) > 3 {
 				t.Errorf("mean usage %.1f %% of CPU and %.1f %% of memory, want about 40 and 30", cpu, memory)
 			}
@@ -131,7 +131,7 @@ func TestPlaceEvensOutRequests(t *testing.T) {
 	}
 }
 
-// A replica changes once per step, and they do not all change at the same time.
+// A replica changes once per step, but not all replicas change at the same time.
 func TestReplicasChangeAtTimesOfTheirOwn(t *testing.T) {
 	trace := &Trace{Series: [][]float32{{10, 20, 30, 40}}}
 	_, load := fleetAndLoad(t, trace)
@@ -176,8 +176,8 @@ func TestChanged(t *testing.T) {
 	}
 }
 
-// The excess of the heavy ones goes to the light ones: of 100, two of weight 9
-// and eight of weight 1 with at most 20 each get 2 × 20 and 8 × 7.5.
+// The excess of the heavy ones goes to the light ones. Of 100, two of weight 9 and eight of weight
+// 1 with a cap of 20 get 2 × 20 and 8 × 7.5.
 func TestAllocationsReachTheSumUnderTheCap(t *testing.T) {
 	fleet := []Deployment{{Replicas: 2}, {Replicas: 8}}
 	weights := []float64{9, 1}

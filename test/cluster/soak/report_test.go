@@ -59,7 +59,7 @@ func TestMoves(t *testing.T) {
 	for _, status := range []string{
 		`{"moves":[{"namespace":"soak","pod":"a","from":"n1","to":"n2","node":"n2","state":"Booked"},{"namespace":"soak","pod":"b","from":"n1","to":"n3","state":"Intended"}]}`,
 		`{"moves":[{"namespace":"soak","pod":"a","from":"n1","to":"n2","node":"n2","state":"Landed"},{"namespace":"soak","pod":"b","from":"n1","to":"n3","node":"n4","state":"Landed"}]}`,
-		// Another replica is late, and one has forgotten all.
+		// Another replica is behind, and a third has forgotten everything.
 		`{"moves":[{"namespace":"soak","pod":"a","from":"n1","to":"n2","state":"Evicted"},{"namespace":"soak","pod":"c","from":"n1","state":"Cancelled"}]}`,
 		`{"moves":[{"namespace":"soak","pod":"d","from":"n9","state":"Expired"},{"namespace":"soak","pod":"e","from":"n9","node":"n8","state":"Landed"}]}`,
 		`{"moves":[{"namespace":"soak","pod":"g","from":"n9","node":"n8","state":"Landed","replacement":"r"},{"namespace":"soak","pod":"h","from":"n9","node":"n8","state":"Landed","replacement":"r"}]}`,
@@ -138,8 +138,8 @@ func TestReportIsWrittenBothWays(t *testing.T) {
 		Alerts:    &Alerts{Watched: []string{"EvenkeelDown"}, TooLong: []string{"EvenkeelNotEvicting"}, Fired: []string{"EvenkeelDown"}},
 	}
 	report.Finish(time.Minute)
-	// 10 evictions of 100 pods in an hour: 0.1 an hour, 2.4 a day; a minute of
-	// the run is five of the trace.
+	// 10 evictions of 100 pods in an hour are 0.1 per pod and hour, or 2.4 per day. A minute of the
+	// run is five minutes of the trace.
 	if report.EvictionsPerPodDay < 2.39 || report.EvictionsPerPodDay > 2.41 || report.EvictionsPerPodTraceDay > 0.49 {
 		t.Errorf("%v per pod and day, %v of the trace; want 2.4 and 0.48", report.EvictionsPerPodDay, report.EvictionsPerPodTraceDay)
 	}

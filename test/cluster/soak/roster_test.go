@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// crowd is one Deployment of three replicas that always use 1, 2 and 3 cores.
+// crowd returns a Roster of one Deployment whose three replicas always use 1, 2 and 3 cores.
 func crowd(t *testing.T) *Roster {
 	t.Helper()
 	fleet := []Deployment{{Name: "app", Replicas: 3, Allocation: Amounts{CPUMilli: 10000, MemoryBytes: 1 << 30}}}
@@ -35,8 +35,8 @@ func evict(r *Roster, uid, node string, at time.Time) {
 	r.Gone(p, at)
 }
 
-// tell does what the driver does: the pods' annotations have the usage that was
-// sent to them.
+// tell does what the driver does: it writes the usage that is due to the pods' annotations, and
+// returns it by UID.
 func tell(r *Roster, nodes map[string]string) map[string]int64 {
 	told := map[string]int64{}
 	for _, change := range r.Due(0) {
@@ -105,8 +105,8 @@ func TestLandings(t *testing.T) {
 	}
 }
 
-// A rollout creates one pod more than there are replicas; it takes over from
-// the one that is deleted.
+// A rollout creates one pod in excess of the replicas. That pod takes over from the one that is
+// deleted.
 func TestPodOfARolloutTakesOver(t *testing.T) {
 	r := crowd(t)
 	nodes := map[string]string{"a": "n1", "b": "n2", "c": "n3", "d": "n4"}

@@ -17,10 +17,9 @@ func TestScore(t *testing.T) {
 	cool := map[string]Amounts{"a": {400, 100}, "b": {200, 100}}
 	hot := map[string]Amounts{"a": {800, 100}, "b": {200, 900}}
 	at := start
-	// The first sample starts the clock; then three cool minutes and two hot
-	// ones: by the means of five minutes node a is at (3 × 40 + 2 × 80) / 5 =
-	// 56 %, node b at (3 × 10 + 2 × 90) / 5 = 42 % of memory, and neither is
-	// hot.
+	// The first sample starts the clock. Three cool minutes and two hot ones follow. By the
+	// five-minute means, node a is at (3 × 40 + 2 × 80) / 5 = 56 %, node b at (3 × 10 + 2 × 90) / 5
+	// = 42 % of memory, and neither is hot.
 	for range 4 {
 		s.Sample(cool, at)
 		at = at.Add(time.Minute)
@@ -33,16 +32,16 @@ func TestScore(t *testing.T) {
 	}
 	want := Totals{
 		NodeMinutes: 10, HotNodeMinutes: 4, PeakPercent: 80, LongestGapSeconds: 60,
-		// Three minutes at 30 ± 10 and two at 50 ± 30.
+		// three minutes at 30 ± 10 and two at 50 ± 30
 		MeanPercent: (3*30 + 2*50) / 5., DeviationPercent: (3*10 + 2*30) / 5.,
-		// Memory: three at ± 0 and two at ± 40.
+		// memory: three minutes at ± 0 and two at ± 40
 		MemoryDeviationPercent: 2 * 40 / 5.,
 	}
 	if diff := cmp.Diff(want, s.Totals(), cmpopts.EquateApprox(1e-9, 0)); diff != "" {
 		t.Errorf("totals (-want +got):\n%s", diff)
 	}
-	// Two more, and the window holds four hot ones and one cool: (40 + 4 × 80)
-	// / 5 = 72 %.
+	// After two more minutes, the window holds four hot ones and one cool: (40 + 4 × 80) / 5 = 72
+	// %.
 	s.Sample(hot, at)
 	if now := s.Sample(hot, at.Add(time.Minute)); now.SustainedNodes != 1 {
 		t.Errorf("%d nodes are hot by their means, want node a; b is at 74 %% of memory", now.SustainedNodes)

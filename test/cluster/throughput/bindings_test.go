@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// auditLine is a line of the audit log, shortened.
+// auditLine returns an abridged line of the audit log.
 func auditLine(resource, subresource string, code int, at time.Duration) string {
 	stamp := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC).Add(at).Format(time.RFC3339Nano)
 	return fmt.Sprintf(`{"kind":"Event","stage":"ResponseComplete","verb":"create","objectRef":{"resource":%q,"namespace":"wave","name":"a","subresource":%q},"responseStatus":{"code":%d},"stageTimestamp":%q}`+"\n",
@@ -50,7 +50,7 @@ func TestBindings(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			// Read in pieces that end anywhere, as a file does that grows.
+			// The text is read in arbitrary pieces, like a file that grows.
 			text := strings.Join(tc.lines, "")
 			for _, size := range []int{7, 100, len(text)} {
 				var b Bindings

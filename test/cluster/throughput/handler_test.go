@@ -34,10 +34,10 @@ func handler(t *testing.T, kind Handler) http.Handler {
 	return h
 }
 
-// Both keep every node and give each the same score, as kube-scheduler reads
-// them.
+// Both kinds of handler keep every node and give each the same score, as kube-scheduler reads the
+// answers.
 func TestHandlers(t *testing.T) {
-	// A pod that contains NodeNames itself, before the ones that count.
+	// The pod itself contains NodeNames, ahead of the ones that count.
 	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Annotations: map[string]string{"a": `"NodeNames":["no"]`, "b": "]"}}}
 	for _, kind := range []Handler{Decoding, Echoing} {
 		for _, names := range [][]string{{"a"}, {"node-1", "node-2", "node-3.example"}, {}} {
@@ -99,8 +99,8 @@ func TestHandlersRefuse(t *testing.T) {
 	}
 }
 
-// kube-scheduler reads one JSON value and closes: with chunks the end would
-// stay unread, and the connection would be closed.
+// kube-scheduler reads one JSON value and closes the body. With chunked encoding, the end of the
+// body would stay unread, and the connection would be closed.
 func TestHandlersKeepTheConnection(t *testing.T) {
 	names := strings.Split(strings.Repeat("a-node-with-a-name ", 500), " ")
 	body, err := json.Marshal(extenderv1.ExtenderArgs{Pod: &v1.Pod{}, NodeNames: &names})

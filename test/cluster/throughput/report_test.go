@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// Ratios are of the same round: the machine may be slower in another.
+// Ratios compare results of the same round, because the machine may be slower in another.
 func TestRatios(t *testing.T) {
 	r := &Report{Nodes: 10, Pods: 20}
 	for _, figure := range []float64{100, 50, 80} {
@@ -52,7 +52,7 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// Each wave has the same number of pods, so the slow one takes longer.
+// All waves have the same number of pods, so the slow one takes longer.
 func TestMean(t *testing.T) {
 	got := Mean([]Figure{{PodsPerSecond: 100, SchedulerMilliPerPod: 4, HandlerMilliPerPod: 1}, {PodsPerSecond: 50, SchedulerMilliPerPod: 8, HandlerMilliPerPod: 2}})
 	want := Figure{PodsPerSecond: 200.0 / 3, SchedulerMilliPerPod: 6, HandlerMilliPerPod: 1.5}

@@ -26,7 +26,8 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// A comparison with a variant that is not run would never be shown.
+// Each comparison is between existing variants. A comparison with a variant that is not run would
+// never be shown.
 func TestComparisonsAreOfVariants(t *testing.T) {
 	for _, c := range Comparisons() {
 		if _, err := Choose([]string{c.Of, c.Beside}); err != nil {
@@ -42,8 +43,8 @@ func TestSchedulerConfig(t *testing.T) {
 		NodeCacheCapable bool
 		Secure           bool
 		Plugin           bool
-		// SideBySide is a variant that needs no Lease and places the pods that name
-		// it.
+		// SideBySide reports whether the variant needs no Lease and places only pods that name its
+		// scheduler.
 		SideBySide bool
 		Verbs      int
 	}

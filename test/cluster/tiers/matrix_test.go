@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The matrix names existing cases, each once, and says why one does not run on
-// the oldest release.
+// The matrix lists only existing cases, each once. A case that does not run on the oldest release
+// has a reason.
 func TestMatrixIsOfTheList(t *testing.T) {
 	cases, err := Cases(module)
 	if err != nil {
@@ -36,8 +36,8 @@ func TestMatrixIsOfTheList(t *testing.T) {
 	}
 }
 
-// A release runs the cases, of every tier, whose first release is this or an
-// older one, and lists those that it leaves out.
+// A release runs the cases, of every tier, that are listed for it or an older release, and lists
+// those that it leaves out.
 func TestOn(t *testing.T) {
 	cases := []Case{
 		{Tier: Test, Package: "e2e", Name: "TestA"}, {Tier: All, Package: "e2e/admission", Name: "TestB"}, {Tier: Test, Package: "e2e", Name: "TestC"},
@@ -90,8 +90,7 @@ func TestMatrixRefuses(t *testing.T) {
 	}
 }
 
-// docs/compatibility.md lists each case of the matrix, as left out for exactly
-// the releases that leave it out.
+// docs/compatibility.md lists each case of the matrix with exactly the releases that leave it out.
 func TestCompatibilityHasTheMatrix(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "compatibility.md"))
 	if err != nil {

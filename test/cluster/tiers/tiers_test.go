@@ -57,7 +57,7 @@ func parsed(t *testing.T, source string) ([]Case, error) {
 	return casesOf("e2e", file)
 }
 
-// A misspelt directive is an error, so that no case silently changes its tier.
+// A misspelt directive is an error, so that no case changes its tier unnoticed.
 func TestUnknownDirectivesAreRefused(t *testing.T) {
 	for _, directive := range []string{"//e2e:tier sometimes", "//e2e:apart", "//e2e:", "//e2e:tier"} {
 		if _, err := parsed(t, "package p\n"+directive+"\nfunc TestX() {}\n"); err == nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/prometheus"
 )
 
-// missing are the dashboard's queries that have no data in a demo, by panel and
-// series, with what this demo lacks for them.
+// missing lists, by way of steering, the dashboard's queries that have no data in a demo. The key
+// is the panel and the series, the value what the demo lacks.
 var missing = map[string]map[string]string{
 	byExtender: {
 		"Webhook responses: evenkeel_webhook_responses_total":                            "there is no webhook",
@@ -31,8 +31,8 @@ var missing = map[string]map[string]string{
 	},
 }
 
-// While a demo runs, every query of the dashboard has data, except those about
-// what this demo lacks, and each has data in one of the demos.
+// While a demo runs, every query of the dashboard has data, except those in missing. Each query has
+// data in at least one of the demos.
 //
 //e2e:tier all
 func TestEveryPanelHasData(t *testing.T) {
@@ -67,13 +67,13 @@ func TestEveryPanelHasData(t *testing.T) {
 	}
 }
 
-// series is the first one that a query names.
+// series matches the name of a series; the first one in a query identifies it.
 var series = regexp.MustCompile(`\b(evenkeel|go|process|rest_client)_\w+`)
 
 // emptyIn returns the queries without data in a demo.
 func emptyIn(t *testing.T, steering string) []monitoring.Query {
 	t.Helper()
-	t.Setenv("GOMEMLIMIT", os.Getenv("GOMEMLIMIT")) // which the demo sets
+	t.Setenv("GOMEMLIMIT", os.Getenv("GOMEMLIMIT")) // the demo sets it; this restores it afterwards
 	var out strings.Builder
 	s, err := newShow(t.Context(), &out, steering)
 	if err != nil {

@@ -7,8 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The messages of a failed case are repeated at the end, without any process
-// logs.
+// The messages of a failed case are repeated at the end, without the logs of processes.
 func TestComplaints(t *testing.T) {
 	o := outcome{problems: []string{"TestA/b did not run"}, output: `=== RUN   TestA
     crowd_test.go:56: no cycle planned twenty moves

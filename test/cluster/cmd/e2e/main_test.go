@@ -9,8 +9,8 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/tiers"
 )
 
-// The matrix runs the same cases on each release, except those that it leaves
-// out, and --run narrows both.
+// The matrix runs the same cases on each release, except those that are left out on a release.
+// --run narrows both lists.
 func TestChoose(t *testing.T) {
 	cases, err := tiers.Cases("../..")
 	if err != nil {
@@ -48,7 +48,7 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// What cannot be run is refused before anything is built.
+// Impossible selections are refused before anything is built.
 func TestRunRefuses(t *testing.T) {
 	err := run(t.Context(), options{tier: "test", kubernetes: "1.2"}, io.Discard)
 	if err == nil || !strings.Contains(err.Error(), "--kubernetes") {
@@ -56,7 +56,7 @@ func TestRunRefuses(t *testing.T) {
 	}
 }
 
-// The list of cases that would run includes what a release leaves out, and why.
+// The list of cases includes those that are left out on a release, with the reason.
 func TestListNamesWhatIsLeftOut(t *testing.T) {
 	var out strings.Builder
 	if err := run(t.Context(), options{tier: "matrix", kubernetes: "1.35", list: true}, &out); err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/tiers"
 )
 
-// queueOf returns a queue of cases that took the given seconds in the last run;
-// a negative number means a new case.
+// queueOf returns a queue of cases that took the given seconds in the last run. A negative number
+// marks a new case.
 func queueOf(seconds map[string]float64) *queue {
 	var cases []tiers.Case
 	took := map[[2]string]float64{}
@@ -26,8 +26,8 @@ func queueOf(seconds map[string]float64) *queue {
 	return newQueue(cases, took)
 }
 
-// Two lanes begin with the packages that have most to do, take the longest case
-// first, stay with their package, and finally help where most is left.
+// Two lanes start with the packages that have the most work. Each takes the longest case first,
+// stays with its package, and then helps with the package that has the most work left.
 func TestQueue(t *testing.T) {
 	q := queueOf(map[string]float64{"a TestShort": 10, "a TestLong": 100, "b TestB": 90, "c TestC": 30, "a TestNew": -1})
 	var got []string
@@ -52,7 +52,7 @@ func TestQueue(t *testing.T) {
 	}
 }
 
-// All cases of one package do not keep the other lanes idle.
+// While one lane runs a case, another may take a case of the same package.
 func TestQueueSharesAPackage(t *testing.T) {
 	q := queueOf(map[string]float64{"a TestOne": 1, "a TestTwo": 2})
 	first, _ := q.next("")

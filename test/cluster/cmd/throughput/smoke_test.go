@@ -8,8 +8,7 @@ import (
 	"testing"
 )
 
-// TestMain lets the test binary act as a handler, because the command starts
-// itself as one.
+// TestMain lets the test binary act as a handler, because the command starts its own binary as one.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "handler" {
 		main()
@@ -18,8 +17,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// The whole procedure on a small cluster: kube-scheduler alone, with a handler
-// that it really asks, and two side by side.
+// The whole procedure works on a small cluster: kube-scheduler alone, with a handler that it really
+// asks, and with two contenders side by side.
 //
 //e2e:tier all
 func TestRun(t *testing.T) {

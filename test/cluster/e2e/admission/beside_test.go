@@ -13,8 +13,7 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/scenario"
 )
 
-// replica is one of two processes, with a separate connection to the API
-// server.
+// replica is one of two processes, with its own connection to the API server.
 type replica struct {
 	*evenkeel.Process
 	through *stage.Fixture
@@ -32,7 +31,7 @@ func (r *replica) start(policy string) {
 	}
 }
 
-// leading waits until one of them leads, and returns it.
+// leading waits until one of the replicas leads, and returns it.
 func leading(f *stage.Fixture, replicas []*replica) (leader *replica) {
 	f.T.Helper()
 	f.Eventually(30*time.Second, "a leader", func(context.Context) bool {
@@ -45,9 +44,9 @@ func leading(f *stage.Fixture, replicas []*replica) (leader *replica) {
 	return leader
 }
 
-// burning has six hot nodes out of sixteen. Five pods must leave each, so that
-// there are more moves than kills even if the surviving replica is faster than
-// the one to be killed.
+// burning is a cluster in which six of sixteen nodes are hot. Five pods must leave each hot node,
+// so that there are more moves than kills even if the surviving replica is faster than the killed
+// one.
 func burning(t *testing.T) (f *stage.Fixture, o ours, story *scenario.Story, policy string) {
 	t.Helper()
 	f, o = unasked(t, "admission-steering")
@@ -66,9 +65,8 @@ func burning(t *testing.T) (f *stage.Fixture, o ours, story *scenario.Story, pol
 	return f, o, story, remembered(f, 2*time.Second, nodes...)
 }
 
-// If one of two replicas is killed, at any step of a move, the other releases
-// pods: none waits for longer than two seconds. It then leads, and leaves
-// nothing behind.
+// If one of two replicas is killed, at any step of a move, the other releases pods: none waits for
+// longer than two seconds. The other then leads, and nothing of the killed one remains.
 //
 //e2e:tier all
 func TestKilledBesideAnother(t *testing.T) { killBeside(t, proving, evicting, nominating) }
@@ -108,9 +106,9 @@ func killBeside(t *testing.T, steps ...step) {
 	t.Logf("figures: killed %d times; %d pods held, %s; evictions %d, fewest %d", kills*len(steps), len(waits), spread(waits), f.Evictions(mark), story.FewestEvictions)
 }
 
-// stillSteers checks that keys left by a dead leader hold pods. Before the
-// eviction, a real pod arrives. After it, such a pod would take the place of
-// the replacement, which arrives anyway.
+// stillSteers checks that keys left by a dead leader still hold pods. Before the eviction, it
+// creates a real pod of the owner. After the eviction, it only tries a dry run, because a real pod
+// would take the place of the replacement.
 func stillSteers(f *stage.Fixture, o ours, d *diary, at step) {
 	f.T.Helper()
 	for owner := range openKeys(f.T.Context(), f, o) {
@@ -126,14 +124,14 @@ func stillSteers(f *stage.Fixture, o ours, d *diary, at step) {
 	}
 }
 
-// While another replica, which knows neither usage nor moves yet, restarts
-// again and again, every replacement lands where it was planned.
+// While another replica, which knows neither usage nor moves yet, restarts again and again, every
+// replacement lands on its planned node.
 //
 //e2e:tier all
 func TestReplicaStartsWhileMoving(t *testing.T) {
 	f, o, story, policy := quick(t, "admission-steering")
 	mark := f.Mark()
-	leads, starts := &replica{through: f, listen: stage.Listen()}, &replica{through: f, listen: f.FreeAddress()} // judge queries the leading one
+	leads, starts := &replica{through: f, listen: stage.Listen()}, &replica{through: f, listen: f.FreeAddress()} // judge queries the leading replica
 	leads.start(policy)
 	leading(f, []*replica{leads})
 	times := 0

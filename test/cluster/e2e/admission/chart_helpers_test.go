@@ -31,7 +31,7 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
 )
 
-// helm runs helm in the case's cluster.
+// helm runs helm against the case's cluster.
 type helm struct {
 	t             *testing.T
 	c             *cluster.Cluster
@@ -52,15 +52,14 @@ func newHelm(t *testing.T, f *stage.Fixture) *helm {
 	return h
 }
 
-// command runs helm in Evenkeel's namespace, without any of this machine's
-// settings.
+// command returns a helm command in Evenkeel's namespace that ignores this machine's helm settings.
 func (h *helm) command(ctx context.Context, args ...string) *exec.Cmd {
 	command := exec.CommandContext(ctx, h.binary, append(args, "--namespace", evenkeel.Namespace, "--kubeconfig", h.c.Kubeconfig())...)
 	command.Dir, command.Env = h.dir, []string{"HOME=" + h.dir, "PATH=" + os.Getenv("PATH")}
 	return command
 }
 
-// run returns helm's output, including the chart's notes.
+// run runs helm and returns its output, including the chart's notes.
 func (h *helm) run(args ...string) string {
 	h.t.Helper()
 	ctx, cancel := context.WithTimeout(h.t.Context(), 2*time.Minute)
@@ -72,8 +71,8 @@ func (h *helm) run(args ...string) string {
 	return string(out)
 }
 
-// start runs the command of an installed Deployment, at the address that
-// kube-scheduler asks. No kubelet here would.
+// start runs the command of an installed Deployment, because no kubelet does, at the address that
+// kube-scheduler asks.
 func (h *helm) start(f *stage.Fixture, deployment string) (stop func()) {
 	h.t.Helper()
 	installed, err := h.c.Client().AppsV1().Deployments(evenkeel.Namespace).Get(h.t.Context(), deployment, metav1.GetOptions{})
@@ -120,7 +119,7 @@ func (h *helm) runPod(f *stage.Fixture, spec v1.PodSpec) *evenkeel.Process {
 	return f.Start(shipped[0], append(args, "--metrics-address=0")...)
 }
 
-// secret writes the Secret of a volume into a folder of dir; "" if there is no
+// secret writes the Secret of a volume into a folder below dir, or returns "" if the pod has no
 // such volume.
 func (h *helm) secret(dir string, spec v1.PodSpec, volume string) (folder string) {
 	h.t.Helper()
@@ -145,7 +144,7 @@ func (h *helm) secret(dir string, spec v1.PodSpec, volume string) (folder string
 	return folder
 }
 
-// policy writes the policy that the pods mount into a file of dir.
+// policy writes the policy that the pods mount to a file in dir.
 func (h *helm) policy(dir string, spec v1.PodSpec) (file string) {
 	h.t.Helper()
 	file = filepath.Join(dir, "policy.yaml")
@@ -166,8 +165,7 @@ func (h *helm) policy(dir string, spec v1.PodSpec) (file string) {
 	return ""
 }
 
-// grants returns the permissions of a ServiceAccount, in the whole cluster and
-// in its namespace.
+// grants returns the permissions of a ServiceAccount, both cluster-wide and in its namespace.
 func (h *helm) grants(account string) []stage.Right {
 	h.t.Helper()
 	return stage.Rights(h.rules(account))
@@ -211,9 +209,8 @@ func binds(subjects []rbacv1.Subject, account string) bool {
 	return slices.ContainsFunc(subjects, func(s rbacv1.Subject) bool { return s.Namespace == evenkeel.Namespace && s.Name == account })
 }
 
-// checkRights checks that the processes of a ServiceAccount were denied
-// nothing, and have no permission that they never use, except for what an
-// ordinary run rarely does and what others have already done.
+// checkRights checks that the processes of a ServiceAccount were denied nothing and have used all
+// their permissions. It excepts permissions that are rarely needed and those listed in done.
 func (h *helm) checkRights(f *stage.Fixture, since cluster.AuditMark, account string, done ...stage.Right) {
 	h.t.Helper()
 	for _, right := range stage.Unused(h.grants(account), h.allowed(f, since, account)) {
@@ -223,7 +220,7 @@ func (h *helm) checkRights(f *stage.Fixture, since cluster.AuditMark, account st
 	}
 }
 
-// allowed returns the requests of a ServiceAccount, none of which was denied.
+// allowed returns the requests of a ServiceAccount, and fails the test if any was denied.
 func (h *helm) allowed(f *stage.Fixture, since cluster.AuditMark, account string) cluster.Requests {
 	h.t.Helper()
 	requests, err := f.Audit(since)
@@ -240,8 +237,8 @@ func (h *helm) allowed(f *stage.Fixture, since cluster.AuditMark, account string
 	return mine
 }
 
-// uninstall lets helm remove the chart, and runs the command of its Job. No
-// kubelet here would.
+// uninstall runs helm uninstall, and the command of the Job that helm starts, because no kubelet
+// does.
 func (h *helm) uninstall(f *stage.Fixture) {
 	h.t.Helper()
 	ctx, cancel := context.WithTimeout(h.t.Context(), 3*time.Minute)
@@ -275,9 +272,8 @@ func (h *helm) uninstall(f *stage.Fixture) {
 	h.allowed(f, mark, spec.ServiceAccountName)
 }
 
-// fenced checks that the API server refuses what someone with the token of the
-// cleanup Job could do with its rights over all pods and nodes. An interrupted
-// uninstall leaves that token behind.
+// fenced checks that the API server refuses what someone with the token of the cleanup Job could do
+// with its permissions on all pods and nodes. An interrupted uninstall leaves that token behind.
 func (h *helm) fenced(f *stage.Fixture, kubeconfig string) {
 	h.t.Helper()
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
@@ -294,7 +290,7 @@ func (h *helm) fenced(f *stage.Fixture, kubeconfig string) {
 	}
 	f.Eventually(30*time.Second, "a pod's image to be fenced", func(ctx context.Context) bool {
 		pods, err := core.Pods("").List(ctx, metav1.ListOptions{Limit: 1})
-		if err != nil || len(pods.Items) == 0 { // the Job's comes
+		if err != nil || len(pods.Items) == 0 { // until the Job's pod exists
 			return false
 		}
 		pod := &pods.Items[0]
@@ -312,12 +308,12 @@ func (h *helm) fenced(f *stage.Fixture, kubeconfig string) {
 	})
 }
 
-// leavesNothing waits until the cluster has the same content as before plus the
-// namespace made by --create-namespace, which helm leaves to the user.
+// leavesNothing waits until the cluster has the same content as before, plus the namespace that
+// --create-namespace made: helm leaves that to the user.
 func (h *helm) leavesNothing(before map[string]bool) {
 	h.t.Helper()
 	want := slices.Sorted(maps.Keys(before))
-	for deadline := time.Now().Add(time.Minute); ; { // namespaces and kinds take a while to go
+	for deadline := time.Now().Add(time.Minute); ; { // namespaces and kinds are deleted asynchronously
 		after := h.inventory()
 		for _, made := range []string{"namespaces evenkeel", "configmaps evenkeel/kube-root-ca.crt", "serviceaccounts evenkeel/default"} {
 			delete(after, made)
@@ -336,7 +332,7 @@ func (h *helm) leavesNothing(before map[string]bool) {
 	}
 }
 
-// succeed ends the Job's pod as its kubelet would.
+// succeed sets the status of the Job's pod to succeeded, as its kubelet would.
 func (h *helm) succeed(f *stage.Fixture, job *batchv1.Job) {
 	h.t.Helper()
 	pods := h.c.Client().CoreV1().Pods(job.Namespace)
@@ -352,11 +348,11 @@ func (h *helm) succeed(f *stage.Fixture, job *batchv1.Job) {
 	})
 }
 
-// passing are kinds whose objects come and go on their own.
+// passing are resources whose objects come and go on their own.
 var passing = []string{"events", "pods", "replicasets", "endpoints", "endpointslices", "leases", "nodes", "componentstatuses"}
 
-// inventory lists every object of the cluster as "resource namespace/name",
-// except those that come and go on their own.
+// inventory lists every object of the cluster as "resource namespace/name", except those of passing
+// resources.
 func (h *helm) inventory() map[string]bool {
 	h.t.Helper()
 	client, err := dynamic.NewForConfig(h.c.Config())

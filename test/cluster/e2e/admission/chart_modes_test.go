@@ -21,10 +21,10 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/scenario"
 )
 
-// The chart with a kube-scheduler that is configured to ask: the command of its
-// Deployment answers over mutual TLS and moves pods to their planned nodes,
-// with only the chart's rights. It is replaced by a CronJob with an extender
-// and back again, and uninstalling leaves nothing.
+// This case installs the chart for a kube-scheduler that is configured to ask. The command of its
+// Deployment answers over mutual TLS and moves pods to their planned nodes, with only the chart's
+// rights. A CronJob with an extender replaces the Deployment, and the Deployment the CronJob.
+// Uninstalling leaves nothing.
 //
 //e2e:tier all
 func TestChartServesTheExtender(t *testing.T) {
@@ -65,9 +65,9 @@ func TestChartServesTheExtender(t *testing.T) {
 	h.goes(f, made, before)
 }
 
-// The chart's CronJob with its extender: consecutive Jobs even out
-// request-skew, the extender sends each replacement to its planned node, each
-// with only the chart's rights, and uninstalling leaves nothing.
+// Consecutive Jobs of the chart's CronJob even out request-skew, and the chart's extender sends
+// each replacement to its planned node. Each of them has only the chart's rights, and uninstalling
+// leaves nothing.
 //
 //e2e:tier all
 func TestChartCronJobs(t *testing.T) {
@@ -88,8 +88,8 @@ func TestChartCronJobs(t *testing.T) {
 	h.goes(f, made, before)
 }
 
-// ask makes kube-scheduler ask as described in the chart's notes: through the
-// named Service, which leads to the Deployment, with the shipped configuration.
+// ask configures kube-scheduler as the chart's notes describe: with the shipped configuration,
+// through the named Service, which leads to the Deployment.
 func (h *helm) ask(f *stage.Fixture, made *stage.Certificates, notes, deployment string) {
 	h.t.Helper()
 	named := regexp.MustCompile(`(?m)^  kubectl -n evenkeel get service (\S+)$`).FindStringSubmatch(notes)
@@ -119,8 +119,7 @@ func (h *helm) ask(f *stage.Fixture, made *stage.Certificates, notes, deployment
 	}
 }
 
-// cycles runs one Job after another until one evicts nothing and no node is
-// hot.
+// cycles runs one Job after another until a Job evicts nothing and no node is hot.
 func (h *helm) cycles(f *stage.Fixture, story *scenario.Story) {
 	h.t.Helper()
 	const most = 5
@@ -143,8 +142,7 @@ func (h *helm) cycles(f *stage.Fixture, story *scenario.Story) {
 	h.t.Logf("figures: evictions of the Jobs %v", evicted)
 }
 
-// cycle runs the command of a Job of the CronJob to its end. No kubelet here
-// would.
+// cycle runs the command of one Job of the CronJob to its end, because no kubelet does.
 func (h *helm) cycle(f *stage.Fixture) (evicted int) {
 	h.t.Helper()
 	ctx, cancel := context.WithTimeout(h.t.Context(), 90*time.Second)
@@ -174,8 +172,8 @@ func allAsked(t *testing.T, f *stage.Fixture) {
 	}
 }
 
-// lasting is the inventory without Helm's release Secrets and the addresses of
-// Services, which an upgrade replaces.
+// lasting is the inventory without the objects that an upgrade replaces: Helm's release Secrets and
+// the addresses of Services.
 func (h *helm) lasting() map[string]bool {
 	h.t.Helper()
 	all := h.inventory()
@@ -187,8 +185,7 @@ func (h *helm) lasting() map[string]bool {
 	return all
 }
 
-// goes uninstalls the chart, and removes the certificates, which belong to the
-// user.
+// goes uninstalls the chart and deletes the certificates, which are the user's.
 func (h *helm) goes(f *stage.Fixture, made *stage.Certificates, before map[string]bool) {
 	h.t.Helper()
 	h.uninstall(f)

@@ -19,9 +19,9 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/scenario"
 )
 
-// The chart with its defaults: helm installs it, the command of its Deployment
-// moves pods to their planned nodes with only the chart's rights, another
-// variant replaces it and is replaced again, and uninstalling leaves nothing.
+// helm installs the chart with its defaults. The command of its Deployment moves pods to their
+// planned nodes with only the chart's rights. Another variant replaces it and is replaced again,
+// and uninstalling leaves nothing.
 //
 //e2e:tier all
 func TestChart(t *testing.T) {
@@ -52,10 +52,10 @@ func TestChart(t *testing.T) {
 	h.leavesNothing(before)
 }
 
-// The API server accepts every object of the chart, with the values of each
-// mode and way of steering, as helm renders it for this release. The chart
-// refuses what needs a MutatingAdmissionPolicy if the API server does not
-// support these. Kinds of operators that are not installed are left out.
+// The API server accepts every object of the chart as helm renders it for this release, for each
+// mode and way of steering. If the API server does not support MutatingAdmissionPolicies, the chart
+// refuses values that need one. Kinds that belong to operators are left out, because these are not
+// installed.
 //
 //e2e:tier all
 func TestChartIsAccepted(t *testing.T) {
@@ -68,7 +68,7 @@ func TestChartIsAccepted(t *testing.T) {
 	if err != nil || len(values) < 8 {
 		t.Fatalf("%d files of values, %v", len(values), err)
 	}
-	for _, namespace := range []string{evenkeel.Namespace, probes} { // the following objects are in them
+	for _, namespace := range []string{evenkeel.Namespace, probes} { // the namespaces of the objects below
 		object := &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
 		if _, err := c.Client().CoreV1().Namespaces().Create(t.Context(), object, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
@@ -97,7 +97,7 @@ func TestChartIsAccepted(t *testing.T) {
 	}
 	want := len(values)
 	if !bySelf {
-		want = 5 // those of extender and nodesync, and serve-webhook
+		want = 5 // the values of extender and nodesync, and serve-webhook, need no MutatingAdmissionPolicy
 	}
 	if accepted < want {
 		t.Errorf("%d of %d files of values are rendered for %s, want %d", accepted, len(values), version.GitVersion, want)
@@ -116,7 +116,7 @@ func (h *helm) steersItself() bool {
 	return slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Kind == "MutatingAdmissionPolicy" })
 }
 
-// accepts checks that the API server accepts rendered objects.
+// accepts checks that the API server accepts the rendered objects.
 func (h *helm) accepts(name, rendered string) {
 	h.t.Helper()
 	operators := []string{"cert-manager.io/v1", "monitoring.coreos.com/v1"}
@@ -135,8 +135,8 @@ func (h *helm) accepts(name, rendered string) {
 	}
 }
 
-// untouched is the request-skew story on a cluster without anything of
-// Evenkeel's, with a default kube-scheduler.
+// untouched is the request-skew story on a cluster that contains nothing of Evenkeel, with a
+// default kube-scheduler.
 func untouched(t *testing.T) (*stage.Fixture, *scenario.Story) {
 	t.Helper()
 	c := stage.Cluster()
@@ -164,7 +164,7 @@ func untouched(t *testing.T) (*stage.Fixture, *scenario.Story) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A Job decides on few samples, of which the first may be far too high.
+	// A Job decides on few samples, and the first of them may be far too high.
 	f.Eventually(time.Minute, "the hot nodes to be measured as they are", func(ctx context.Context) bool {
 		measured, err := f.MeasuredUsage(ctx)
 		return err == nil && !slices.ContainsFunc(story.Hot, func(node string) bool {

@@ -20,8 +20,8 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
 )
 
-// litter creates the state that a process leaves behind if it is killed in the middle of
-// its work and never replaced: two of three pods are held, and a node is marked.
+// litter creates the state that a process leaves behind if it is killed in the middle of its work
+// and never replaced: two of three pods are held, and a node is marked. It returns the marked node.
 func litter(t *testing.T, f *stage.Fixture, o ours) (node string) {
 	t.Helper()
 	nodes, err := f.AddNodes(t.Context(), 1, cluster.NodeTemplate{CPU: "8", Memory: "16Gi"})
@@ -83,8 +83,8 @@ func heldPods(ctx context.Context, f *stage.Fixture) (names []string) {
 	return names
 }
 
-// cleans runs the command as an administrator would, and returns, by kind, how
-// much it reports as done.
+// cleans runs cleanup as an administrator would, and returns how many objects of each kind it
+// reports as cleaned up.
 func cleans(t *testing.T, f *stage.Fixture, args ...string) map[string]int {
 	t.Helper()
 	args = append([]string{"cleanup", "-o", "json", "--kubeconfig", f.Kubeconfig(), "--namespace", evenkeel.Namespace}, args...)
@@ -123,8 +123,8 @@ func examined(t *testing.T, f *stage.Fixture) (lines []string) {
 	return lines
 }
 
-// In a cluster in which Evenkeel no longer runs, doctor finds what it left and
-// cleanup removes it: pods continue, and the second run has nothing to do.
+// In a cluster in which Evenkeel no longer runs, doctor finds what Evenkeel left and cleanup
+// removes it: held pods continue, and a second run finds nothing to do.
 //
 //e2e:tier all
 func TestCleanupLeavesNothing(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/e2e/stage"
 )
 
-// variants are the components by way of steering.
+// variants lists the component of each way of steering.
 var variants = map[string]string{"gate": "admission-steering", "names": "admission-steering-names"}
 
 func cordon(f *stage.Fixture, cordoned bool, nodes ...string) {
@@ -28,7 +28,7 @@ func cordon(f *stage.Fixture, cordoned bool, nodes ...string) {
 	}
 }
 
-// keyedNodes returns the nodes of the only key, the planned one first.
+// keyedNodes returns the nodes in the only open key, the planned one first.
 func keyedNodes(f *stage.Fixture, o ours) []string {
 	f.T.Helper()
 	list, err := o.keys.Namespace("shop").List(f.T.Context(), metav1.ListOptions{})
@@ -49,9 +49,9 @@ func keyedNodes(f *stage.Fixture, o ours) []string {
 	return nil
 }
 
-// between starts a process and calls closes with the nodes of its first move,
-// when the key is set but the pod has not been evicted. It waits for a new pod,
-// and returns a function that reports the new ones.
+// between starts a process and, as soon as a key is set but the pod has not been evicted yet, calls
+// closes with the nodes in the key. It waits for a new pod, and returns a function that returns all
+// new pods so far.
 func between(f *stage.Fixture, o ours, d *diary, policy string, closes func(nodes []string)) (came func() []life) {
 	f.T.Helper()
 	through, proxy := f.APIProxy()
@@ -64,8 +64,8 @@ func between(f *stage.Fixture, o ours, d *diary, policy string, closes func(node
 	closes(keyedNodes(f, o))
 	came = func() (all []life) {
 		for uid, l := range d.lives() {
-			// The first look may be late: a pod that already had a node when it was
-			// first seen existed before.
+			// The diary may see a pod late: one that already had a node when it was first seen is
+			// not new.
 			if _, old := before[uid]; !old && (l.bound.IsZero() || l.bound.After(l.came)) {
 				all = append(all, l)
 			}
@@ -77,8 +77,8 @@ func between(f *stage.Fixture, o ours, d *diary, policy string, closes func(node
 	return came
 }
 
-// The planned node is cordoned when the key is set but the pod has not been
-// created. Another cool node takes the replacement within two seconds.
+// The planned node is cordoned after the key is set, before the replacement is created. Another
+// cool node takes the replacement within two seconds.
 //
 //e2e:tier all
 func TestPlannedNodeCloses(t *testing.T) {
@@ -103,9 +103,8 @@ func TestPlannedNodeCloses(t *testing.T) {
 	}
 }
 
-// All nodes that are not hot are cordoned when the key is set but the pod has
-// not been created. If steering knows of no destination, kube-scheduler decides
-// on its own, within a minute.
+// All nodes that are not hot are cordoned after the key is set, before the replacement is created.
+// Evenkeel then has no destination, and within a minute kube-scheduler decides on its own.
 //
 //e2e:tier all
 func TestAllLandingsClose(t *testing.T) {

@@ -19,8 +19,7 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/e2e/stage"
 )
 
-// diary records what happens to the pods and the keys of namespace shop, as the
-// watch shows them.
+// diary records what the watch shows of the pods and keys in the namespace shop.
 type diary struct {
 	mu   sync.Mutex
 	pods map[string]life // by UID
@@ -29,13 +28,12 @@ type diary struct {
 	opened chan string
 }
 
-// life is a pod's life.
 type life struct {
 	name, owner, node string
-	// came is when it was first seen. free and bound are when it was released and
-	// bound; zero before.
+	// came is when the pod was first seen, free when it was released, and bound when it was bound;
+	// zero if it has not happened.
 	came, free, bound time.Time
-	// held reports whether it had our gate when it was first seen.
+	// held reports whether the pod had our gate when it was first seen.
 	held bool
 }
 
@@ -50,8 +48,8 @@ func (l *life) waited(now time.Time) time.Duration {
 	return l.free.Sub(l.came)
 }
 
-// opening is the time during which an owner, or a pod of a StatefulSet, had a
-// key for a node. It lasts until then unless it is renewed.
+// opening is the time during which a key for a node existed. The key belongs to an owner or, in a
+// StatefulSet, to one pod. It expires at until unless it is renewed.
 type opening struct {
 	owner, node, until string
 	set, cleared       time.Time
@@ -130,7 +128,7 @@ func (d *diary) steering(object *unstructured.Unstructured, gone bool) {
 	}
 }
 
-// lives returns the pods so far, by UID; openings returns the keys.
+// lives returns the pods so far by UID, and openings returns the keys.
 func (d *diary) lives() map[string]life {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -143,7 +141,7 @@ func (d *diary) openings() []opening {
 	return slices.Clone(d.keys)
 }
 
-// waits returns how long our gate has held each pod that it held.
+// waits returns how long our gate has held each pod that had it.
 func (d *diary) waits() (all []time.Duration) {
 	now := time.Now()
 	for _, l := range d.lives() {
@@ -154,7 +152,7 @@ func (d *diary) waits() (all []time.Duration) {
 	return all
 }
 
-// ownerOf returns the controller of the pods whose names have a prefix.
+// ownerOf returns the controller of the pods whose names start with prefix.
 func (d *diary) ownerOf(prefix string) string {
 	for _, l := range d.lives() {
 		if strings.HasPrefix(l.name, prefix) {
@@ -164,7 +162,7 @@ func (d *diary) ownerOf(prefix string) string {
 	return ""
 }
 
-// nth waits until an owner, or any owner if it is empty, has had n keys.
+// nth waits until n keys have been set for an owner, or for any owner if owner is empty.
 func (d *diary) nth(t *testing.T, owner string, n int, within time.Duration) {
 	t.Helper()
 	late := time.NewTimer(within)

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// door is the endpoint that the API server asks, in front of the address where
-// Evenkeel answers.
+// door is the endpoint that the API server calls. It forwards to the address where Evenkeel
+// answers.
 type door struct {
 	t               *testing.T
 	address, behind string
@@ -27,7 +27,7 @@ func newDoor(t *testing.T, address, behind string) *door {
 	return d
 }
 
-// open leads to the process behind.
+// open forwards connections to the process.
 func (d *door) open() {
 	d.t.Helper()
 	d.become(func(conn net.Conn) {
@@ -44,13 +44,13 @@ func (d *door) open() {
 	})
 }
 
-// hang accepts connections and lets them wait.
+// hang accepts connections and never answers.
 func (d *door) hang() {
 	d.t.Helper()
 	d.become(func(conn net.Conn) { _, _ = io.Copy(io.Discard, conn) })
 }
 
-// shut refuses connections, and ends open ones.
+// shut refuses new connections and closes the existing ones.
 func (d *door) shut() {
 	d.mu.Lock()
 	if d.listener != nil {
@@ -89,7 +89,7 @@ func (d *door) become(lead func(net.Conn)) {
 	})
 }
 
-// keep ends a connection together with the door.
+// keep closes a connection when the door is shut.
 func (d *door) keep(conn net.Conn) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

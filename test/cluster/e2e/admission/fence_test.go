@@ -32,7 +32,7 @@ func removeKind(t *testing.T, f *stage.Fixture) {
 	}
 }
 
-// applyAgain waits until the old kind is gone.
+// applyAgain applies the components again once the old kind is gone.
 func applyAgain(t *testing.T, f *stage.Fixture) {
 	t.Helper()
 	f.Eventually(30*time.Second, "the kind to be applied again", func(ctx context.Context) bool {
@@ -101,8 +101,7 @@ func TestSteeringIsFenced(t *testing.T) {
 	}
 }
 
-// With steering by names alone, the only permission that Evenkeel has on pods
-// is for dry runs.
+// With steering by names alone, Evenkeel's only permission on pods is for dry runs.
 //
 //e2e:tier all
 func TestSteeringWithNamesAlone(t *testing.T) {

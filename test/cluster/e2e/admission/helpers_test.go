@@ -27,7 +27,7 @@ var (
 	dryRun    = metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}
 )
 
-// ours are clients with the shipped ServiceAccount's rights.
+// ours holds clients with the rights of the shipped ServiceAccount.
 type ours struct {
 	client *kubernetes.Clientset
 	keys   dynamic.NamespaceableResourceInterface
@@ -39,7 +39,7 @@ func install(t *testing.T, f *stage.Fixture, component string) ours {
 	return asShipped(t, f)
 }
 
-// asShipped makes the clients.
+// asShipped returns such clients.
 func asShipped(t *testing.T, f *stage.Fixture) ours {
 	t.Helper()
 	config, err := clientcmd.BuildConfigFromFlags("", f.Access.Evenkeel)
@@ -57,7 +57,7 @@ func asShipped(t *testing.T, f *stage.Fixture) ours {
 	return ours{client: client, keys: keys.Resource(steerings)}
 }
 
-// key is one entry of targets; what is nil is left out.
+// key returns one entry of targets, without fields that are empty.
 func key(until time.Time, by string, nodes ...any) map[string]any {
 	k := map[string]any{"nodes": nodes}
 	if !until.IsZero() {
@@ -78,7 +78,7 @@ func (o ours) steer(ctx context.Context, namespace string, targets map[string]an
 	return err
 }
 
-// pod returns a pod of a controller that passes the restricted standard.
+// pod returns a pod of a controller that conforms to the restricted Pod Security Standard.
 func pod(kind, uid string) *v1.Pod {
 	yes, user := true, int64(65532)
 	no := false
@@ -95,8 +95,7 @@ func pod(kind, uid string) *v1.Pod {
 	}
 }
 
-// steered waits until a probe's key is seen, which implies that all earlier
-// keys are.
+// steered waits until a probe's key takes effect, which implies that all earlier keys do.
 func steered(t *testing.T, f *stage.Fixture, o ours) {
 	t.Helper()
 	if err := o.steer(t.Context(), probes, map[string]any{"probe": key(time.Now().Add(time.Minute), "", "probed")}); err != nil {

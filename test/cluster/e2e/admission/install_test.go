@@ -15,9 +15,8 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
 )
 
-// The first way to install in README, as rendered by kubectl: the API server
-// accepts the objects, the command runs with the rights in it, and replacements
-// land as planned.
+// This case follows the first way to install in README, as rendered by kubectl. The API server
+// accepts the objects, the command runs with the rights in them, and replacements land as planned.
 //
 //e2e:tier all
 func TestInstallWithoutExtender(t *testing.T) {
@@ -30,7 +29,7 @@ func TestInstallWithoutExtender(t *testing.T) {
 	if err := evenkeel.Apply(t.Context(), f.Cluster, objects, false); err != nil {
 		t.Fatal(err)
 	}
-	// No kubelet would run it here. The case does.
+	// No kubelet would run the Deployment here, so the test runs its command.
 	if _, err := f.Client().AppsV1().Deployments(evenkeel.Namespace).Create(t.Context(), deployment, dryRun); err != nil {
 		t.Fatal(err)
 	}
@@ -49,8 +48,8 @@ func TestInstallWithoutExtender(t *testing.T) {
 	onPlan(t, f, story, mark)
 }
 
-// rendered writes what kubectl apply -k would apply from a checkout into a
-// file, except the Deployment, which it returns.
+// rendered writes to a file what kubectl apply -k would apply from a checkout, except the
+// Deployment, which it returns.
 func rendered(t *testing.T, root, overlay string) (file string, deployment *appsv1.Deployment) {
 	t.Helper()
 	built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), filepath.Join(root, "deploy", "overlays", overlay))

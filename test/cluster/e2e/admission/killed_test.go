@@ -30,23 +30,22 @@ func (r request) rule(effect apifault.Effect, except []string) apifault.Rule {
 	}
 }
 
-// step is a step of a move: the request that a process cannot get past; if
-// after is set, the first such request after that one.
+// step is a step of a move, defined by a request that a process cannot complete: the first request
+// of kind at or, if after is set, the first one following a request of kind after.
 type step struct{ after, at request }
 
-// The steps of a move.
 var (
 	proving    = step{after: request{"patch", "shop", "steerings"}, at: request{"create", probes, "pods"}}
 	evicting   = step{at: request{"create", "shop", "pods/eviction"}}
 	nominating = step{at: request{"patch", "shop", "pods/status"}}
 	letting    = step{at: request{"patch", "shop", "pods"}}
-	// A key is set before the eviction, and cleared as soon as the ledger knows
-	// the replacement, which may be before that is released.
+	// A key is set before the eviction, and cleared as soon as the ledger knows the replacement,
+	// which may still be held then.
 	clearing = step{after: request{"create", "shop", "pods/eviction"}, at: request{"patch", "shop", "steerings"}}
 )
 
-// catch stops the next process behind the proxy at the step, for pods other
-// than these. It returns a function that waits until this has happened.
+// catch stops the next process behind the proxy at the step, ignoring requests for the pods in
+// except. It returns a function that waits until the process is stopped.
 func (s step) catch(p *apifault.Proxy, except []string) (caught func(f *stage.Fixture)) {
 	silent, slow := p.Seen(apifault.Silent), p.Seen(apifault.Slow)
 	at := s.at.rule(apifault.OfKind(apifault.Silent), except)
@@ -65,7 +64,7 @@ func (s step) catch(p *apifault.Proxy, except []string) (caught func(f *stage.Fi
 	}
 }
 
-// openKeys returns the keys of namespace shop, with their expiry.
+// openKeys returns when each key in the namespace shop expires.
 func openKeys(ctx context.Context, f *stage.Fixture, o ours) map[string]time.Time {
 	f.T.Helper()
 	list, err := o.keys.Namespace("shop").List(ctx, metav1.ListOptions{})
@@ -87,8 +86,7 @@ func openKeys(ctx context.Context, f *stage.Fixture, o ours) map[string]time.Tim
 	return ends
 }
 
-// another returns a further pod of the owner that has a key, as its controller
-// would make it.
+// another returns one more pod of the owner that has a key, as its controller would create it.
 func another(f *stage.Fixture, owner string) *v1.Pod {
 	f.T.Helper()
 	for _, sibling := range f.PodsByUID(f.T.Context()) {
@@ -103,7 +101,7 @@ func another(f *stage.Fixture, owner string) *v1.Pod {
 	return nil
 }
 
-// make creates such a pod and waits until it has a node.
+// make creates another pod of the owner and waits until it is bound.
 func (d *diary) make(f *stage.Fixture, owner string) (made life) {
 	f.T.Helper()
 	created, err := f.Client().CoreV1().Pods("shop").Create(f.T.Context(), another(f, owner), metav1.CreateOptions{})
@@ -121,9 +119,9 @@ func (d *diary) make(f *stage.Fixture, owner string) (made life) {
 	return made
 }
 
-// dead checks what the only process leaves behind when it is killed at a step:
-// its key steers until it expires, and no longer. While the process nominates
-// or releases a pod, it may have cleared the key.
+// dead checks what the only process leaves behind when it is killed at a step: its key steers until
+// it expires, and no longer. A process that is nominating or releasing a pod may already have
+// cleared the key.
 func dead(f *stage.Fixture, o ours, d *diary, at step) {
 	f.T.Helper()
 	keys := openKeys(f.T.Context(), f, o)
@@ -143,8 +141,8 @@ func dead(f *stage.Fixture, o ours, d *diary, at step) {
 	}
 }
 
-// tidied checks that the process that began then has released every pod that
-// was held before, and that all keys are its own.
+// tidied checks that the process that started at began has released every pod in held, and that no
+// earlier key is left.
 func tidied(f *stage.Fixture, o ours, began time.Time, held []string) {
 	f.T.Helper()
 	f.Eventually(10*time.Second, "the pods to be free that were held before the start", func(ctx context.Context) bool {
@@ -157,9 +155,8 @@ func tidied(f *stage.Fixture, o ours, began time.Time, held []string) {
 	}
 }
 
-// kill kills the only process at a step, for one move after another. Pods that
-// arrive after its key has expired are not touched; when it is back, no key and
-// no gate is left and no pod waits.
+// kill kills the only process at the same step of several moves. Pods that arrive after its key has
+// expired are not touched. Once the process is back, no key and no gate is left and no pod waits.
 func kill(t *testing.T, at step) {
 	f, o, story, policy := quick(t, "admission-steering")
 	d, mark := follow(t, f), f.Mark()
@@ -195,8 +192,8 @@ func TestKilledWhileAPodIsNominated(t *testing.T) { kill(t, letting) }
 //e2e:tier all
 func TestKilledBeforeTheKeyIsCleared(t *testing.T) { kill(t, clearing) }
 
-// A process is not allowed to release a pod, so the pod is held too long, which
-// its metrics report. Once the process is allowed to, it releases the pod.
+// A process without the permission to release a pod holds it too long, and its metrics report that.
+// Once the permission is granted, the process releases the pod.
 //
 //e2e:tier all
 func TestPodHeldTooLong(t *testing.T) {
@@ -213,7 +210,7 @@ func TestPodHeldTooLong(t *testing.T) {
 	cooled(t, f, o, story)
 }
 
-// taints counts our taints on nodes.
+// taints counts the nodes with our taints.
 func taints(ctx context.Context, f *stage.Fixture) (ours int) {
 	f.T.Helper()
 	nodes, err := f.Client().CoreV1().Nodes().List(ctx, metav1.ListOptions{})
@@ -230,8 +227,8 @@ func taints(ctx context.Context, f *stage.Fixture) (ours int) {
 	return ours
 }
 
-// A killed process leaves its taints on hot nodes. When it is back and the
-// nodes have cooled meanwhile, none is left.
+// A killed process leaves its taints on hot nodes. If the nodes have cooled when it is back, it
+// removes all of them.
 //
 //e2e:tier all
 func TestKilledWithTaints(t *testing.T) {

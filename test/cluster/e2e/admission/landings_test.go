@@ -7,8 +7,8 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/e2e/stage"
 )
 
-// Like TestLoopsEnd, with the API server steering: the first of the reported loops, and all clusters in which evictions
-// help.
+// TestLoopsEndWithoutExtender is like TestLoopsEnd, but the API server steers. It covers the first
+// of the reported loops, and all clusters in which evictions help.
 //
 //e2e:tier all
 func TestLoopsEndWithoutExtender(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/e2e/stage"
 )
 
-// creates measures the time of dry-run creations of a controller's pods.
+// creates measures how long dry-run creations of a controller's pods take.
 func creates(t *testing.T, f *stage.Fixture, namespace, uid string) []time.Duration {
 	t.Helper()
 	took := make([]time.Duration, 100)
@@ -36,7 +36,7 @@ func spread(took []time.Duration) string {
 	return fmt.Sprintf("p50 %v, p99 %v", quantile(took, 50).Round(10*time.Microsecond), quantile(took, 99).Round(10*time.Microsecond))
 }
 
-// crowd makes 20 namespaces of 100 keys each.
+// crowd creates 20 namespaces with 100 keys each.
 func crowd(t *testing.T, f *stage.Fixture, o ours) {
 	t.Helper()
 	later := time.Now().Add(10 * time.Minute)
@@ -61,9 +61,8 @@ func crowd(t *testing.T, f *stage.Fixture, o ours) {
 	}
 }
 
-// With 20 namespaces of 100 keys, other pods are created as fast as without the
-// policy, to within a millisecond. Both are measured alternately, because a
-// machine's speed varies.
+// With 20 namespaces of 100 keys, creating other pods takes at most a millisecond longer than
+// without the policy. The two measurements alternate, because the machine's speed varies.
 //
 //e2e:tier all
 //e2e:alone

@@ -1,6 +1,5 @@
-// Package admission holds the end-to-end tests of what the API server itself
-// does with the shipped steering components: which pods it changes and how, and
-// what the fences allow Evenkeel's ServiceAccount.
+// Package admission holds the end-to-end tests of the shipped steering components in a real API
+// server: which pods it changes and how, and what the fences allow Evenkeel's ServiceAccount to do.
 package admission
 
 import (

@@ -17,15 +17,15 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/e2e/stage"
 )
 
-// byAPIServerAtOnce is byAPIServer with as many moves as a large cluster needs
-// at once, and without waiting whether heat lasts, because a process that has
-// observed little takes a sudden rise for a burst.
+// byAPIServerAtOnce is byAPIServer with limits that allow all moves of a large cluster at once. It
+// does not require a minimum of hot time saved, because a process that has observed for a short
+// time mistakes a sudden rise for a burst.
 var byAPIServerAtOnce = strings.Replace(byAPIServer, "cycleDeadline: 3m",
 	"cycleDeadline: 8m, interval: 0s, minHotTimeSaved: 0s, maxMovesPerCycle: 300, maxMovesPerHour: 1000, cooldown: {base: 0s, max: 0s}", 1)
 
-// A hot node has 14 pods using 2.2 of its 32 cores each (96 %) and requesting a
-// quarter of a core each, so five must leave to get below 65 %. On any other
-// node, a pod of 2.4 cores fills it by requests.
+// A hot node has 14 pods, each using 2.2 of its 32 cores (96 % together) and requesting a quarter
+// of a core, so five must leave to get below 65 %. Each other node has a pod that uses 2.4 cores
+// but requests 24.
 const (
 	perHotNode, fewestPerNode = 14, 5
 	zoneLabel                 = v1.LabelTopologyZone
@@ -38,14 +38,14 @@ var (
 	light = cluster.Resources{CPU: "2400m", Memory: "256Mi"}
 )
 
-// judge counts the evictions since the mark and the replacements that are on
-// their planned nodes. None may be on a node that was hot.
+// judge checks and counts the evictions since the mark and the replacements on their planned nodes.
+// No replacement may be on a node that was hot.
 func judge(t *testing.T, f *stage.Fixture, mark cluster.AuditMark, hot []string, fewest int) {
 	t.Helper()
 	landed(t, f)
 	after, exact, made := f.PodsByUID(t.Context()), 0, 0
 	for _, move := range f.Moves() {
-		if move.State == "Cancelled" { // it was planned but not made
+		if move.State == "Cancelled" { // planned but not made
 			continue
 		}
 		made++
@@ -76,8 +76,8 @@ func cooledLarge(t *testing.T, f *stage.Fixture, o ours) {
 	f.Eventually(20*time.Second, "no pod held and no key left", func(ctx context.Context) bool { return nothingLeft(ctx, f, o) })
 }
 
-// With a thousand nodes, kube-scheduler looks at a sample. Replacements still
-// land where they were planned.
+// In a cluster of a thousand nodes, kube-scheduler considers only a sample of them. Replacements
+// still land on their planned nodes.
 //
 //e2e:tier all
 //e2e:alone
@@ -106,9 +106,8 @@ func TestThousandNodesWithoutExtender(t *testing.T) {
 	judge(t, f, mark, hot, burning*fewestPerNode)
 }
 
-// Pods with zones, a hard spread constraint, anti-affinity or a preempting
-// priority land where they were planned, and no pod is preempted. A steered pod
-// is moved a second time.
+// Pods with zones, a hard spread constraint, anti-affinity or a preempting priority land on their
+// planned nodes, and no pod is preempted. A pod that was steered once can be moved again.
 //
 //e2e:tier all
 func TestConstrainedPodsWithoutExtender(t *testing.T) {
@@ -191,8 +190,7 @@ func constrainedPods(t *testing.T, f *stage.Fixture, o ours, serve func(policy s
 	constrained()
 }
 
-// again makes the node of a steered pod of the spread hot, and expects that pod
-// to be moved once more.
+// again makes the node of a steered pod hot, and expects that this pod is moved once more.
 func again(t *testing.T, f *stage.Fixture, o ours) {
 	t.Helper()
 	var moved *stage.Move

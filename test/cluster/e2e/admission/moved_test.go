@@ -17,7 +17,7 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/scenario"
 )
 
-// byAPIServer is stage.Fast with the API server steering.
+// byAPIServer is stage.Fast with steering by the API server.
 var byAPIServer = strings.Replace(stage.Fast, "eviction: {", "eviction: {steering: admission, ", 1)
 
 // unasked is a cluster with a default kube-scheduler and a shipped component.
@@ -46,8 +46,7 @@ func nobodyAsks(t *testing.T, component string) (*stage.Fixture, ours, *scenario
 	return f, o, story
 }
 
-// cooled waits until everything is over: no node is hot, no pod is held, no key
-// is left.
+// cooled waits until no node is hot, no pod is held and no key is left.
 func cooled(t *testing.T, f *stage.Fixture, o ours, story *scenario.Story) {
 	t.Helper()
 	f.Eventually(2*time.Minute, "no node above its line", func(ctx context.Context) bool {
@@ -56,7 +55,7 @@ func cooled(t *testing.T, f *stage.Fixture, o ours, story *scenario.Story) {
 	f.Eventually(20*time.Second, "no pod held and no key left", func(ctx context.Context) bool { return nothingLeft(ctx, f, o) })
 }
 
-// nothingLeft reports whether no pod is held or waits, and no key is left.
+// nothingLeft reports whether no pod is held or pending and no key is left.
 func nothingLeft(ctx context.Context, f *stage.Fixture, o ours) bool {
 	list, err := o.keys.List(ctx, metav1.ListOptions{})
 	if err != nil || len(list.Items) > 0 {
@@ -70,41 +69,40 @@ func nothingLeft(ctx context.Context, f *stage.Fixture, o ours) bool {
 	return true
 }
 
-// kube-scheduler asks no extender, and every replacement lands where it was
-// planned.
+// kube-scheduler asks no extender, and every replacement lands on its planned node.
 //
 //e2e:tier all
 func TestSkewWithoutExtender(t *testing.T) { exactly(t, serveOn) }
 
-// Like TestSkewWithoutExtender, with a Deployment that only evicts.
+// TestRunWithoutExtender is like TestSkewWithoutExtender, with a Deployment that only evicts.
 //
 //e2e:tier all
 func TestRunWithoutExtender(t *testing.T) { exactly(t, runOn) }
 
-// Without permissions on pods, replacements are restricted to their planned
+// If Evenkeel has no permissions on pods, the API server restricts replacements to their planned
 // nodes and alternates, none of which is hot.
 //
 //e2e:tier all
 func TestSkewByNames(t *testing.T) { restricted(t, "admission-steering-names", serveOn) }
 
-// Like TestSkewByNames, with a Deployment that only evicts.
+// TestRunByNames is like TestSkewByNames, with a Deployment that only evicts.
 //
 //e2e:tier all
 func TestRunByNames(t *testing.T) { restricted(t, "admission-steering-names", runOn) }
 
-// A Job ends before its replacements are ready, so it holds none of them: they
-// are restricted to nodes, whatever its permissions on pods.
+// A Job ends before its replacements are ready, so it cannot hold them. They are restricted to
+// nodes by name, whatever permissions on pods the Job has.
 //
 //e2e:tier all
 func TestJobsWithoutExtender(t *testing.T) { restricted(t, "admission-steering", runJobs) }
 
-// Like TestJobsWithoutExtender, without permissions on pods.
+// TestJobsByNames is like TestJobsWithoutExtender, without permissions on pods.
 //
 //e2e:tier all
 func TestJobsByNames(t *testing.T) { restricted(t, "admission-steering-names", runJobs) }
 
-// exactly evens out request-skew in one of the ways of running Evenkeel, with
-// gates.
+// exactly evens out request-skew with gates, running Evenkeel in the given way. Every replacement
+// must land on its planned node.
 func exactly(t *testing.T, run func(*stage.Fixture, *scenario.Story)) {
 	t.Helper()
 	f, o, story := nobodyAsks(t, "admission-steering")
@@ -114,7 +112,8 @@ func exactly(t *testing.T, run func(*stage.Fixture, *scenario.Story)) {
 	onPlan(t, f, story, mark)
 }
 
-// restricted does so with names.
+// restricted evens out request-skew with names. Every replacement must land on one of the nodes in
+// its key.
 func restricted(t *testing.T, component string, run func(*stage.Fixture, *scenario.Story)) {
 	t.Helper()
 	f, o, story := nobodyAsks(t, component)
@@ -137,7 +136,7 @@ func runOn(f *stage.Fixture, _ *scenario.Story) {
 		"--leader-elect=false", "--metrics-address", "0")
 }
 
-// runJobs runs Jobs like a CronJob, one after another, until no node is hot.
+// runJobs runs one Job after another, as a CronJob would, until no node is hot.
 func runJobs(f *stage.Fixture, story *scenario.Story) {
 	f.T.Helper()
 	policy := f.Policy(stage.RealUsage, byAPIServer)
@@ -155,7 +154,7 @@ func runJobs(f *stage.Fixture, story *scenario.Story) {
 	}
 }
 
-// onPlan waits for the last landing and checks that each was on its planned node.
+// onPlan waits for the last landing and checks that each replacement is on its planned node.
 func onPlan(t *testing.T, f *stage.Fixture, story *scenario.Story, since cluster.AuditMark) {
 	t.Helper()
 	var moves []stage.DocumentMove
@@ -168,7 +167,7 @@ func onPlan(t *testing.T, f *stage.Fixture, story *scenario.Story, since cluster
 	for _, move := range moves {
 		on := after[move.Replacement].Spec.NodeName
 		switch {
-		case move.State == "Cancelled": // it was planned but not made
+		case move.State == "Cancelled": // planned but not made
 		case move.State != "Landed" || on != move.To:
 			t.Errorf("%s was to go to %s, is %s, and its replacement on %q", move.Pod, move.To, move.State, on)
 		default:
@@ -195,8 +194,8 @@ func stored(ctx context.Context, t *testing.T, f *stage.Fixture) []stage.Documen
 	return document.Moves
 }
 
-// byNames checks that each new pod is on one of the nodes to which it was
-// restricted, none of which was hot.
+// byNames checks that each new pod is on one of the nodes to which its key restricted it, and that
+// none of these was hot.
 func byNames(t *testing.T, f *stage.Fixture, story *scenario.Story, before map[string]corev1.Pod, since cluster.AuditMark) {
 	t.Helper()
 	evictions, came, first := f.Evictions(since), 0, 0

@@ -15,9 +15,8 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/e2e/stage"
 )
 
-// kube-scheduler keeps the nomination of a pod that never preempts and fits
-// nowhere. Autoscalers then add no node for it, so Evenkeel removes the
-// nomination.
+// kube-scheduler keeps the nomination of a pod that never preempts and fits nowhere, and
+// autoscalers then add no node for the pod. Evenkeel therefore removes the nomination.
 //
 //e2e:tier all
 func TestNominationInVainIsTakenBack(t *testing.T) {
@@ -40,7 +39,7 @@ func TestNominationInVainIsTakenBack(t *testing.T) {
 	if _, err := pods.Patch(t.Context(), name, types.StrategicMergePatchType, nominate, metav1.PatchOptions{}, "status"); err != nil {
 		t.Fatal(err)
 	}
-	// A node with too little space makes kube-scheduler try the pod again.
+	// A new node, although too small, makes kube-scheduler try the pod again.
 	tried := read(t.Context(), t, f, name).ResourceVersion
 	if _, err := f.AddNodes(t.Context(), 1, cluster.NodeTemplate{NamePrefix: "late", CPU: "5", Memory: "16Gi"}); err != nil {
 		t.Fatal(err)
@@ -58,8 +57,7 @@ func TestNominationInVainIsTakenBack(t *testing.T) {
 	})
 }
 
-// tooLarge creates a pod that was steered with the gate, never preempts, and
-// fits on no node.
+// tooLarge creates a pod that was steered with the gate, never preempts and fits on no node.
 func tooLarge(t *testing.T, f *stage.Fixture) (name string) {
 	t.Helper()
 	never := v1.PreemptNever
@@ -69,7 +67,7 @@ func tooLarge(t *testing.T, f *stage.Fixture) (name string) {
 	}
 	large := pod("ReplicaSet", "none")
 	large.Annotations = map[string]string{"evenkeel.io/steered": "gate"}
-	large.OwnerReferences = nil // with a controller that does not exist it would be garbage-collected
+	large.OwnerReferences = nil // the garbage collector would delete it, because its controller does not exist
 	large.Spec.PriorityClassName = class.Name
 	large.Spec.Containers[0].Resources.Requests = v1.ResourceList{v1.ResourceCPU: resource.MustParse("64")}
 	made, err := f.Client().CoreV1().Pods("default").Create(t.Context(), large, metav1.CreateOptions{})
@@ -97,7 +95,7 @@ func read(ctx context.Context, t *testing.T, f *stage.Fixture, name string) *v1.
 	return pod
 }
 
-// waits reports whether kube-scheduler has found no node for a pod.
+// waits reports whether kube-scheduler found no node for the pod.
 func waits(pod *v1.Pod) bool {
 	for _, c := range pod.Status.Conditions {
 		if c.Type == v1.PodScheduled && c.Reason == v1.PodReasonUnschedulable {

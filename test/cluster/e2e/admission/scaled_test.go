@@ -27,10 +27,9 @@ func change(t *testing.T, f *stage.Fixture, deployment, format string, args ...a
 	}
 }
 
-// took returns how long the key was open.
 func (o opening) took() time.Duration { return o.cleared.Sub(o.set) }
 
-// lasted returns how long keys were open. All have been cleared by then.
+// lasted returns how long each key was open. All keys must be cleared.
 func lasted(t *testing.T, keys []opening) (all []time.Duration) {
 	t.Helper()
 	for _, k := range keys {
@@ -43,8 +42,8 @@ func lasted(t *testing.T, keys []opening) (all []time.Duration) {
 	return all
 }
 
-// paired checks that each landed replacement takes up one move of its own
-// controller and is on the planned node. It returns how many there are.
+// paired checks that each landed replacement belongs to one move of its own controller and is on
+// the planned node. It returns the number of pairs.
 func paired(t *testing.T, f *stage.Fixture, d *diary) (pairs int) {
 	t.Helper()
 	lives, owners, taken := d.lives(), map[string]string{}, map[string]string{}
@@ -70,23 +69,23 @@ func paired(t *testing.T, f *stage.Fixture, d *diary) (pairs int) {
 	return pairs
 }
 
-// While 20 pods of a Deployment are moved, it is scaled up by 20 and then
-// rolled out; the pods of three others are moved throughout. No pod waits long,
-// keys are open only briefly, and no pod of the scale-up is taken for a
-// replacement: each pair is a move with its own pod.
+// While 20 pods of a Deployment are moved, the Deployment is scaled up by 20 and then rolled out;
+// the pods of three others are moved throughout. No pod waits long, and keys are open only briefly.
+// No pod of the scale-up is mistaken for a replacement: each move is paired with a replacement of
+// its own.
 //
 //	hot node:   14 hog × 2200m + filler 100m = 30.9 of 32 cores = 96.6 %; requests 14 × 250m + 26 = 29.5 cores; under 65 % takes 5 hogs off
 //	other node:  1 bg  × 2400m               =  2.4 of 32 cores =  7.5 %; requests                  24.0 cores
 //
-// By requests the other nodes are the emptier ones, so unsteered pods go there,
-// too, but to no particular node.
+// By requests, the other nodes are emptier, so unsteered pods go there as well, but to no
+// particular node.
 //
 //e2e:tier all
 //e2e:alone
 func TestScaleUpAndRolloutWhileSteering(t *testing.T) {
 	const (
 		owners, burning, cool = 4, 24, 40
-		scaledAt, moved       = 8, 20 // the rollout starts when the first owner has had this many keys
+		scaledAt, moved       = 8, 20 // the rollout starts when the first owner has had scaledAt keys
 		more                  = 20
 	)
 	f, o := unasked(t, "admission-steering")
@@ -122,13 +121,12 @@ func TestScaleUpAndRolloutWhileSteering(t *testing.T) {
 	atEase(t, f, d, mark)
 }
 
-// atEase checks the cost of the moves for other pods, and that pods were paired
-// correctly.
+// atEase checks what the moves cost other pods, and that replacements were paired correctly.
 func atEase(t *testing.T, f *stage.Fixture, d *diary, mark cluster.AuditMark) {
 	t.Helper()
 	const within, atMost = 300 * time.Millisecond, 5 * time.Second
 	pairs, evictions := paired(t, f, d), f.Evictions(mark)
-	if evictions > pairs+2 { // the rollout may overtake the last moves of its owner
+	if evictions > pairs+2 { // the rollout may replace pods before the last moves of their owner are made
 		t.Errorf("%d evictions and %d pairs, want as many, but for two", evictions, pairs)
 	}
 	open, waits := lasted(t, d.openings()), d.waits()
@@ -143,12 +141,12 @@ func atEase(t *testing.T, f *stage.Fixture, d *diary, mark cluster.AuditMark) {
 		evictions, pairs, len(open), spread(open), len(waits), spread(waits), spread(held), spread(free))
 }
 
-// binding returns the times from when pods were first seen to when they were
-// bound: of those that were held and of the others that arrived without a node.
+// binding returns how long pods took from when they were first seen until they were bound,
+// separately for those that were held and for others that arrived without a node.
 func (d *diary) binding() (held, free []time.Duration) {
 	for _, l := range d.lives() {
 		switch took := l.bound.Sub(l.came); {
-		case l.bound.IsZero() || took == 0: // it existed at the beginning
+		case l.bound.IsZero() || took == 0: // it existed before the diary began
 		case l.held:
 			held = append(held, took)
 		default:
@@ -158,15 +156,15 @@ func (d *diary) binding() (held, free []time.Duration) {
 	return held, free
 }
 
-// The key of a StatefulSet is open until the pod has ended, which takes its
-// grace period, and at most one second longer.
+// The key of a StatefulSet's pod is open until the pod has terminated, which takes its grace
+// period, and at most one second longer.
 //
 //e2e:tier all
 //e2e:alone
 func TestKeysOfStatefulSetsEndWithThePod(t *testing.T) {
 	const grace = 5 * time.Second
 	f, o := unasked(t, "admission-steering")
-	// As the only node, it takes all pods.
+	// Until others are added, all pods go to this node.
 	hot, err := f.AddNodes(t.Context(), 1, cluster.NodeTemplate{NamePrefix: "hot-"})
 	if err != nil {
 		t.Fatal(err)

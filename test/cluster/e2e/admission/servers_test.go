@@ -21,17 +21,16 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/e2e/stage"
 )
 
-// turns distributes the connections that it accepts to API servers in turn.
+// turns distributes the connections that it accepts over API servers in turn.
 type turns struct {
 	listener net.Listener
 	servers  []string
-	// given counts connections.
+	// given counts the connections.
 	given   atomic.Int64
 	running sync.WaitGroup
 }
 
-// inTurn returns a fixture whose processes reach these API servers in turn,
-// connection by connection.
+// inTurn returns a fixture whose processes connect to these API servers in turn.
 func inTurn(t *testing.T, f *stage.Fixture, urls ...string) (*stage.Fixture, *turns) {
 	t.Helper()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -68,14 +67,14 @@ func (p *turns) accept(ctx context.Context) {
 	for {
 		client, err := p.listener.Accept()
 		if err != nil {
-			return // it is closed
+			return // the listener is closed
 		}
 		to := p.servers[int(p.given.Add(1))%len(p.servers)]
 		p.running.Go(func() { join(ctx, client, to) })
 	}
 }
 
-// join copies bytes both ways until one side ends or the context does.
+// join copies bytes in both directions until one side closes or the context is done.
 func join(ctx context.Context, client net.Conn, to string) {
 	defer client.Close()
 	server, err := new(net.Dialer).DialContext(ctx, "tcp", to)
@@ -87,7 +86,7 @@ func join(ctx context.Context, client net.Conn, to string) {
 	over := make(chan struct{}, 2)
 	for _, pair := range [][2]net.Conn{{client, server}, {server, client}} {
 		copying.Go(func() {
-			_, _ = io.Copy(pair[0], pair[1]) // an error is an end as well
+			_, _ = io.Copy(pair[0], pair[1]) // an error ends the connection as well
 			over <- struct{}{}
 		})
 	}
@@ -107,8 +106,8 @@ func (d *diary) noKey(f *stage.Fixture) {
 	})
 }
 
-// made counts the moves whose pods were evicted; each API server has a separate
-// audit log.
+// made counts the moves whose pods were evicted. The audit log cannot be used, because each API
+// server has its own.
 func made(f *stage.Fixture) (n int) {
 	f.T.Helper()
 	for _, move := range f.Moves() {
@@ -133,9 +132,8 @@ func widen(t *testing.T, f *stage.Fixture) {
 	}
 }
 
-// Two API servers run side by side, and Evenkeel's connections alternate
-// between them. The key kind is deleted and recreated, and its schema changes:
-// meanwhile either nothing is evicted or everything is steered, and no
+// Evenkeel's connections alternate between two API servers. The key kind is deleted, recreated and
+// given another schema. Meanwhile, either nothing is evicted or everything is steered, and no
 // replacement lands on a wrong node.
 //
 //e2e:tier all
@@ -169,7 +167,7 @@ func TestTwoAPIServers(t *testing.T) {
 			t.Errorf("%s", &move)
 		case move.Node == move.To:
 			onPlan++
-		default: // the API server that created it did not know the key kind again yet
+		default: // the API server that created the pod did not know the recreated key kind yet
 			t.Logf("%s", &move)
 		}
 	}

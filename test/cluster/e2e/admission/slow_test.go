@@ -16,19 +16,18 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
 )
 
-// slow is a StatefulSet whose pods take an hour to terminate, on a hot node,
-// with the process that moves them one at a time.
+// slow is a StatefulSet on a hot node whose pods take an hour to terminate, and the process that
+// moves them one at a time.
 type slow struct {
 	f       *stage.Fixture
 	keys    ours
 	serve   func() *evenkeel.Process
 	process *evenkeel.Process
-	// untouched are pods to which nothing has happened yet.
+	// untouched are the pods to which nothing has happened yet.
 	untouched []string
 }
 
-// leaving waits until a pod is leaving, and returns its name. No more are
-// evicted.
+// leaving waits until a pod is terminating, pauses evicting, and returns the pod's name.
 func (s *slow) leaving() (name string) {
 	s.f.T.Helper()
 	s.f.Eventually(2*time.Minute, "a pod to be evicted", func(ctx context.Context) bool {
@@ -57,8 +56,7 @@ func (s *slow) leaving() (name string) {
 	return name
 }
 
-// remade lets a pod be recreated at once, and returns the new one when it is
-// bound.
+// remade lets a pod be recreated at once, and returns the new pod once it is bound.
 func (s *slow) remade(name string) (made v1.Pod) {
 	s.f.T.Helper()
 	pods, none := s.f.Client().CoreV1().Pods("shop"), int64(0)
@@ -80,8 +78,7 @@ func (s *slow) remade(name string) (made v1.Pod) {
 	return made
 }
 
-// unsteered lets another pod of the StatefulSet be recreated, for which there
-// is no key.
+// unsteered lets another pod of the StatefulSet, which has no key, be recreated.
 func (s *slow) unsteered(when string) {
 	s.f.T.Helper()
 	name := s.untouched[0]
@@ -91,7 +88,7 @@ func (s *slow) unsteered(when string) {
 	}
 }
 
-// steers reports whether the key of a pod steers a pod that arrives now.
+// steers reports whether the key of the named pod would steer a pod created now.
 func (s *slow) steers(ctx context.Context, name string) bool {
 	for of, until := range openKeys(ctx, s.f, s.keys) {
 		if strings.HasSuffix(of, "/"+name) && time.Now().Before(until) {
@@ -101,16 +98,16 @@ func (s *slow) steers(ctx context.Context, name string) bool {
 	return false
 }
 
-// steered reports whether pods with a key are steered again: it takes the API
-// server a moment to reach a webhook that was unavailable.
+// steered reports whether pods with a key are steered again. After a webhook was unavailable, the
+// API server takes a moment to reach it.
 func (s *slow) steered(ctx context.Context) bool {
-	// The leading process soon clears it, because no move backs it.
+	// The leading process soon clears this key, because it belongs to no move.
 	_ = s.keys.steer(ctx, "default", map[string]any{"any": key(time.Now().Add(time.Minute), "Gate", "n1")})
 	got, err := s.f.Client().CoreV1().Pods("default").Create(ctx, pod("ReplicaSet", "any"), dryRun)
 	return err == nil && got.Annotations["evenkeel.io/steered"] != ""
 }
 
-// nodesOf returns the nodes of a pod's key.
+// nodesOf returns the nodes in the named pod's key.
 func (s *slow) nodesOf(name string) (nodes []string) {
 	s.f.T.Helper()
 	steering, err := s.keys.keys.Namespace("shop").List(s.f.T.Context(), metav1.ListOptions{})
@@ -131,8 +128,8 @@ func (s *slow) nodesOf(name string) (nodes []string) {
 	return nodes
 }
 
-// untilMade finally lets a leaving pod be recreated, and checks that it goes
-// where it was planned, and that its key is then gone.
+// untilMade finally lets a terminating pod be recreated, and checks that the new one lands on its
+// planned node and that its key is then cleared.
 func (s *slow) untilMade(name string) {
 	s.f.T.Helper()
 	made := s.remade(name)
@@ -151,15 +148,14 @@ func (s *slow) untilMade(name string) {
 
 const (
 	hotNode = "hot-0"
-	// expires is how long a key may steer without being renewed, plus a margin for
-	// clocks.
+	// expires is how long a key may steer without being renewed, plus a margin for clock skew.
 	expires = 12 * time.Second
 )
 
-// slowPods places the StatefulSet and has Evenkeel serve.
+// slowPods creates the StatefulSet on a hot node and starts Evenkeel.
 func slowPods(t *testing.T, f *stage.Fixture, o ours, serve func(policy string) *evenkeel.Process) *slow {
 	t.Helper()
-	hot, err := f.AddNodes(t.Context(), 1, cluster.NodeTemplate{NamePrefix: "hot-"}) // as the only node, it takes all pods
+	hot, err := f.AddNodes(t.Context(), 1, cluster.NodeTemplate{NamePrefix: "hot-"}) // until others are added, all pods go to this node
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -180,9 +176,9 @@ func slowPods(t *testing.T, f *stage.Fixture, o ours, serve func(policy string) 
 	return s
 }
 
-// slowly kills and stops Evenkeel while a pod takes an hour to terminate. The
-// pod's key lasts as long as a process lives, and applies to that pod alone;
-// without a process it soon steers nothing, and the next process takes it over.
+// slowly kills and stops Evenkeel while a pod takes an hour to terminate. The pod's key lasts as
+// long as a process lives, and applies to that pod alone. Without a process, the key soon stops
+// steering, and the next process takes it over.
 func slowly(t *testing.T, f *stage.Fixture, o ours, serve func(policy string) *evenkeel.Process) {
 	t.Helper()
 	s := slowPods(t, f, o, serve)
@@ -211,7 +207,7 @@ func slowly(t *testing.T, f *stage.Fixture, o ours, serve func(policy string) *e
 	s.untilMade(leaving)
 }
 
-// With the gate.
+// TestSlowPodsByGate holds pods with the gate.
 //
 //e2e:tier all
 func TestSlowPodsByGate(t *testing.T) {
@@ -219,7 +215,7 @@ func TestSlowPodsByGate(t *testing.T) {
 	slowly(t, f, o, func(policy string) *evenkeel.Process { return f.Serve(policy) })
 }
 
-// By names.
+// TestSlowPodsByNames restricts pods to node names.
 //
 //e2e:tier all
 func TestSlowPodsByNames(t *testing.T) {
@@ -227,7 +223,7 @@ func TestSlowPodsByNames(t *testing.T) {
 	slowly(t, f, o, func(policy string) *evenkeel.Process { return f.Serve(policy) })
 }
 
-// With the webhook, which is unavailable without its process.
+// TestSlowPodsByWebhook steers with the webhook, which is unavailable without its process.
 //
 //e2e:tier all
 func TestSlowPodsByWebhook(t *testing.T) {
@@ -236,14 +232,14 @@ func TestSlowPodsByWebhook(t *testing.T) {
 	slowly(t, f, o, func(policy string) *evenkeel.Process { return h.serve(policy) })
 }
 
-// A pod whose nodes are all closed when it arrives is released even if evicting
-// is paused: its owner recreates it, and nothing restricts the new one.
+// If all nodes in a pod's key are closed when the pod arrives, it is released even if evicting is
+// paused. Its owner recreates it, and nothing restricts the new pod.
 //
 //e2e:tier all
 func TestStrandedPodIsReleasedWhilePaused(t *testing.T) {
 	f, o := unasked(t, "admission-steering-names")
 	s := slowPods(t, f, o, func(policy string) *evenkeel.Process { return f.Serve(policy) })
-	leaving := s.leaving() // and pauses
+	leaving := s.leaving() // evicting is paused from here on
 	cordon(f, true, s.nodesOf(leaving)...)
 	none := int64(0)
 	if err := f.Client().CoreV1().Pods("shop").Delete(t.Context(), leaving, metav1.DeleteOptions{GracePeriodSeconds: &none}); err != nil {

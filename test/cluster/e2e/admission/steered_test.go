@@ -17,7 +17,7 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/e2e/stage"
 )
 
-// outcome is what the API server made of a pod.
+// outcome is the part of a pod that steering may change.
 type outcome struct {
 	Steered   string
 	Gates     []string
@@ -148,7 +148,7 @@ func examples() map[string]example {
 	}
 }
 
-// Each pod is steered according to its key, or left unchanged; none is refused.
+// Each pod is steered according to its key or left unchanged, and none is refused.
 //
 //e2e:tier all
 func TestAPIServerSteersPods(t *testing.T) {
@@ -192,8 +192,8 @@ func steersPods(t *testing.T, f *stage.Fixture, o ours) {
 	}
 }
 
-// planned checks that a steered pod is planned as its owner wrote it, and that
-// pods that names suit are recognized.
+// planned checks that planning treats a steered pod as its owner wrote it, and that names.Suit
+// holds for pods that the API server steers by names.
 func planned(t *testing.T, e example, got *v1.Pod) {
 	t.Helper()
 	if e.want.Steered == "" || e.want.Steered == names.Gate {
@@ -212,7 +212,7 @@ func planned(t *testing.T, e example, got *v1.Pod) {
 	}
 }
 
-// Keys that would make pods be refused are refused themselves.
+// The API server refuses keys that would cause pods to be refused.
 //
 //e2e:tier all
 func TestMalformedKeysAreRefused(t *testing.T) {
@@ -240,8 +240,8 @@ func TestMalformedKeysAreRefused(t *testing.T) {
 	}
 }
 
-// While the key kind is gone, pods are created unchanged; steering returns with
-// it.
+// While the key kind does not exist, pods are created unchanged. Once the kind is back, so is
+// steering.
 //
 //e2e:tier all
 func TestSteeringSurvivesItsKindsDeletion(t *testing.T) {

@@ -18,20 +18,19 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
 )
 
-// beforeTheChart is the commit of a version that was installed with manifests
-// and served kube-scheduler by plain HTTP.
+// beforeTheChart is the commit of a version that was installed from manifests and answered
+// kube-scheduler over plain HTTP.
 const beforeTheChart = "a5a5f1c"
 
-// unhurried is stage.Fast with one move per owner at a time and pauses in
-// between, so that versions can be changed in the middle.
+// unhurried is stage.Fast with one move per owner at a time and pauses between moves, so that the
+// version can be changed between two moves.
 var unhurried = strings.Replace(stage.Fast, "ownerSettle: 0s", "ownerSettle: 0s, maxInFlightPercentOfOwner: 0, interval: 2s", 1)
 
-// An installation from the manifests of a version before the chart becomes a
-// chart installation, as described in docs/operations.md, while a pod evicted
-// by the old version waits for a node: the new version reads the old one's
-// ledger, sends that pod to its planned node over mutual TLS and continues.
-// Neither version is denied anything, no move is made twice, and uninstalling
-// leaves the user's objects.
+// An installation from the manifests of a version before the chart is turned into a chart
+// installation, as docs/operations.md describes, while a pod that the old version evicted waits for
+// a node. The new version reads the old one's ledger, sends that pod to its planned node over
+// mutual TLS, and continues. No request of either version is denied, no move is made twice, and
+// uninstalling leaves the user's objects.
 //
 //e2e:tier all
 func TestManifestsBecomeTheChart(t *testing.T) {
@@ -68,7 +67,7 @@ func TestManifestsBecomeTheChart(t *testing.T) {
 	if writers := witness.Writers(); len(writers) != 2 {
 		t.Errorf("the ledger was written by %v, want by the old version and then by the new one", writers)
 	}
-	// The ledger and the Lease exist from the old version.
+	// The old version has created the ledger and the Lease.
 	h.checkRights(f, upgraded, "evenkeel", stage.Right{Verb: "create", Resource: "configmaps"}, stage.Right{Verb: "create", Group: "coordination.k8s.io", Resource: "leases"})
 	t.Logf("figures: evictions %d before the upgrade with %d in flight, %d in all, fewest %d",
 		evictionsBy(witness, "old"), len(inFlight), len(witness.Evictions()), story.FewestEvictions)
@@ -77,8 +76,8 @@ func TestManifestsBecomeTheChart(t *testing.T) {
 	h.goes(f, made, before)
 }
 
-// installEarlier applies the manifests of an earlier version, configures
-// kube-scheduler accordingly, and runs the command of its Deployment.
+// installEarlier applies the manifests of an earlier version, configures kube-scheduler accordingly
+// and runs the command of the Deployment.
 func (h *helm) installEarlier(f *stage.Fixture, earlier evenkeel.Earlier) *evenkeel.Process {
 	h.t.Helper()
 	ctx := h.t.Context()

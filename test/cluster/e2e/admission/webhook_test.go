@@ -19,17 +19,17 @@ import (
 
 const byWebhook = "admission-steering-webhook"
 
-// hook is the shipped webhook as reached by the API server.
+// hook is the shipped webhook, through a door that the API server calls.
 type hook struct {
 	*door
 	f *stage.Fixture
-	// files are the certificate and its key with which Evenkeel serves; made is
-	// the folder of `evenkeel certificates`.
+	// files are the certificate and key with which Evenkeel serves. made is the folder that
+	// `evenkeel certificates` has written.
 	files [2]string
 	made  string
 }
 
-// asked makes the API server call the webhook by the Service's name, with the CA from
+// asked makes the API server call the webhook by its Service's name, verified with the CA from
 // `evenkeel certificates`.
 func asked(t *testing.T, f *stage.Fixture) *hook {
 	t.Helper()
@@ -93,8 +93,8 @@ func (h *hook) serve(policy string, args ...string) *evenkeel.Process {
 	return h.f.Serve(policy, append(args, "--webhook-address", h.behind, "--webhook-cert-file", h.files[0], "--webhook-private-key-file", h.files[1])...)
 }
 
-// Without a steering policy, the webhook does the same to each pod. A dry run
-// also answers, and leaves alone keys that no move of its own backs.
+// If the cluster has no steering policy, the webhook steers each pod in the same way. It also does
+// so in a dry run, and then leaves keys that belong to none of its own moves.
 //
 //e2e:tier all
 func TestWebhookSteersPods(t *testing.T) {
@@ -104,7 +104,7 @@ func TestWebhookSteersPods(t *testing.T) {
 	steersPods(t, f, o)
 }
 
-// The API server asks Evenkeel, and every replacement lands where it was planned.
+// The API server calls Evenkeel, and every replacement lands on its planned node.
 //
 //e2e:tier all
 func TestSkewByWebhook(t *testing.T) {
@@ -115,10 +115,9 @@ func TestSkewByWebhook(t *testing.T) {
 	judge(t, f, mark, story.Hot, story.FewestEvictions)
 }
 
-// without measures the cost of a webhook that does not answer: new pods arrive
-// unchanged, at most one second later, and nothing is evicted, even by default,
-// where an extender could steer as well. When it answers again, everything
-// continues.
+// without measures what a webhook that does not answer costs. New pods arrive unchanged, at most
+// one second later. Nothing is evicted, even with the default steering, which also allows an
+// extender. When the webhook answers again, everything continues.
 func without(t *testing.T, away, back func(*hook)) {
 	t.Helper()
 	f, o, story := nobodyAsks(t, byWebhook)
@@ -147,7 +146,7 @@ func without(t *testing.T, away, back func(*hook)) {
 	if evictions := f.Evictions(mark); evictions > 0 {
 		t.Errorf("%d evictions while nothing steers", evictions)
 	}
-	// The leader may have cleared it by now, because no move backs it.
+	// The leader may have cleared the key by now, because it belongs to no move.
 	if err := o.keys.Namespace("default").Delete(t.Context(), "evenkeel", metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
 		t.Fatal(err)
 	}
@@ -171,7 +170,7 @@ func TestWebhookWithAnExpiredCertificate(t *testing.T) {
 	without(t, (*hook).expire, (*hook).renew)
 }
 
-// Like TestConstrainedPodsWithoutExtender, with the webhook.
+// TestConstrainedPodsByWebhook is like TestConstrainedPodsWithoutExtender, with the webhook.
 //
 //e2e:tier all
 func TestConstrainedPodsByWebhook(t *testing.T) {

@@ -19,8 +19,8 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/exporters"
 )
 
-// craneShipped is the policy that Crane ships, with limits in a unit, and a hot
-// value that lasts as long as a slow case.
+// craneShipped is the policy that Crane ships, with two parameters for the limits, which can then
+// be given with a unit. Its hot value lasts at least as long as a slow case.
 const craneShipped = `apiVersion: scheduler.policy.crane.io/v1alpha1
 kind: DynamicSchedulerPolicy
 spec:
@@ -47,22 +47,22 @@ spec:
     - {timeRange: 30m, count: 3}
 `
 
-// craneWindows are the windows of an annotated node's figures, in their order.
+// craneWindows are the windows of an annotated node's values, in order.
 var craneWindows = []string{"avg_5m", "max_avg_1h", "max_avg_1d"}
 
-// craneNode is what Crane's controller has written about a node, in percent:
-// CPU and memory, each over five minutes, an hour and a day; age is how long
-// ago the five-minute mean of CPU was written.
+// craneNode holds what Crane's controller has written about a node, in percent: CPU and memory,
+// each over five minutes, an hour and a day. age is how long ago it wrote the five-minute mean of
+// CPU.
 type craneNode struct {
 	cpu, memory [3]float64
 	age         time.Duration
-	bare        bool // nothing is written
+	bare        bool // the node has no annotations
 	kept        bool
 	score       int64
 }
 
-// craneNodes have the scores of Crane's formula: the windows weigh 20, 30 and
-// 50 %, and each resource is half of the score. kube-scheduler receives a tenth
+// craneNodes have the scores of Crane's formula, in which the windows weigh 20, 30 and 50 %, and
+// each resource contributes half of the score. kube-scheduler receives a tenth of it, rounded down.
 // of it, rounded down.
 //
 //	score = int( sum of (1-u)*w*100 / 2 ) - 10*hot
@@ -78,20 +78,19 @@ var craneNodes = []craneNode{
 	// Memory exceeds 75 over an hour. CPU 90, memory 80*0.2 + 24*0.3 + 20*0.5 =
 	// 33.2: 123.2/2 = 61.6
 	{cpu: [3]float64{10, 10, 10}, memory: [3]float64{20, 76, 80}, score: 6},
-	// At every limit, but above none. 35*0.2 + 25*0.3 + 100*0.5 = 64.5 each: 129/2
+	// Every value is at its limit, and none is above. 35*0.2 + 25*0.3 + 100*0.5 = 64.5 each: 129/2
 	// = 64.5
 	{cpu: [3]float64{65, 75, 0}, memory: [3]float64{65, 75, 0}, kept: true, score: 6},
-	// The value 90 is nine minutes old and valid for 3 + 5 minutes: it neither
-	// rejects the node nor counts in its score. CPU 60*0.3 + 60*0.5 = 48, memory
-	// 90: 138/2 = 69
+	// The value 90 is nine minutes old but valid for 3 + 5 minutes only, so it neither rejects the
+	// node nor counts in its score. CPU 60*0.3 + 60*0.5 = 48, memory 90: 138/2 = 69
 	{cpu: [3]float64{90, 40, 40}, memory: [3]float64{10, 10, 10}, age: 9 * time.Minute, kept: true, score: 6},
-	// Nothing is known: not rejected, and scored as if it were full.
+	// Without values, the node is not rejected and is scored as if it were full.
 	{bare: true, kept: true, score: 0},
 }
 
-// Crane's users start Evenkeel with their own policy. With annotations in the
-// format of either writer, filter and score return the values of Crane's
-// formula, and pods are placed accordingly.
+// Crane's users start Evenkeel with their own policy. Whichever of the two writers' formats the
+// annotations have, filter and score return the values of Crane's formula, and pods are placed
+// accordingly.
 func TestCranePolicy(t *testing.T) {
 	cases := map[string]struct {
 		limit5m, limit1h string
@@ -126,8 +125,7 @@ func TestCranePolicy(t *testing.T) {
 	}
 }
 
-// annotate writes what Crane's controller writes: local time with a meaningless
-// Z.
+// annotate writes what Crane's controller writes, including its local time with a meaningless Z.
 func annotate(t *testing.T, f *stage.Fixture, node string, given *craneNode, format func(float64) string, zone *time.Location) {
 	t.Helper()
 	if given.bare {
@@ -151,8 +149,8 @@ func annotate(t *testing.T, f *stage.Fixture, node string, given *craneNode, for
 	}
 }
 
-// serveCrane starts the extender with a policy, and waits until it knows all
-// nodes except the one without annotations.
+// serveCrane starts the extender with a policy, and waits until it knows all nodes except the one
+// without annotations.
 func serveCrane(t *testing.T, f *stage.Fixture, policy string) {
 	t.Helper()
 	p := f.Start("extender", "--policy-config-file", f.Policy(policy), "--listen-address", stage.Listen(), "--metrics-address", "0")
@@ -164,7 +162,7 @@ func serveCrane(t *testing.T, f *stage.Fixture, policy string) {
 	})
 }
 
-// craneAnswers sends the requests itself.
+// craneAnswers sends requests to the extender directly.
 func craneAnswers(t *testing.T, f *stage.Fixture, nodes []string) {
 	t.Helper()
 	var kept []string
@@ -191,9 +189,8 @@ func craneAnswers(t *testing.T, f *stage.Fixture, nodes []string) {
 	}
 }
 
-// craneSchedules lets kube-scheduler place pods: pods that may run anywhere go
-// to the least loaded node, and a node above a limit gets only pods that may
-// run nowhere else.
+// craneSchedules lets kube-scheduler place pods. Pods that can run anywhere go to the least loaded
+// node. A node above a limit gets only pods that can run nowhere else.
 func craneSchedules(t *testing.T, f *stage.Fixture, nodes []string) {
 	t.Helper()
 	least, above := nodes[0], nodes[2]
@@ -218,8 +215,8 @@ func craneSchedules(t *testing.T, f *stage.Fixture, nodes []string) {
 	landed("bound", above, above)
 }
 
-// A policy with contradictory values is rejected before anything starts, with
-// its file, field and value.
+// A policy with contradictory values is rejected before anything starts. The message contains its
+// file, field and value.
 func TestCranePolicyThatContradictsItself(t *testing.T) {
 	f := stage.New(t)
 	path := f.Policy(fmt.Sprintf(craneShipped, "0.65", "75"))

@@ -18,10 +18,10 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
 )
 
-// deschedulerUser is the user that descheduler's Jobs run as.
+// deschedulerUser is the user of descheduler's Jobs.
 const deschedulerUser = "system:serviceaccount:kube-system:descheduler-sa"
 
-// deschedulerRBAC grants what descheduler's first versions needed, and no more.
+// deschedulerRBAC grants only what descheduler's first versions needed.
 const deschedulerRBAC = `
 kind: ClusterRole
 apiVersion: rbac.authorization.k8s.io/v1
@@ -44,11 +44,11 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: deschedu
 subjects: [{name: descheduler-sa, kind: ServiceAccount, namespace: kube-system}]
 `
 
-// deschedulerText is the article about descheduler.
+// deschedulerText is the file of the article about descheduler.
 const deschedulerText = "descheduler.md"
 
-// deschedulerRights returns a kubeconfig file with the rights of the article's
-// RBAC, or of a similar one if the article is missing.
+// deschedulerRights returns a kubeconfig file with the rights that the article's RBAC grants, or
+// deschedulerRBAC if the article is missing.
 func deschedulerRights(f *stage.Fixture) string {
 	f.T.Helper()
 	manifest := deschedulerRBAC
@@ -71,8 +71,7 @@ func deschedulerRights(f *stage.Fixture) string {
 	return kubeconfig
 }
 
-// jobEvicts runs the Job once and compares how many pods it evicted per
-// workload and node.
+// jobEvicts runs the Job once and compares the number of evicted pods per workload and node.
 func jobEvicts(f *stage.Fixture, args []string, want map[string]int) {
 	f.T.Helper()
 	kubeconfig, homes, mark := deschedulerRights(f), podHomes(f), f.Mark()
@@ -101,8 +100,8 @@ func jobEvicts(f *stage.Fixture, args []string, want map[string]int) {
 	checkJobRequests(f, mark)
 }
 
-// checkJobRequests checks that the run watches only pods and nodes, and that it
-// is denied only what it requests once and does not need.
+// checkJobRequests checks that the run watches only pods and nodes, and that the API server denies
+// it only requests that it makes once and can do without.
 func checkJobRequests(f *stage.Fixture, since cluster.AuditMark) {
 	f.T.Helper()
 	requests, err := f.Audit(since)
@@ -128,7 +127,7 @@ func checkJobRequests(f *stage.Fixture, since cluster.AuditMark) {
 	}
 }
 
-// podHomes lists every pod as workload@node.
+// podHomes returns workload@node for every pod.
 func podHomes(f *stage.Fixture) map[string]string {
 	f.T.Helper()
 	list, err := f.Client().CoreV1().Pods(metav1.NamespaceAll).List(f.T.Context(), metav1.ListOptions{})
@@ -152,8 +151,8 @@ func patchNodeTo(t *testing.T, f *stage.Fixture, node, patch string) {
 	}
 }
 
-// placeUnmeasured places pods as a case wants them; no case here waits until
-// their usage is measured.
+// placeUnmeasured places pods without waiting until their usage is measured, because no case here
+// needs it.
 func placeUnmeasured(f *stage.Fixture, placements ...cluster.Placement) {
 	f.T.Helper()
 	if err := f.Cluster.Place(f.T.Context(), placements...); err != nil {

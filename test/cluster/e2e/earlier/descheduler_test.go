@@ -14,12 +14,12 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/e2e/stage"
 )
 
-// v1alpha1 is a policy of descheduler's first versions with these strategies.
+// v1alpha1 returns a policy of descheduler's first versions with these strategies.
 func v1alpha1(strategies string) string {
 	return "apiVersion: \"descheduler/v1alpha1\"\nkind: \"DeschedulerPolicy\"\nstrategies:" + strategies
 }
 
-// tenCoreNodes adds identical nodes of ten cores.
+// tenCoreNodes adds identical nodes with ten cores each.
 func tenCoreNodes(f *stage.Fixture, n int, labels map[string]string) []string {
 	f.T.Helper()
 	names, err := f.AddNodes(f.T.Context(), n, cluster.NodeTemplate{CPU: "10", Memory: "100Gi", Pods: 100, Labels: labels})
@@ -29,9 +29,8 @@ func tenCoreNodes(f *stage.Fixture, n int, labels map[string]string) []string {
 	return names
 }
 
-// Seven pods of one owner must spread over three nodes, with at most three on
-// each: four of them are evicted. Pods of different owners on one node are not
-// duplicates.
+// The seven pods of one owner must spread over three nodes, with at most three on each, so four of
+// them are evicted. Pods of different owners on one node are not duplicates.
 func TestV1alpha1RemoveDuplicates(t *testing.T) {
 	f := stage.New(t)
 	names := tenCoreNodes(f, 3, nil)
@@ -43,9 +42,9 @@ func TestV1alpha1RemoveDuplicates(t *testing.T) {
 	jobEvicts(f, []string{"--policy-config-file", policy}, map[string]int{"twin@" + names[0]: 4})
 }
 
-// By requests, 8 of node-0's 10 cores are taken, 80 %; the others have 5 %.
-// Evicting three pods of one core each brings it to the target of 50 %. The
-// pods' real usage, which is low here, does not count.
+// By requests, node-0 is at 80 % (8 of 10 cores), and the other nodes are at 5 %. Evicting three
+// pods of one core each brings node-0 to the target of 50 %. The pods' real usage, which is low,
+// does not count.
 func TestV1alpha1LowNodeUtilization(t *testing.T) {
 	f := stage.New(t)
 	names := tenCoreNodes(f, 3, nil)
@@ -64,9 +63,8 @@ func TestV1alpha1LowNodeUtilization(t *testing.T) {
 	jobEvicts(f, []string{"--policy-config-file", policy}, map[string]int{"asking@" + names[0]: 3})
 }
 
-// The pod with the anti-affinity is evicted, not the one it must avoid; of
-// three that must avoid each other, two are evicted. The other node has no pod
-// that another must avoid.
+// The pod with the anti-affinity is evicted, not the pod that it avoids. Of three pods that avoid
+// each other, two are evicted. The other node has no pod that another pod avoids.
 func TestV1alpha1RemovePodsViolatingInterPodAntiAffinity(t *testing.T) {
 	f := stage.New(t)
 	names := tenCoreNodes(f, 4, nil)
@@ -82,9 +80,8 @@ func TestV1alpha1RemovePodsViolatingInterPodAntiAffinity(t *testing.T) {
 	jobEvicts(f, []string{"--policy-config-file", policy}, map[string]int{"guard@" + names[0]: 1, "rivals@" + names[0]: 2})
 }
 
-// All nodes had a fast disk and a GPU when the pods were scheduled; now node-0
-// has no fast disk, and no node has a GPU. A pod is evicted if another node
-// satisfies its affinity.
+// All nodes had a fast disk and a GPU when the pods were scheduled. Now node-0 has no fast disk,
+// and no node has a GPU. A pod is evicted only if another node satisfies its affinity.
 func TestV1alpha1RemovePodsViolatingNodeAffinity(t *testing.T) {
 	f := stage.New(t)
 	names := tenCoreNodes(f, 3, map[string]string{"disk": "fast", "gpu": "yes"})
@@ -107,8 +104,7 @@ func TestV1alpha1RemovePodsViolatingNodeAffinity(t *testing.T) {
 	jobEvicts(f, []string{"--policy-config-file", policy}, map[string]int{"reader@" + names[0]: 1})
 }
 
-// Pods that do not tolerate the new taint are evicted, except one that stores
-// files on the node.
+// Pods that do not tolerate the new taint are evicted, except one that stores files on the node.
 func TestV1alpha1RemovePodsViolatingNodeTaints(t *testing.T) {
 	f := stage.New(t)
 	names := tenCoreNodes(f, 3, nil)
@@ -129,7 +125,7 @@ func TestV1alpha1RemovePodsViolatingNodeTaints(t *testing.T) {
 	jobEvicts(f, []string{"--policy-config-file", policy}, map[string]int{"stray@" + names[0]: 2})
 }
 
-// deschedulerPolicy and deschedulerArgs belong to a Job as its users run it.
+// deschedulerPolicy and deschedulerArgs belong to a Job like those of descheduler's users.
 var (
 	deschedulerPolicy = v1alpha1(`
   "RemoveDuplicates":
@@ -146,16 +142,16 @@ var (
 	deschedulerArgs = []string{"--policy-config-file", "/policy-dir/policy.yaml", "--v", "3"}
 )
 
-// The article's Job, unchanged except for the program: its ServiceAccount and
-// rights, its ConfigMap, its arguments. Three strategies work at the same time:
+// The article's Job works unchanged, except for the program: with its ServiceAccount and rights,
+// its ConfigMap and its arguments. Three strategies are enabled at the same time:
 //
 //   - - four identical pods on three nodes allow at most two on each, so two
 //     are evicted;
-//   - - the guard is evicted, which must avoid the noisy one;
-//   - no node is over 50 % by requests, so LowNodeUtilization has nothing to do.
+//   - - the guard is evicted, because it must avoid the noisy pod;
+//   - no node is over 50 % by requests, so LowNodeUtilization does nothing.
 //
-// Events explain why pods were evicted; this ServiceAccount may write only
-// those of the core API group.
+// Events explain why pods were evicted. This ServiceAccount may write Events only through the core
+// API group.
 func TestV1alpha1Job(t *testing.T) {
 	f := stage.New(t)
 	policy, args := deschedulerJob(f)
@@ -183,9 +179,8 @@ func TestV1alpha1Job(t *testing.T) {
 	}
 }
 
-// All ten strategies together find nothing to do on a calm cluster, with the
-// article's rights: none of them needs more. Without any strategy nothing is
-// done either.
+// On a calm cluster, all ten strategies together do nothing, and none of them needs more than the
+// article's rights. A policy without strategies does nothing either.
 func TestV1alpha1EveryStrategyAndNone(t *testing.T) {
 	f := stage.New(t)
 	names := tenCoreNodes(f, 3, nil)

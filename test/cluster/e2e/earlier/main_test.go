@@ -1,6 +1,5 @@
-// Package earlier holds the end-to-end tests of what users of legacy systems
-// bring along: their own policies, rules and configurations must behave as they
-// know them. It has its own control plane.
+// Package earlier holds the end-to-end tests for users of legacy systems: their own policies, rules
+// and configurations must keep the behavior that they know. It has its own control plane.
 package earlier
 
 import (

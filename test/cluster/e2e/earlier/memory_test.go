@@ -26,13 +26,13 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/prometheus"
 )
 
-// usedMemoryPercent is a recording rule as users of the memory extender have
-// it: percent of the machine's memory, by node name.
+// usedMemoryPercent is a recording rule that users of the memory extender have: percent of the
+// machine's memory, by node name.
 const usedMemoryPercent = `(1 - node_memory_MemAvailable_bytes / node_memory_MemTotal_bytes) * 100`
 
-// Users of the memory extender start Evenkeel with their flags, after
-// converting their own Policy. Of four nodes with 16 GiB, one uses 14 GiB and
-// is rejected with the old extender's message; the others take pods.
+// Users of the memory extender start Evenkeel with their flags, after converting their own Policy.
+// Of four nodes with 16 GiB, one uses 14 GiB and is rejected with the old extender's message. The
+// others take pods.
 //
 //	n0: 14 of 16 GiB = 87.5 %: 87 >= 80, refused; score int((100-87)/10) = 1
 //	n1: 10 of 16 GiB = 62.5 %:                    score int((100-62)/10) = 3
@@ -76,8 +76,8 @@ func TestMemoryPreset(t *testing.T) {
 	}
 }
 
-// registerByPolicy configures kube-scheduler with what a Policy of the old kind
-// is converted to.
+// registerByPolicy configures kube-scheduler with the result of converting a Policy of the old
+// kind.
 func registerByPolicy(t *testing.T, f *stage.Fixture) {
 	t.Helper()
 	dir := t.TempDir()
@@ -104,7 +104,7 @@ func registerByPolicy(t *testing.T, f *stage.Fixture) {
 	}
 }
 
-// memoryAnswers sends the requests itself.
+// memoryAnswers sends requests to the extender directly.
 func memoryAnswers(t *testing.T, f *stage.Fixture, nodes []string) {
 	t.Helper()
 	const high = "node memory load high"
@@ -156,8 +156,8 @@ func memoryPages(t *testing.T, extender *evenkeel.Process) {
 	}
 }
 
-// memorySchedules lets kube-scheduler place pods: one that may run only on the
-// loaded node waits with the extender's message, others go elsewhere.
+// memorySchedules lets kube-scheduler place pods. A pod that can run only on the loaded node waits
+// with the extender's message, and the others go elsewhere.
 func memorySchedules(t *testing.T, f *stage.Fixture, nodes []string) {
 	t.Helper()
 	ctx := t.Context()

@@ -26,8 +26,7 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/scenario"
 )
 
-// memRealUsage is the configuration of the plugin's article, used if the
-// article is missing.
+// memRealUsage replaces the configuration in the plugin's article if the article is missing.
 const memRealUsage = `
 apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
@@ -51,7 +50,7 @@ profiles:
       queryMetricIntervalSeconds: 10
 `
 
-// nginxMemScheduler is the Deployment of the article.
+// nginxMemScheduler replaces the Deployment in the article.
 const nginxMemScheduler = `
 kind: Deployment
 apiVersion: apps/v1
@@ -69,12 +68,12 @@ spec:
       schedulerName: mem-real-usage-scheduler
 `
 
-// recordedMemory is the query of MemRealUsage as a recording rule of its users.
+// recordedMemory is the query of MemRealUsage as its users record it with a rule.
 const recordedMemory = `avg_over_time(((1 - node_memory_MemAvailable_bytes / node_memory_MemTotal_bytes) * 100)[5m:1m])`
 
-// The article's configuration and Deployment, with only addresses changed: by
-// requests the loaded node is the emptiest, so the default kube-scheduler
-// prefers it; MemRealUsage places none of the thirty pods there.
+// The article's configuration and Deployment are used with only addresses changed. By requests, the
+// loaded node is the emptiest, so the default kube-scheduler prefers it. MemRealUsage places none
+// of the thirty pods there.
 //
 //	n0: 13 of 16 GiB = 81 % used, 0.5 requested: int(81) is the highest, 100 − (81−12)·100/(81−12) = 0
 //	n1…n3: 2 of 16 GiB = 12.5 % used, 8 requested: int(12.5) is the lowest: 100
@@ -93,8 +92,8 @@ func TestMemRealUsage(t *testing.T) {
 	server := f.Prometheus(prometheus.Config{
 		NodeExporter: true, NodeLabel: true, Rules: map[string]string{"node_mem_usage_avg_5m": recordedMemory},
 	})
-	// The averages begin with the first scrapes: an idle node that was first
-	// scraped before its pod ran differs from the others for a while.
+	// The averages begin with the first scrapes. For a while, an idle node that was first scraped
+	// before its pod ran differs from the other idle nodes.
 	f.Eventually(6*time.Minute, "the rule to be recorded for every node, alike for those that are", func(ctx context.Context) bool {
 		samples, err := server.Query(ctx, "node_mem_usage_avg_5m")
 		alike := map[int]bool{}
@@ -127,8 +126,8 @@ func TestMemRealUsage(t *testing.T) {
 	}
 	t.Logf("pods by node: %v", byNode)
 
-	// Without data the original MemRealUsage rejected every pod; here it is
-	// neutral, and pods are placed.
+	// Without data, the original MemRealUsage rejected every pod. Evenkeel's is neutral, so pods
+	// are placed.
 	if err := server.Stop(); err != nil {
 		t.Fatal(err)
 	}
@@ -143,9 +142,9 @@ func TestMemRealUsage(t *testing.T) {
 	}
 }
 
-// The skew that requests hide, with Evenkeel's plugin in kube-scheduler instead
-// of the extender: as few evictions as with the extender, and every replacement
-// lands on its planned node.
+// kube-scheduler runs Evenkeel's plugin instead of asking the extender, on the skew that requests
+// hide. There are as few evictions as with the extender, and every replacement lands on its planned
+// node.
 func TestRequestSkewWithThePlugin(t *testing.T) {
 	f := stage.New(t)
 	ctx := t.Context()
@@ -201,8 +200,8 @@ func TestRequestSkewWithThePlugin(t *testing.T) {
 	}
 }
 
-// shippedScheduler is the configuration of the shipped second scheduler,
-// applied to the pods of the default scheduler.
+// shippedScheduler returns the configuration of the shipped second scheduler, but for the pods of
+// the default scheduler.
 func shippedScheduler(f *stage.Fixture, kubeconfig, policy string) string {
 	f.T.Helper()
 	root, err := evenkeel.Root(f.T.Context())
@@ -222,8 +221,8 @@ func shippedScheduler(f *stage.Fixture, kubeconfig, policy string) string {
 	return config + "\nclientConnection: {kubeconfig: " + kubeconfig + ", qps: 500, burst: 1000}\n"
 }
 
-// startScheduler runs kube-scheduler with the plugin until the case ends, as
-// the article's Deployment does; its log is shown if the case fails.
+// startScheduler runs kube-scheduler with the plugin until the case ends, as the article's
+// Deployment does. Its log is printed if the case fails.
 func startScheduler(f *stage.Fixture, kubeconfig, config string) *evenkeel.Process {
 	f.T.Helper()
 	binDir, err := cluster.DefaultBinDir(f.T.Context())
@@ -262,8 +261,8 @@ func startScheduler(f *stage.Fixture, kubeconfig, config string) *evenkeel.Proce
 
 var observed = regexp.MustCompile(`"Observed".* fresh=(\d+)`)
 
-// knows reports whether the plugin's newest observation has the usage of that
-// many nodes.
+// knows reports whether the plugin's newest observation includes the usage of the given number of
+// nodes.
 func knows(p *evenkeel.Process, nodes int) func(context.Context) bool {
 	return func(context.Context) bool {
 		all := observed.FindAllStringSubmatch(p.Log(), -1)
@@ -303,8 +302,8 @@ func stored(ctx context.Context, f *stage.Fixture) stage.Document {
 	return document
 }
 
-// article returns the block of the plugin's article with this beginning, or its
-// substitute.
+// article returns the block of the plugin's article that starts with begin, or otherwise if the
+// article is missing.
 func article(t *testing.T, begin, otherwise string) string {
 	t.Helper()
 	root, err := evenkeel.Root(t.Context())

@@ -32,7 +32,7 @@ const (
 	retiredValue     = "retired"
 )
 
-// busyRule is a rule on the CPU usage of nodes of 32 cores, in percent.
+// busyRule returns a rule on the CPU usage of 32-core nodes, in percent.
 func busyRule(threshold int) string {
 	return fmt.Sprintf(`
   Node_cpu1:
@@ -49,7 +49,7 @@ const availableRule = `
     LowerIsWorse: true
 `
 
-// presser is `evenkeel nodesync` in place of dynamicScheduler, with some nodes
+// presser is `evenkeel nodesync` in place of dynamicScheduler, on a cluster in which some nodes are
 // under pressure.
 type presser struct {
 	*stage.Fixture
@@ -58,9 +58,9 @@ type presser struct {
 	since               cluster.AuditMark
 }
 
-// press creates the cluster: by requests hot is the emptiest node, but its CPU
-// is at 82 %, like that of marked, which has somebody else's label, and of the
-// control plane; the others are at 6 %, and full uses 80 % of its memory.
+// press creates the cluster. By requests, hot is the emptiest node, but its CPU is at 82 %, as is
+// that of the control plane and of marked, whose label somebody else has set. The CPU of the other
+// nodes is at 6 %, and full uses 80 % of its memory.
 //
 //	hot node:   12 hog × 2200m = 26.4 of 32 cores = 82.5 %; requests 12 × 250m =  3 cores
 //	other node: 10 bg  ×  200m =  2.0 of 32 cores =  6.3 %; requests 10 × 2    = 20 cores
@@ -104,8 +104,8 @@ func press(t *testing.T, rules string) *presser {
 	return p
 }
 
-// start runs the command with dynamicScheduler's own flags and only the rights
-// of the shipped overlay.
+// start runs the command with dynamicScheduler's own flags and only the rights that the shipped
+// overlay grants.
 func (p *presser) start() {
 	p.T.Helper()
 	kubeconfig, err := p.KubeconfigFor(p.T.Context(), evenkeel.Namespace, nodeSyncUser)
@@ -152,8 +152,7 @@ func (p *presser) label(node, value string) {
 	}
 }
 
-// wantPressed waits until exactly these nodes have the label; /nodes must
-// agree.
+// wantPressed waits until exactly these nodes have the label and /nodes agrees.
 func (p *presser) wantPressed(nodes ...string) {
 	p.T.Helper()
 	names, err := json.Marshal(append([]string{}, nodes...))
@@ -175,7 +174,7 @@ func (p *presser) wantPressed(nodes ...string) {
 	})
 }
 
-// page returns the process's response if it has the content type.
+// page returns the process's response, or "" if its content type is another.
 func (p *presser) page(ctx context.Context, path, contentType string) string {
 	p.T.Helper()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+p.web+path, nil)
@@ -194,8 +193,8 @@ func (p *presser) page(ctx context.Context, path, contentType string) string {
 	return string(body)
 }
 
-// patches counts the process's patches of each node, and checks that it
-// requested nothing that it may not do.
+// patches counts the process's patches of each node, and checks that every request of the process
+// was allowed.
 func (p *presser) patches() map[string]int {
 	p.T.Helper()
 	requests, err := p.Audit(p.since)
@@ -230,9 +229,9 @@ func (p *presser) wantPatches(want map[string]int) {
 	}
 }
 
-// A node above a rule's threshold keeps the label until it is no longer above
-// it, and meanwhile pods with the article's soft affinity go elsewhere; others'
-// labels, the control plane and nodes with the right label are not touched.
+// A node that exceeds a rule's threshold has the label until it no longer does. Meanwhile, pods
+// with the article's soft affinity go elsewhere. Labels set by others, the control plane, and nodes
+// that already have the right label are not touched.
 func TestPressureLabel(t *testing.T) {
 	p := press(t, busyRule(70))
 	p.wantPressed(hotNode)
@@ -257,8 +256,8 @@ func TestPressureLabel(t *testing.T) {
 	p.wantPatches(map[string]int{hotNode: 2})
 }
 
-// Changes to the rule file take effect, including "lower is worse", and an invalid file
-// leaves the last valid rules in effect.
+// Changes to the rule file take effect, including a change to "lower is worse". With an invalid
+// file, the last valid rules stay in effect.
 func TestPressureRulesChange(t *testing.T) {
 	p := press(t, busyRule(95))
 	p.wantPressed()
@@ -288,7 +287,7 @@ func (p *presser) deploy(name string, affinity *v1.Affinity) {
 	}
 }
 
-// on names the nodes of a Deployment's pods.
+// on returns the nodes of a Deployment's pods.
 func (p *presser) on(deployment string) []string {
 	p.T.Helper()
 	var nodes []string
@@ -298,8 +297,8 @@ func (p *presser) on(deployment string) []string {
 	return nodes
 }
 
-// softAffinity is the affinity of dynamicScheduler's article, read from the
-// article if it is there.
+// softAffinity returns the affinity of dynamicScheduler's article, read from the article if it
+// exists.
 func softAffinity(t *testing.T) *v1.Affinity {
 	t.Helper()
 	root, err := evenkeel.Root(t.Context())

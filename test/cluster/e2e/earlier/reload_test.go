@@ -17,7 +17,7 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
 )
 
-// mount is a policy file as the kubelet mounts a ConfigMap.
+// mount is a folder with a policy file, laid out as the kubelet mounts a ConfigMap.
 type mount struct {
 	*stage.Fixture
 	root     string
@@ -41,7 +41,7 @@ func (m *mount) must(err error) {
 	}
 }
 
-// swap replaces the version with a single rename.
+// swap replaces the content with a single rename.
 func (m *mount) swap(documents ...string) {
 	m.T.Helper()
 	m.versions++
@@ -52,7 +52,7 @@ func (m *mount) swap(documents ...string) {
 	m.must(os.Rename(filepath.Join(m.root, "..data_tmp"), filepath.Join(m.root, "..data")))
 }
 
-// waitGeneration waits until a process uses the policy with this number.
+// waitGeneration waits until a process uses the policy with this generation number.
 func (m *mount) waitGeneration(metrics string, number float64) {
 	m.T.Helper()
 	m.Eventually(2*time.Minute, fmt.Sprintf("policy %v at work", number), func(context.Context) bool {
@@ -60,7 +60,7 @@ func (m *mount) waitGeneration(metrics string, number float64) {
 	})
 }
 
-// waitCycles waits for that many further cycles.
+// waitCycles waits for n more cycles.
 func (m *mount) waitCycles(metrics string, n float64) {
 	m.T.Helper()
 	cycles := func() float64 { return m.Metric(metrics, `evenkeel_cycles_total{result="success"}`) }
@@ -88,21 +88,20 @@ func (m *mount) waitEvent(reason string) (note string) {
 	return note
 }
 
-// fast is stage.Fast with another evict line of CPU, and optionally another
-// pace of samples or evictions.
+// fast is stage.Fast with another evict line of CPU and, optionally, other intervals of samples or
+// evictions.
 func fast(evict int, changes ...string) string {
 	changes = append(changes, "cpu: {low: 45, reject: 60, evict: 65, leave: 60}",
 		fmt.Sprintf("cpu: {low: 45, reject: %d, evict: %d, leave: %d}", evict-5, evict, evict-5))
 	return strings.NewReplacer(changes...).Replace(stage.Fast)
 }
 
-// A running process follows changes of the policy file: with lower lines it
-// cools nodes that were not hot before, and there is no moment without data; a
-// wrong file is reported and changes nothing.
+// A running process follows changes to the policy file. With lower lines, it cools nodes that were
+// not hot before, and it has data at all times. An invalid file is reported and changes nothing.
 func TestPolicyFileIsReadAgain(t *testing.T) {
 	f := stage.New(t)
 	skew := f.Skew()
-	const avg5m, avg1m = "windows: [avg_5m]", "windows: [avg_1m]" // with which a node that fills up is soon hot
+	const avg5m, avg1m = "windows: [avg_5m]", "windows: [avg_1m]" // a node that fills up becomes hot soon with these windows
 	m := newMount(f, stage.RealUsage, fast(95, avg5m, avg1m))
 	mark, metrics := f.Mark(), f.FreeAddress()
 	f.Serve(m.path(), "--metrics-address", metrics)
@@ -141,9 +140,9 @@ func TestPolicyFileIsReadAgain(t *testing.T) {
 	f.Eventually(5*time.Minute, "no node above 65 % by the policy before", func(ctx context.Context) bool { return len(f.Hot(ctx, 65)) == 0 })
 }
 
-// Other sources or another interval require new samples. Until there are enough
-// of them, kube-scheduler is answered from the old ones, all nodes stay known,
-// and nothing is evicted.
+// Other sources or another interval require new samples. Until there are enough of them,
+// kube-scheduler gets answers based on the old samples, all nodes stay known, and nothing is
+// evicted.
 //
 //e2e:tier all
 func TestPolicyFileWithOtherSamples(t *testing.T) {
@@ -175,8 +174,7 @@ func TestPolicyFileWithOtherSamples(t *testing.T) {
 	f.Eventually(2*time.Minute, "no node above 65 %", func(ctx context.Context) bool { return len(f.Hot(ctx, 65)) == 0 })
 }
 
-// A cycle uses one policy: one that changes during the cycle takes effect after
-// it.
+// A cycle uses one policy: a change during the cycle takes effect after it.
 func TestPolicyFileChangesDuringACycle(t *testing.T) {
 	f := stage.New(t)
 	skew := f.Skew()
@@ -196,8 +194,8 @@ func TestPolicyFileChangesDuringACycle(t *testing.T) {
 	}
 }
 
-// duplicates and taints return policies of upstream's plugins, for namespaces
-// with a label.
+// duplicates and taints return policies with upstream's plugins, limited to namespaces with a
+// label.
 func duplicates(namespaces string) string {
 	return upstream("RemoveDuplicates", "balance", namespaces)
 }
@@ -222,9 +220,8 @@ profiles:
 `, namespaces, plugin, point, plugin)
 }
 
-// The framework's profiles are rebuilt on the existing watches: with another
-// strategy, another namespace selector, and one that reads usage where none
-// did.
+// The framework's profiles are rebuilt on the existing watches if the policy gets another strategy,
+// another namespace selector, or a strategy that reads usage although none did before.
 //
 //e2e:tier all
 func TestPolicyFileWithOtherProfiles(t *testing.T) {

@@ -14,18 +14,17 @@ import (
 )
 
 const (
-	// measureVariable, when set, enables the cases that measure and assert
-	// nothing.
+	// measureVariable, when set, enables the cases that only measure and assert nothing.
 	measureVariable = "EVENKEEL_MEASURE"
-	// measureUnseen is how long the new pods are not measured, as where the
-	// periods of metrics-server and the kubelet add up.
+	// measureUnseen is how long the new pods remain unmeasured, as they do if the intervals of
+	// metrics-server and the kubelet add up.
 	measureUnseen = time.Minute
-	// measureFor is how long the result of the burst is watched.
+	// measureFor is how long the effects of the burst are observed.
 	measureFor = 4 * time.Minute
 )
 
-// lowNodeUtilization is upstream's plugin on the data of metrics-server, with
-// the thresholds of stage.Fast.
+// lowNodeUtilization configures upstream's plugin with the usage from metrics-server and the
+// thresholds of stage.Fast.
 const lowNodeUtilization = `
 apiVersion: descheduler/v1alpha2
 kind: DeschedulerPolicy
@@ -45,8 +44,7 @@ profiles:
       enabled: [LowNodeUtilization]
 `
 
-// The same burst, handled by other programs. It takes 20 minutes and asserts
-// nothing:
+// Other programs handle the same burst. The case takes 20 minutes and asserts nothing:
 //
 //	EVENKEEL_MEASURE=1 go test ./e2e/handshake -run MeasureBurst -timeout 40m -v
 //
@@ -106,8 +104,7 @@ func (f *fixture) measureUpstream(string) {
 		"--descheduling-interval", "30s")
 }
 
-// hotNodeSeconds adds up how long nodes are above the evict line, by true
-// usage.
+// hotNodeSeconds adds up how long each node is above the evict line, by true usage.
 func (f *fixture) hotNodeSeconds(d time.Duration) (seconds float64) {
 	f.T.Helper()
 	ctx, cancel := context.WithTimeout(f.T.Context(), d)

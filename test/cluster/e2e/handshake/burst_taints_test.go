@@ -13,29 +13,30 @@ import (
 )
 
 const (
-	// followers pods come after the burst, in groups small and slow enough for the
-	// taints to keep up.
+	// followers is the number of pods that arrive after the burst. Their groups are small and slow
+	// enough for the taints to keep up.
 	followers, followersAtATime = 48, 12
 	followEvery                 = 15 * time.Second
-	// calmer is by how many percentage points the highest node must be lower with
-	// taints, and the spread smaller. A pod is 1.9 points of a node, and without
-	// taints the followers add four pods to the highest node.
+	// calmer is by how many percentage points taints must lower both the usage of the highest node
+	// and the spread. A pod is 1.9 points of a node, and without taints the followers add four pods
+	// to the highest node.
 	calmer = 3.0
 )
 
-// graded is stage.Fast with both taints, for pods that may not be moved.
+// graded is stage.Fast with both taints and without moves, because no pod has the only allowed
+// scheduler name.
 var graded = strings.Replace(stage.Fast, "eviction: {", "eviction: {schedulerNames: [nobody], ", 1) +
 	"nodesync: {taint: {enabled: true}, rejectTaint: {enabled: true}}\n"
 
-// leveled is how even the nodes are by true usage: the spread, and the highest
-// usage of any node so far.
+// leveled describes how even the nodes are by true usage: the spread, and the highest usage of any
+// node so far.
 type leveled struct{ spread, highest float64 }
 
-// The same burst where kube-scheduler asks no extender. During the burst taints
-// have no effect: no node exceeds its reject line before it ends. After the
-// burst the nodes that it filled are tainted, and later pods go elsewhere:
+// kube-scheduler asks no extender during the same burst. Taints have no effect during the burst,
+// because no node exceeds its reject line before it ends. Afterwards, the nodes that the burst
+// filled are tainted, and later pods go elsewhere:
 //
-//	48 more × 600m, 4 a node or 7.5 points, put the highest node of nothing from 64 % to 71 %; all others have room up to 60 %
+//	48 more × 600m, 4 a node or 7.5 points, raise the highest node from 64 % to 71 % without taints; all others have space up to 60 %
 //
 //e2e:tier all
 //e2e:alone
@@ -56,8 +57,8 @@ func TestBurstWithGradedTaints(t *testing.T) {
 	}
 }
 
-// burstAndFollowers runs the burst and then the followers; start is called
-// before, and settle between them.
+// burstAndFollowers runs the burst and then the followers. It calls start before the burst, and
+// settle between burst and followers.
 func burstAndFollowers(t *testing.T, start func(f *fixture, serving string), settle func(*fixture)) leveled {
 	fixed := newBurst(t, 15*time.Second)
 	serving := fixed.FreeAddress()
@@ -101,11 +102,10 @@ func (f *fixture) startGrading(serving string) {
 	f.waitKnown()
 }
 
-// waitGraded waits until exactly the nodes that are clearly above their reject
-// line have its taint.
+// waitGraded waits until exactly the nodes that are clearly above their reject line have its taint.
 func (f *fixture) waitGraded() {
 	f.T.Helper()
-	const clearly = 2.0 // percentage points: the prediction for a pod may be slightly off
+	const clearly = 2.0 // percentage points, because the prediction for a pod may be slightly off
 	truth := f.truth()
 	above := 0
 	for _, percent := range truth {

@@ -13,15 +13,15 @@ import (
 
 const (
 	burstNodes, burstPods = 12, 200
-	// widestSpread is the largest spread of the nodes allowed in the end, in
-	// percentage points.
+	// widestSpread is the largest spread of the nodes that is allowed at the end, in percentage
+	// points.
 	widestSpread = 10.0
 )
 
-// Two hundred pods come at once, each of which uses more than twice what it
-// requests, onto nodes whose usage differs by 28 percentage points and of which
-// the idle ones look full by requests. Nothing measures the new pods until all
-// of them are placed; the usage of the three that ran before is known. In the
+// Two hundred pods arrive at once, and each uses more than twice what it requests. The usage of the
+// nodes differs by 28 percentage points, and the idle nodes look full by requests. No new pod is
+// measured before all of them are placed, but the usage of the three siblings that ran before is
+// known. At the end, the nodes are nearly even.
 // end the nodes are nearly even.
 //
 //e2e:alone
@@ -33,7 +33,7 @@ func TestBurst(t *testing.T) {
 	b.waitKnown()
 	before := b.spreadOf(b.truth())
 	b.come()
-	// On a busy machine an answer may come later than kube-scheduler waits for it.
+	// On a busy machine, an answer may arrive after kube-scheduler has stopped waiting for it.
 	if asked := b.asked(); asked < burstPods*95/100 {
 		t.Errorf("kube-scheduler was answered about %d of %d newcomers", asked, burstPods)
 	}
@@ -56,8 +56,8 @@ func TestBurst(t *testing.T) {
 		before, after, predicted, last)
 }
 
-// newBurst sets up the cluster. A new pod is bound at once but measured only
-// after a while.
+// newBurst sets up the cluster. A new pod is bound at once but measured only after the duration
+// unseen.
 //
 //	node i:  2+i bg × 800m, that is 5 % to 32.5 % of 32 cores; requests 50m each
 //	node 0 to 5:  1 filler × 10m; requests 8 cores
@@ -91,14 +91,13 @@ func newBurst(t *testing.T, unseen time.Duration) *stage.Fixture {
 	return f
 }
 
-// waitKnown waits until Evenkeel has measured the running pods: with the
-// estimate instead of the real usage of a single burst pod, a node's prediction
-// would be off by 1.2 points.
+// waitKnown waits until Evenkeel has measured the running pods. If the real usage of a single burst
+// pod were unknown and therefore estimated, the prediction of its node would be off by 1.2 points.
 func (f *fixture) waitKnown() {
 	f.T.Helper()
 	f.Eventually(2*time.Minute, "Evenkeel knowing what runs, on every node", func(ctx context.Context) bool {
 		for _, state := range f.States(ctx) {
-			if state == "unknown" { // which would be neutral, and get its share of pods blindly
+			if state == "unknown" { // it would be neutral, and would be given a share of the pods without regard to its usage
 				return false
 			}
 		}
@@ -106,8 +105,7 @@ func (f *fixture) waitKnown() {
 	})
 }
 
-// waitMeasured waits until metrics-server has measured every new pod, and so
-// has Evenkeel.
+// waitMeasured waits until both metrics-server and Evenkeel have measured every new pod.
 func (f *fixture) waitMeasured() {
 	f.T.Helper()
 	var measured, predicted float64
@@ -124,8 +122,8 @@ func (f *fixture) waitMeasured() {
 	f.T.Fatalf("not within 90 s: every newcomer measured; off the truth by up to %.1f points as measured, %.1f as predicted", measured, predicted)
 }
 
-// siblingsMeasured reports whether Evenkeel knows the usage of the pods that
-// ran before the new ones.
+// siblingsMeasured reports whether Evenkeel knows the usage of the siblings that ran before the new
+// pods.
 func (f *fixture) siblingsMeasured() bool {
 	f.T.Helper()
 	for _, pod := range f.Pods(f.T.Context(), "burst") {
@@ -141,7 +139,7 @@ func (f *fixture) siblingsMeasured() bool {
 // come creates the new pods and waits until all of them are bound.
 func (f *fixture) come() { f.arrive(burstPods) }
 
-// arrive creates that many more pods and waits until all so far are bound.
+// arrive creates more pods and waits until all pods so far are bound.
 func (f *fixture) arrive(more int32) {
 	f.T.Helper()
 	want := len(f.history.newcomers()) + int(more)
@@ -159,7 +157,7 @@ func (f *fixture) arrive(more int32) {
 	})
 }
 
-// asked counts the new pods about which kube-scheduler was answered.
+// asked counts the new pods about which kube-scheduler got an answer.
 func (f *fixture) asked() (n int) {
 	for _, came := range f.history.newcomers() {
 		if len(f.balancer.Answers(came.uid)) > 0 {
@@ -198,8 +196,7 @@ func (f *fixture) predicted() map[string]float64 {
 	return percents
 }
 
-// measured returns what metrics-server reports for every node; nodes that it
-// does not know are missing.
+// measured returns what metrics-server reports for every node, without nodes that it does not know.
 func (f *fixture) measured() map[string]float64 {
 	f.T.Helper()
 	usage, err := f.MeasuredUsage(f.T.Context())
@@ -213,7 +210,7 @@ func (f *fixture) measured() map[string]float64 {
 	return percents
 }
 
-// spreadOf is the difference between the highest and the lowest.
+// spreadOf returns the difference between the highest and the lowest value.
 func (f *fixture) spreadOf(percents map[string]float64) float64 {
 	f.T.Helper()
 	if len(percents) != burstNodes {
@@ -226,8 +223,8 @@ func (f *fixture) spreadOf(percents map[string]float64) float64 {
 	return highest - lowest
 }
 
-// farthest returns the largest error of any node's figure; an unknown one has a
-// large error.
+// farthest returns the largest error of any node's figure. A missing figure counts as a large
+// error.
 func (f *fixture) farthest(figures, truth map[string]float64) (farthest float64) {
 	for node, percent := range truth {
 		figure, known := figures[node]

@@ -14,11 +14,10 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/e2e/stage"
 )
 
-// Twenty pods of one Deployment of 60 are moved in one cycle. Meanwhile twelve
-// others of it are deleted by hand and the Deployment is scaled up by twenty,
-// so that 52 pods come that only their UIDs distinguish. Twenty of them take
-// over the moves, one each; the others are placed by usage; and no node ever
-// exceeds its reject line.
+// Twenty pods of a Deployment of 60 are moved in one cycle. Meanwhile twelve of its other pods are
+// deleted by hand, and it is scaled up by twenty. 52 pods arrive that differ only in their UIDs.
+// Twenty of them take over one move each, and the others are placed by usage. No node ever exceeds
+// its reject line.
 //
 //	hot node:   12 hog × 2 + 6 web × 1   = 30   of 32 cores = 93.8 %; under 65 % (20.8) takes 5 hogs off
 //	other node:  1 hog × 2 + 4 bg × 1.4  =  7.6 of 32 cores = 23.8 %; up to 60 % (19.2) it may hold 6 hogs, 72 on all twelve,
@@ -35,7 +34,7 @@ func TestMovesInACrowd(t *testing.T) {
 	serving, metrics := fixed.FreeAddress(), fixed.FreeAddress()
 	f := begin(fixed, serving)
 	quick := strings.Replace(stage.Fast, "cycleDeadline: 3m", "cycleDeadline: 3m, interval: 100ms, maxInFlightPercentOfOwner: 50", 1)
-	f.Pause(true) // until it knows all hot nodes: one cycle is to make all the moves
+	f.Pause(true) // until Evenkeel knows all hot nodes, so that one cycle makes all the moves
 	p := f.Serve(f.Policy(stage.RealUsage, quick), "--listen-address", serving, "--metrics-address", metrics)
 	f.Eventually(5*time.Minute, "every node known for what it is", func(context.Context) bool {
 		return f.Are("hot", hot...) && f.Are("cool", others...) && f.Measured(90, hot...)
@@ -82,8 +81,8 @@ func placeCrowd(f *stage.Fixture, hot, others []string) {
 	}
 }
 
-// disturb scales up the Deployment of hogs and at the same time deletes the
-// hogs on the given nodes.
+// disturb scales up the Deployment of hogs, and at the same time deletes the hogs on the nodes that
+// satisfy on.
 func (f *fixture) disturb(added int32, on func(node string) bool) {
 	f.T.Helper()
 	group, ctx := errgroup.WithContext(f.T.Context())
@@ -100,7 +99,6 @@ func (f *fixture) disturb(added int32, on func(node string) bool) {
 	}
 }
 
-// scaleUp scales up a Deployment.
 func (f *fixture) scaleUp(ctx context.Context, deployment string, by int32) error {
 	deployments := f.Client().AppsV1().Deployments("shop")
 	return retry.RetryOnConflict(retry.DefaultBackoff, func() error { // its controller writes it as well
@@ -114,8 +112,8 @@ func (f *fixture) scaleUp(ctx context.Context, deployment string, by int32) erro
 	})
 }
 
-// wantPinned checks that exactly the given number of new pods were restricted to a single
-// node, and that all others had a choice.
+// wantPinned checks that exactly the given number of new pods could go to only one node, and that
+// all others had a choice.
 func (f *fixture) wantPinned(want int) {
 	f.T.Helper()
 	pinned := 0

@@ -15,7 +15,7 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
 )
 
-// fixture is one case's cluster with everything that is checked at its end.
+// fixture is one case's cluster, with everything that is checked at the end.
 type fixture struct {
 	*stage.Fixture
 	history  *history
@@ -25,8 +25,7 @@ type fixture struct {
 	cooled   time.Duration
 }
 
-// begin starts watching; the workloads exist, and kube-scheduler asks through
-// the balancer.
+// begin starts watching once the workloads exist, and lets kube-scheduler ask through the balancer.
 func begin(f *stage.Fixture, backends ...string) *fixture {
 	f.T.Helper()
 	return &fixture{Fixture: f, history: watch(f), balancer: f.Balance(backends...), mark: f.Mark(), begun: time.Now()}
@@ -39,9 +38,8 @@ func (f *fixture) waitCool(within time.Duration) {
 	f.cooled = time.Since(f.begun)
 }
 
-// waitSettled waits until all pods of the Deployments run and a process knows
-// of no move in flight, and then for that many more cycles, in which an
-// overeager loop would go on.
+// waitSettled waits until all pods of the Deployments run and the process has no move in flight. It
+// then waits for more cycles, in which an overeager process would continue to evict.
 func (f *fixture) waitSettled(listen, metrics string, cycles float64, deployments ...string) {
 	f.T.Helper()
 	f.waitReady(deployments...)
@@ -52,7 +50,7 @@ func (f *fixture) waitSettled(listen, metrics string, cycles float64, deployment
 	f.waitCycles(metrics, cycles)
 }
 
-// waitCycles waits for that many more cycles.
+// waitCycles waits for n more cycles.
 func (f *fixture) waitCycles(metrics string, n float64) {
 	f.T.Helper()
 	done := func() float64 { return f.Metric(metrics, `evenkeel_cycles_total{result="success"}`) }
@@ -71,7 +69,7 @@ func (f *fixture) waitReady(deployments ...string) {
 	}
 }
 
-// leader returns the holder of Evenkeel's Lease, "" if there is none.
+// leader returns the holder of Evenkeel's Lease, or "" if there is none.
 func (f *fixture) leader(ctx context.Context) string {
 	lease, err := f.Client().CoordinationV1().Leases(evenkeel.Namespace).Get(ctx, "evenkeel", metav1.GetOptions{})
 	if err != nil || lease.Spec.HolderIdentity == nil {
@@ -88,8 +86,7 @@ const (
 // figures summarize a case's moves.
 type figures struct {
 	Evictions, Landed, OnPlan, Rebooked, Cancelled, Boomerangs int
-	// Answered counts the landed moves by the backend that answered
-	// kube-scheduler.
+	// Answered counts the landed moves by the backend that answered kube-scheduler.
 	Answered map[string]int
 }
 
@@ -128,9 +125,8 @@ func (f *fixture) judge(moves []stage.Move) figures {
 	return result
 }
 
-// judgeLanding checks where a replacement landed: on its planned node, or if
-// that was not in kube-scheduler's request, on the only node that was allowed
-// instead.
+// judgeLanding checks where a replacement landed. If kube-scheduler's request contained the planned
+// node, it must have landed there, otherwise on the only node that was allowed instead.
 func (f *fixture) judgeLanding(move *stage.Move, result *figures) {
 	f.T.Helper()
 	pod, known := f.history.pod(move.Replacement)
@@ -154,8 +150,8 @@ func (f *fixture) judgeLanding(move *stage.Move, result *figures) {
 	}
 }
 
-// boomerangs counts the pods that came to a node after a pod of the same
-// Deployment was moved away from it.
+// boomerangs counts the pods that arrived on a node after a pod of the same Deployment was moved
+// off it.
 func (f *fixture) boomerangs(sources map[string]bool) (n int) {
 	for _, pod := range f.history.newcomers() {
 		if sources[pod.node] && strings.HasPrefix(pod.name, "hog-") {
@@ -166,7 +162,7 @@ func (f *fixture) boomerangs(sources map[string]bool) (n int) {
 	return n
 }
 
-// wait waits while the cluster works on its own.
+// wait lets the cluster work on its own for a while.
 func wait(t *testing.T, d time.Duration) {
 	t.Helper()
 	timer := time.NewTimer(d)

@@ -16,21 +16,20 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/e2e/stage"
 )
 
-// pod is what history stores of a pod, even after it is gone.
+// pod is what history records of a pod. It is kept when the pod is gone.
 type pod struct {
 	uid, name, node string
 	// bound is when its node was first seen.
 	bound time.Time
-	// old pods existed before the history began.
+	// old reports whether the pod existed before the history began.
 	old bool
-	// gone is when it was seen to be deleted, or being deleted.
+	// gone is when the pod was first seen as deleted or terminating.
 	gone     time.Time
 	cpuMilli int64
 }
 
-// history follows the pods of namespace shop: where each was bound, and the
-// true usage of every node after every change, so that no peak is missed
-// between two looks.
+// history follows the pods of the namespace shop. It records where each was bound, and each node's
+// true usage after every change, so that it misses no peak.
 type history struct {
 	mu   sync.Mutex
 	pods map[string]*pod // by UID
@@ -38,7 +37,7 @@ type history struct {
 	peak map[string]int64
 }
 
-// watch begins a history, which ends with the case.
+// watch begins a history, which ends when the case does.
 func watch(f *stage.Fixture) *history {
 	f.T.Helper()
 	h := &history{pods: map[string]*pod{}, used: map[string]int64{}, peak: map[string]int64{}}
@@ -96,7 +95,7 @@ func (h *history) charge(p *pod, cpuMilli int64) {
 	}
 }
 
-// milli is the CPU that a pod of one container uses.
+// milli returns the CPU that a pod of one container uses.
 func milli(pod *v1.Pod) int64 {
 	used, err := resource.ParseQuantity(pod.Annotations[cluster.UsageCPUAnnotation])
 	if err != nil {
@@ -115,7 +114,7 @@ func (h *history) pod(uid string) (pod, bool) {
 	return *p, true
 }
 
-// newcomers lists the pods that came after the history began, by name.
+// newcomers returns the pods that arrived after the history began, by name.
 func (h *history) newcomers() []pod {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -129,7 +128,7 @@ func (h *history) newcomers() []pod {
 	return came
 }
 
-// lastGone is when the last deleted pod left.
+// lastGone returns when the last deleted pod left.
 func (h *history) lastGone() (last time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -141,7 +140,7 @@ func (h *history) lastGone() (last time.Time) {
 	return last
 }
 
-// bindingTook is the time from the first to the last binding of a new pod.
+// bindingTook returns the time from the first to the last binding of a new pod.
 func (h *history) bindingTook() time.Duration {
 	var first, last time.Time
 	for _, p := range h.newcomers() {
@@ -155,8 +154,7 @@ func (h *history) bindingTook() time.Duration {
 	return last.Sub(first)
 }
 
-// peaks returns the highest true CPU usage that each node ever had, in
-// millicores.
+// peaks returns the highest true CPU usage that each node has had so far, in millicores.
 func (h *history) peaks() map[string]int64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()

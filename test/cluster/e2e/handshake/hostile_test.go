@@ -13,19 +13,19 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/scenario"
 )
 
-// elsewhere is the address that the hostile client connects from: not
-// kube-scheduler's, as with any other pod.
+// elsewhere is the address from which the hostile client connects. As with any other pod, it is not
+// kube-scheduler's address.
 const elsewhere = "127.0.0.66"
 
-// A client that reaches the port and knows every UID, owner and node forges
-// requests to draw replacements to its node and make all others look full,
-// while ten pods must move. They land as planned nevertheless.
+// A client that reaches the port and knows every UID, owner and node forges requests, to draw
+// replacements to its node and to make all other nodes look full, while ten pods must move. The
+// replacements still land on their planned nodes.
 func TestForgersTakeNothing(t *testing.T) {
 	testHostileClient(t, []hostile.Attack{hostile.MadeUp, hostile.Known, hostile.Foreign, hostile.Heavy})
 }
 
-// The same client also floods the port. kube-scheduler is answered, and the
-// process stays within its memory limit.
+// The same client also floods the port. kube-scheduler still gets its answers, and the process
+// stays within its memory limit.
 //
 //e2e:tier all
 //e2e:alone
@@ -74,8 +74,8 @@ func testHostileClient(t *testing.T, attacks []hostile.Attack) {
 	}
 }
 
-// attack starts a hostile client and returns a function that stops it and
-// reports what it did. It ends with the case at the latest.
+// attack starts a hostile client. It returns a function that stops the client and reports what it
+// did. The client ends with the case at the latest.
 func attack(f *stage.Fixture, config hostile.Config) (stop func() hostile.Report) {
 	f.T.Helper()
 	config.Source, config.Namespace = elsewhere, "shop"
@@ -99,7 +99,7 @@ func attack(f *stage.Fixture, config hostile.Config) (stop func() hostile.Report
 	return stop
 }
 
-// tellDrawn prints the client's effects.
+// tellDrawn logs the client's effects.
 func (f *fixture) tellDrawn(lair string) {
 	late, asked := f.balancer.Late()
 	drawn := 0
@@ -112,8 +112,8 @@ func (f *fixture) tellDrawn(lair string) {
 		f.Evictions(f.mark), drawn, late, asked)
 }
 
-// With mutual TLS the same client, which has no certificate, gets no response
-// at all, and kube-scheduler, which has one, is answered.
+// With mutual TLS, the same client has no certificate and gets no response at all. kube-scheduler
+// has one and gets its answers.
 //
 //e2e:tier all
 //e2e:alone

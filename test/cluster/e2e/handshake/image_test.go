@@ -24,10 +24,9 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/scenario"
 )
 
-// The output of `make image` is unpacked as a container runtime would, and the
-// program that its configuration names cools the nodes of request-skew. It
-// reports the version that the image was made with, and so does the simulator
-// next to it.
+// The image that `make image` writes is unpacked as a container runtime would unpack it, and its
+// entrypoint cools the nodes of request-skew. Both the program and the simulator next to it report
+// the version with which the image was made.
 //
 //e2e:tier all
 func TestBinaryOfTheImage(t *testing.T) {
@@ -76,7 +75,7 @@ func TestBinaryOfTheImage(t *testing.T) {
 	}
 }
 
-// makeImage writes the image for this machine's architecture.
+// makeImage builds the image for this machine's architecture.
 func makeImage(ctx context.Context, layout, version string) (err error) {
 	root, err := evenkeel.Root(ctx)
 	if err != nil {
@@ -86,7 +85,7 @@ func makeImage(ctx context.Context, layout, version string) (err error) {
 	if err != nil {
 		return err
 	}
-	release, err := cluster.Lock(binDir) // one compilation at a time
+	release, err := cluster.Lock(binDir) // only one compilation at a time
 	if err != nil {
 		return err
 	}
@@ -99,11 +98,11 @@ func makeImage(ctx context.Context, layout, version string) (err error) {
 	return nil
 }
 
-// descriptor is how OCI documents refer to each other.
+// descriptor is a reference from one OCI document to another.
 type descriptor struct{ MediaType, Digest string }
 
-// unpackImage writes the files of a layout's image to a folder, and returns the
-// image's entrypoint. It relies only on the OCI specification.
+// unpackImage writes the files of a layout's image to a folder, and returns the image's entrypoint.
+// It relies only on the OCI specification.
 func unpackImage(layout, root string) (entrypoint string, err error) {
 	manifest, err := manifestOf(layout)
 	if err != nil {
@@ -138,14 +137,14 @@ func unpackImage(layout, root string) (entrypoint string, err error) {
 	return config.Config.Entrypoint[0], nil
 }
 
-// manifest is an index, which lists others, or the manifest of an image.
+// manifest is the manifest of an image, or an index that lists other manifests.
 type manifest struct {
 	Config    descriptor
 	Manifests []descriptor
 	Layers    []descriptor
 }
 
-// manifestOf returns the manifest of a layout's only image. It follows indexes.
+// manifestOf returns the manifest of a layout's only image, and follows indexes.
 func manifestOf(layout string) (m manifest, err error) {
 	content, err := os.ReadFile(filepath.Join(layout, "index.json"))
 	for err == nil {
@@ -164,7 +163,7 @@ func manifestOf(layout string) (m manifest, err error) {
 	return m, err
 }
 
-// blob reads what a descriptor refers to and checks its digest.
+// blob reads the content to which a descriptor refers, and checks its digest.
 func blob(layout string, d descriptor) ([]byte, error) {
 	algorithm, sum, _ := strings.Cut(d.Digest, ":")
 	content, err := os.ReadFile(filepath.Join(layout, "blobs", algorithm, sum))
@@ -174,7 +173,7 @@ func blob(layout string, d descriptor) ([]byte, error) {
 	return content, err
 }
 
-// unpackLayer writes the files of a compressed layer below a folder.
+// unpackLayer writes the files of a compressed layer to a folder.
 func unpackLayer(layer []byte, root string) error {
 	plain, err := gzip.NewReader(bytes.NewReader(layer))
 	if err != nil {

@@ -1,9 +1,8 @@
-// Package handshake holds the end-to-end tests of evicting and scheduling
-// together: every replacement lands where the plan says, whichever process
-// kube-scheduler asks, and pods that nothing has measured yet count as well. It
-// has its own control plane.
+// Package handshake holds the end-to-end tests of evicting and scheduling together. Every
+// replacement lands where it was planned, whichever process kube-scheduler asks, and pods that have
+// not been measured yet count as well. The package has its own control plane.
 //
-// Every case prints a line of figures; for more than one of them:
+// Every case prints a line of figures. To get several of them:
 //
 //	go test ./e2e/handshake -run Skew -count 10 -v | grep figures
 package handshake

@@ -17,8 +17,8 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/e2e/stage"
 )
 
-// Nodes are hot and all processes know it, but nothing is evicted before the
-// blackout ends, and then at once.
+// All processes know that nodes are hot, but nothing is evicted before the blackout ends. Evictions
+// then start at once.
 //
 //e2e:tier all
 func TestBlackout(t *testing.T) {
@@ -56,16 +56,15 @@ func TestBlackout(t *testing.T) {
 	}
 }
 
-// careful evicts slowly, so that the fate of a replacement is known before the
-// next pod is evicted.
+// careful evicts slowly, so that the fate of a replacement is known before the next pod is evicted.
 var careful = strings.Replace(stage.Fast, "eviction: {",
 	"eviction: {interval: 3s, breaker: {maxUnreadyReplacements: 1}, ", 1)
 
-// Replacements that crash stop evictions in their namespace only, although
-// nodes are still hot. Evictions resume once the replacements are ready.
+// Replacements that crash stop evictions in their namespace only, even though nodes are still hot.
+// Evictions resume once the replacements are ready.
 //
 //	hot node:   4 × 3 hog × 2200m = 26.4 of 32 cores = 82.5 %; under 65 % (20.8 cores) takes 3 hogs off
-//	vault's:    5 vault × 4800m = 24 of 32 cores = 75 %; 1 is to go
+//	vault's:    5 vault × 4800m = 24 of 32 cores = 75 %; 1 has to go
 //	other node: 8 bg × 300m = 2.4 of 32 cores = 7.5 %
 func TestBreaker(t *testing.T) {
 	const owners, fewest = 4, 6
@@ -115,8 +114,7 @@ func TestBreaker(t *testing.T) {
 	}
 }
 
-// crashNewcomers makes every new pod crash from now on, until it is told that
-// all are well.
+// crashNewcomers makes every new pod crash until well is set.
 func (f *fixture) crashNewcomers() (well *atomic.Bool) {
 	well = &atomic.Bool{}
 	done, ctx := make(chan struct{}), f.T.Context()
@@ -141,8 +139,8 @@ func (f *fixture) crashNewcomers() (well *atomic.Bool) {
 	return well
 }
 
-// setHealth makes a pod ready, or crashed three times and not ready. A pod that
-// is gone by now is ignored.
+// setHealth makes a pod ready, or not ready after three crashes. It ignores pods that no longer
+// exist.
 func (f *fixture) setHealth(ctx context.Context, name string, well bool) {
 	status, restarts := v1.ConditionTrue, int32(0)
 	if !well {

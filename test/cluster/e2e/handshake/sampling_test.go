@@ -9,10 +9,9 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/e2e/stage"
 )
 
-// With 200 nodes kube-scheduler considers about half of them per pod by
-// default, so half of the planned nodes are missing from the request for their
-// replacement. The replacement lands on the planned node or on the cool one
-// that was reserved instead.
+// With 200 nodes, kube-scheduler considers about half of them per pod by default, so half of the
+// planned nodes are missing from the request for their replacement. The replacement lands on the
+// planned node or on the cool one that was reserved instead.
 //
 //	hot node:   14 hog × 2200m = 30.8 of 32 cores = 96.3 %; requests 14 × 250m = 3.5 cores; under 65 % takes 5 hogs off
 //	other node:  2 bg × 1200m =   2.4 of 32 cores =  7.5 %; requests  2 × 8    =  16 cores
@@ -57,8 +56,8 @@ func TestSampledNodes(t *testing.T) {
 	f.wantBelow(rejectLine, others...)
 }
 
-// wantBelow checks that nodes were never above a line in percent of 32 cores,
-// by true usage.
+// wantBelow checks that the nodes have never been above a line, by true usage, in percent of 32
+// cores.
 func (f *fixture) wantBelow(line float64, nodes ...string) {
 	f.T.Helper()
 	const coresMilli = 32_000

@@ -10,8 +10,8 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/scenario"
 )
 
-// Two replicas of `evenkeel serve` share kube-scheduler's requests in turn. One
-// of them evicts; both send every replacement to its planned node.
+// kube-scheduler's requests alternate between two replicas of `evenkeel serve`. Only one replica
+// evicts, but both send every replacement to its planned node.
 //
 //e2e:tier all
 func TestSkewTwoReplicas(t *testing.T) {
@@ -45,11 +45,10 @@ func TestSkewTwoReplicas(t *testing.T) {
 	t.Logf("the ledger was written %d times", status.Generation)
 }
 
-// `evenkeel run` as a CronJob runs it: repeatedly, each time a new process that
-// remembers nothing, beside an `evenkeel extender`. The runs evict, the
-// extender sends every replacement to its planned node; a run that begins
-// before metrics-server has seen the effect of the previous one evicts no
-// further pods because of that.
+// A CronJob runs `evenkeel run` repeatedly, each time as a new process that remembers nothing,
+// beside an `evenkeel extender`. The runs evict, and the extender sends every replacement to its
+// planned node. A run may start before metrics-server has measured the effect of the previous run,
+// but evicts no further pods because of that.
 //
 //e2e:tier all
 func TestSkewJobs(t *testing.T) {
@@ -68,7 +67,7 @@ func testSkewJobs(t *testing.T, args []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := fixed.WaitMetrics(t.Context()); err != nil { // a Job comes to a cluster that has been measured before
+	if err := fixed.WaitMetrics(t.Context()); err != nil { // a Job starts in a cluster that has been measured for a while
 		t.Fatal(err)
 	}
 	answering := fixed.FreeAddress()
@@ -116,7 +115,7 @@ func (f *fixture) runOnce(args []string) {
 	}
 }
 
-// wantSkewCooled checks what every layout of processes must achieve.
+// wantSkewCooled checks what must hold whichever processes share the work.
 func wantSkewCooled(f *fixture, story *scenario.Story, result figures) {
 	f.T.Helper()
 	if result.Evictions < story.FewestEvictions || result.Evictions > story.FewestEvictions+1 {
@@ -131,7 +130,7 @@ func wantSkewCooled(f *fixture, story *scenario.Story, result figures) {
 	}
 }
 
-// landings lists the moves that landed, a line each, not ordered by time.
+// landings returns one line for each move that landed, in no particular order.
 func landings(moves []stage.Move) (lines []string) {
 	for i := range moves {
 		if moves[i].State == "Landed" {

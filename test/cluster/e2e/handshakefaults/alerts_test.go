@@ -18,8 +18,8 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
 )
 
-// alarmed is an `evenkeel serve` on a cluster without hot nodes, and what can
-// go wrong with it.
+// alarmed is an `evenkeel serve` on a cluster without hot nodes, together with the faults that can
+// affect it.
 type alarmed struct {
 	*fixture
 	proxy           *apifault.Proxy
@@ -51,7 +51,7 @@ func (a *alarmed) stop() {
 	}
 }
 
-// well waits until the process completes cycles and nothing holds it back.
+// well waits until the process completes cycles and nothing stops it from evicting.
 func (a *alarmed) well() {
 	a.T.Helper()
 	a.shows(`evenkeel_cycles_total{result="success"}`, 1)
@@ -60,22 +60,22 @@ func (a *alarmed) well() {
 	}
 }
 
-// shows waits until a series has at least this value.
+// shows waits until a series is at least the given value.
 func (a *alarmed) shows(series string, least float64) {
 	a.T.Helper()
 	a.Eventually(90*time.Second, series, func(context.Context) bool { return a.Metric(a.metrics, series) >= least })
 }
 
-// met waits until that many requests to the API server met a fault.
+// met waits until a fault has affected the given number of requests to the API server.
 func (a *alarmed) met(kind apifault.Kind, requests int) {
 	a.T.Helper()
 	until := a.proxy.Seen(kind) + requests
 	a.Eventually(time.Minute, "requests that meet the fault", func(context.Context) bool { return a.proxy.Seen(kind) >= until })
 }
 
-// Each alert fires during a fault that it is for, and no other alert does,
-// based on what a real process exports; none fires while all is well. Alerts
-// that need hot nodes are tested in those cases.
+// Each alert fires during its own fault, based on what a real process exports, and no other alert
+// does. None fires while all is well. Alerts that need hot nodes are tested in cases that have
+// some.
 //
 //e2e:tier all
 func TestAlertsFireInTheirFaults(t *testing.T) {
@@ -97,8 +97,8 @@ func TestAlertsFireInTheirFaults(t *testing.T) {
 	a.atTheStart()
 	a.ofCertificates()
 
-	// Far below what it uses: a limit that the heap itself exceeded would leave no
-	// time for answers.
+	// The limit is far below what the process uses. A limit that the heap itself exceeded would
+	// leave no time for answers.
 	t.Setenv("GOMEMLIMIT", "64MiB")
 	a.start()
 	a.well()
@@ -110,7 +110,7 @@ func TestAlertsFireInTheirFaults(t *testing.T) {
 	a.Firing("nothing runs", []string{"EvenkeelDown"})
 }
 
-// ofTheRunning tests faults that come and go while the process runs.
+// ofTheRunning tests faults that start and end while the process runs.
 func (a *alarmed) ofTheRunning() {
 	t := a.T
 	t.Helper()
@@ -153,7 +153,7 @@ func (a *alarmed) ofTheRunning() {
 	}
 }
 
-// atTheStart tests faults that exist when a process starts.
+// atTheStart tests faults that exist when the process starts.
 func (a *alarmed) atTheStart() {
 	t := a.T
 	t.Helper()
@@ -193,7 +193,8 @@ func (a *alarmed) atTheStart() {
 	}
 }
 
-// ofCertificates tests faults of the files for serving kube-scheduler.
+// ofCertificates tests faults in the certificate files with which the process serves
+// kube-scheduler.
 func (a *alarmed) ofCertificates() {
 	t := a.T
 	t.Helper()
@@ -212,8 +213,8 @@ func (a *alarmed) ofCertificates() {
 	a.Firing("its renewed file is damaged", []string{"EvenkeelCertificateExpiresSoon", "EvenkeelCertificateFilesUnusable"}, a.metrics)
 }
 
-// The API server fails each eviction with an error, no matter whose pod it is,
-// until the circuit breaker stops trying.
+// The API server fails every eviction with an error, whichever pod it is for, until the circuit
+// breaker stops evicting.
 //
 //	hot node:   4 × 3 hog × 2200m = 26.4 of 32 cores = 82.5 %, of four namespaces
 //	other node: 8 bg × 300m = 2.4 of 32 cores = 7.5 %

@@ -10,10 +10,9 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/scenario"
 )
 
-// kube-scheduler asks two replicas in turn, and the leader's clock is ten
-// minutes ahead; then the follower's is ten minutes behind, and it becomes the
-// leader, beside a follower that is ahead. All moves land as planned, and the
-// ledger's times are the API server's.
+// kube-scheduler asks two replicas in turn. First the leader's clock is ten minutes ahead. Then a
+// follower whose clock is ten minutes behind becomes the leader, beside a follower whose clock is
+// ahead. All moves land as planned, and the times in the ledger are the API server's.
 //
 //e2e:tier all
 func TestClocksOff(t *testing.T) {
@@ -70,7 +69,7 @@ func TestClocksOff(t *testing.T) {
 		len(f.by(first)), len(f.by(second)), len(f.by(third)), story.FewestEvictions)
 }
 
-// succeeds stops a leader, so that its follower leads, alone.
+// succeeds stops a leader, so that its follower is the only replica and leads.
 func (f *fixture) succeeds(leader, follower *replica, service *service) {
 	f.T.Helper()
 	service.Only(follower.listen)
@@ -80,7 +79,7 @@ func (f *fixture) succeeds(leader, follower *replica, service *service) {
 	f.leads(follower)
 }
 
-// off returns the program with its clock off.
+// off returns a build of the program whose clock is off.
 func (f *fixture) off(by time.Duration) string {
 	f.T.Helper()
 	binary, err := stage.WithClockOff(f.T.Context(), by)
@@ -90,8 +89,8 @@ func (f *fixture) off(by time.Duration) string {
 	return binary
 }
 
-// differs fails the case unless a replica measures this difference between its
-// clock and the API server's.
+// differs fails the case unless a replica measures this difference between its own clock and the
+// API server's.
 func (f *fixture) differs(r *replica, by time.Duration) {
 	f.T.Helper()
 	if got := f.Metric(r.metrics, "evenkeel_clock_skew_seconds"); math.Abs(math.Abs(got)-math.Abs(by.Seconds())) > 5 {

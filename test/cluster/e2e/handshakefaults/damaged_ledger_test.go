@@ -16,14 +16,13 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/scenario"
 )
 
-// setAside counts the ledgers that could not be read.
+// setAside is the metric that counts unreadable ledgers.
 const setAside = "evenkeel_ledger_set_aside_total"
 
-// Between two evictions of a cycle the leader's ledger is deleted, corrupted in
-// several ways and changed by somebody else. It is restored with all evictions;
-// unreadable content is stored beside it and reported; other data is not
-// touched. While it is immutable, nothing is evicted until it can be written
-// again.
+// Between two evictions of a cycle, the leader's ledger is deleted, corrupted in several ways, and
+// changed by somebody else. The leader restores it with all evictions. It stores unreadable content
+// in a separate ConfigMap and reports it, and leaves data of others alone. While the ledger is
+// immutable, nothing is evicted.
 func TestLedgerDamaged(t *testing.T) {
 	f := &fixture{Fixture: stage.New(t)}
 	story, err := scenario.RequestSkew(t.Context(), f.Cluster)
@@ -100,7 +99,7 @@ func (f *fixture) aside(content []byte) bool {
 	})
 }
 
-// whole waits until the stored ledger can be read and has every evicted pod.
+// whole waits until the stored ledger is readable and contains every evicted pod.
 func (f *fixture) whole() {
 	f.T.Helper()
 	f.Eventually(10*time.Second, "the ledger to be whole again", func(context.Context) bool {
@@ -144,8 +143,7 @@ func (f *fixture) packed(content string) []byte {
 	return packed
 }
 
-// change writes the ledger's ConfigMap as somebody else would who had just read
-// it.
+// change writes the ledger's ConfigMap like another client that has just read it.
 func (f *fixture) change(change func(*v1.ConfigMap)) {
 	f.T.Helper()
 	f.Eventually(5*time.Second, "a write that does not conflict", func(ctx context.Context) bool {
@@ -156,8 +154,7 @@ func (f *fixture) change(change func(*v1.ConfigMap)) {
 	})
 }
 
-// spoil writes something that is not a ledger, and waits until the leader has
-// overwritten it.
+// spoil writes something that is not a ledger, and waits until the leader has overwritten it.
 func (f *fixture) spoil(garbage []byte) {
 	f.T.Helper()
 	f.change(func(stored *v1.ConfigMap) { stored.BinaryData[stage.LedgerKey] = garbage })
@@ -166,7 +163,7 @@ func (f *fixture) spoil(garbage []byte) {
 	})
 }
 
-// theirs is what others store in the ConfigMap.
+// theirs is data that others store in the ConfigMap.
 var theirs = map[string]string{"team": "storage"}
 
 func (f *fixture) writesBeside() {
@@ -195,8 +192,7 @@ func (f *fixture) immutable(immutable bool) {
 	f.change(func(stored *v1.ConfigMap) { stored.Immutable = &immutable })
 }
 
-// eventAbout reports whether there is an Event with this reason on the ledger's
-// ConfigMap.
+// eventAbout reports whether there is an Event with this reason about the ledger's ConfigMap.
 func (f *fixture) eventAbout(ctx context.Context, reason string) bool {
 	f.T.Helper()
 	events, err := f.Client().EventsV1().Events(evenkeel.Namespace).List(ctx, metav1.ListOptions{})

@@ -13,11 +13,10 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
 )
 
-// Four runs in a row on the same hot nodes, beside an extender: the first is
-// killed when its moves are recorded and none is made, the second when it has
-// made one that is not confirmed yet, the third is told to stop in the middle.
-// The fourth finds all of that and finishes, with as many evictions in total as
-// a single run would have needed.
+// Four runs follow each other on the same hot nodes, beside an extender. The first is killed when
+// its moves are recorded but none has been made, the second when it has made a move that is not
+// confirmed yet. The third is told to stop in the middle. The fourth finds what the others left and
+// finishes. All runs together evict as many pods as a single run would have.
 func TestRunnersThatDie(t *testing.T) {
 	f, skew := newFixture(t)
 	policy := f.Policy(stage.RealUsage, paced(2*time.Second))
@@ -27,8 +26,8 @@ func TestRunnersThatDie(t *testing.T) {
 		return f.Start("run", append(shortLease(), args...)...)
 	}
 
-	// A run without the extender's address waits half a second for the extender to
-	// learn of the moves; that is when this run is killed.
+	// A run that does not know the extender's address waits half a second, so that the extender can
+	// learn of the moves. This run is killed during that time.
 	recorded := f.killedBeforeEvicting(run())
 	asking := []string{"--extender-url", "http://" + stage.Listen()}
 	f.killedBeforeConfirming(run(asking...), recorded)
@@ -46,8 +45,7 @@ func TestRunnersThatDie(t *testing.T) {
 	t.Logf("%d evictions by four runs, fewest %d", len(f.witness.Evictions()), skew.Fewest)
 }
 
-// killedBeforeEvicting kills a run as soon as its intents are stored, and
-// returns them.
+// killedBeforeEvicting kills a run as soon as its intended moves are stored, and returns them.
 func (f *fixture) killedBeforeEvicting(p *evenkeel.Process) stage.Document {
 	f.T.Helper()
 	f.until(time.Minute, "intents on record", f.witness.When(func() bool {
@@ -64,8 +62,8 @@ func (f *fixture) killedBeforeEvicting(p *evenkeel.Process) stage.Document {
 	return document
 }
 
-// killedBeforeConfirming lets a run cancel the dead one's moves, and kills it
-// when its first pod is evicted.
+// killedBeforeConfirming lets a run cancel the dead run's moves, and kills it once its first pod is
+// evicted.
 func (f *fixture) killedBeforeConfirming(p *evenkeel.Process, dead stage.Document) {
 	f.T.Helper()
 	f.until(time.Minute, "an eviction", f.witness.When(func() bool { return len(f.witness.Left()) > 0 }))
@@ -123,8 +121,8 @@ func (f *fixture) stoppedInTheMiddle(p *evenkeel.Process) {
 	}
 }
 
-// A run records a move and dies, and no other run follows: the extender reserves the
-// usage, and releases it automatically when the move expires.
+// A run records a move and dies, and no other run follows. The extender reserves the usage of the
+// move, and releases it when the move expires.
 func TestReservationOfADeadRunEnds(t *testing.T) {
 	f, skew := newFixture(t)
 	f.extender(f.Policy(stage.RealUsage, paced(0)))
@@ -143,7 +141,7 @@ func TestReservationOfADeadRunEnds(t *testing.T) {
 		return status.InFlight == 1
 	}
 	f.Eventually(5*time.Second, "the extender to reserve", func(context.Context) bool { return reserved() })
-	// Expiry is checked with each sample, every five seconds.
+	// Expiry is checked at each sample, every five seconds.
 	f.Eventually(wait+ttl+10*time.Second, "the end of the reservation", func(context.Context) bool { return !reserved() })
 	if early := time.Since(recorded); early < wait+ttl {
 		t.Errorf("the reservation ended after %v, want not before %v", early, wait+ttl)
@@ -153,7 +151,6 @@ func TestReservationOfADeadRunEnds(t *testing.T) {
 	}
 }
 
-// store writes a ledger.
 func (f *fixture) store(document stage.Document) {
 	f.T.Helper()
 	content, err := json.Marshal(document)

@@ -20,13 +20,12 @@ import (
 // kube-scheduler runs.
 const pendingAtMost = 10 * time.Second
 
-// kube-scheduler is stopped between each of four evictions and the scheduling
-// of the replacement. Meanwhile the extender is killed and restarted: the
-// replacement lands on its planned node. Then the planned node is cordoned,
-// heated up or deleted: the replacement lands on another one that is not hot.
+// kube-scheduler is stopped four times between an eviction and the scheduling of the replacement.
+// The first time, the extender is meanwhile killed and restarted, and the replacement lands on its
+// planned node. The other times, the planned node is cordoned, heated up or deleted, and the
+// replacement lands on another node that is not hot.
 //
-// Nodes are judged by their newest sample, so that the heat is known within
-// seconds.
+// The newest sample judges nodes, so that heat is known within seconds.
 func TestBetweenEvictionAndScheduling(t *testing.T) {
 	f, skew := newFixture(t)
 	policy := f.Policy(stage.RealUsage, strings.Replace(paced(4*time.Second), "windows: [avg_5m]", "windows: [last]", 1))
@@ -70,8 +69,7 @@ func TestBetweenEvictionAndScheduling(t *testing.T) {
 	f.notAgain()
 }
 
-// held stops kube-scheduler, and waits for an eviction whose replacement it
-// would have to schedule.
+// held stops kube-scheduler, and waits for an eviction whose replacement now needs scheduling.
 func (f *fixture) held() (held stage.Move) {
 	f.T.Helper()
 	if err := f.Shutdown(cluster.Scheduler); err != nil {
@@ -104,7 +102,7 @@ func (f *fixture) schedule(ctx context.Context) {
 	}
 }
 
-// lands lets kube-scheduler run and returns where a held replacement landed.
+// lands starts kube-scheduler and returns the node where the held replacement landed.
 func (f *fixture) lands(held stage.Move) (node string) {
 	f.T.Helper()
 	f.schedule(f.T.Context())
@@ -115,8 +113,8 @@ func (f *fixture) lands(held stage.Move) (node string) {
 	return node
 }
 
-// landsElsewhere lets kube-scheduler run; the held replacement must land on a
-// node that is neither the planned one nor hot.
+// landsElsewhere starts kube-scheduler. The held replacement must land on a node that is neither
+// the planned one nor hot.
 func (f *fixture) landsElsewhere(held stage.Move, spoilt string) {
 	f.T.Helper()
 	states := f.States(f.T.Context())
@@ -139,7 +137,7 @@ func (f *fixture) cordon(node string, cordoned bool) {
 	}
 }
 
-// heat sets the usage of each pod of bg on a node.
+// heat sets the usage of each bg pod on a node.
 func (f *fixture) heat(node, cpu string) {
 	f.T.Helper()
 	pods := slices.DeleteFunc(f.Pods(f.T.Context(), "bg"), func(p v1.Pod) bool { return p.Spec.NodeName != node })
@@ -150,7 +148,8 @@ func (f *fixture) heat(node, cpu string) {
 	}
 }
 
-// bystanders counts the evictions from the heated node, which really was hot.
+// bystanders counts the evictions from the heated node, which are justified because it really was
+// hot.
 func (f *fixture) bystanders(heated string) (n int) {
 	document, _ := f.witness.Document()
 	for _, eviction := range f.witness.Evictions() {

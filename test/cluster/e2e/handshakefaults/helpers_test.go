@@ -15,9 +15,8 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
 )
 
-// paced is stage.Fast with the shortest observation that the policy allows, one
-// move per owner at a time and this interval between evictions, so that a fault
-// fits in between.
+// paced is stage.Fast with the shortest observation that the policy allows, one move per owner at a
+// time, and the given interval between evictions, in which a fault fits.
 func paced(interval time.Duration) string {
 	return strings.NewReplacer(
 		"observationPeriod: 25s", "observationPeriod: 10s", "minWindow: 15s", "minWindow: 10s",
@@ -25,7 +24,8 @@ func paced(interval time.Duration) string {
 	).Replace(stage.Fast)
 }
 
-// shortLease lets an abandoned Lease be taken over after seconds.
+// shortLease returns flags with which another process can take over an abandoned Lease within
+// seconds.
 func shortLease() []string {
 	return []string{
 		"--leader-elect=true", "--leader-elect-lease-duration", "5s",
@@ -33,18 +33,18 @@ func shortLease() []string {
 	}
 }
 
-// leaseOver is how long after the last renewal another process may have taken
-// the Lease, with shortLease.
+// leaseOver is how long after the last renewal another process may have taken over the Lease, given
+// shortLease.
 const leaseOver = 5 * time.Second
 
-// fixture is one case's cluster and its witness.
+// fixture is one case's cluster and witness.
 type fixture struct {
 	*stage.Fixture
 	witness *stage.Witness
 }
 
-// extender runs `evenkeel extender` where kube-scheduler asks, and waits until
-// it knows all nodes.
+// extender runs `evenkeel extender` at the address that kube-scheduler asks, and waits until it
+// knows all nodes.
 func (f *fixture) extender(policy string) *evenkeel.Process {
 	f.T.Helper()
 	p := f.Start("extender", "--policy-config-file", policy, "--listen-address", stage.Listen(), "--metrics-address", "0")
@@ -67,7 +67,7 @@ func (f *fixture) knows(p *evenkeel.Process, listen string) {
 	})
 }
 
-// until waits for what the witness was asked to report.
+// until waits until the witness has seen what it was asked to report.
 func (f *fixture) until(within time.Duration, what string, seen <-chan struct{}) {
 	f.T.Helper()
 	timer := time.NewTimer(within)
@@ -79,8 +79,7 @@ func (f *fixture) until(within time.Duration, what string, seen <-chan struct{})
 	}
 }
 
-// stays fails the case if there are more than the given number of evictions at any time
-// during the period.
+// stays fails the case if, at any time during the period, there are more evictions than given.
 func (f *fixture) stays(evictions int, during time.Duration) {
 	f.T.Helper()
 	end := time.NewTimer(during)
@@ -99,8 +98,7 @@ func (f *fixture) stays(evictions int, during time.Duration) {
 	}
 }
 
-// cooled waits until no node is above the evict line, by true usage, and all
-// replacements are where they belong.
+// cooled waits until no node is above the evict line by true usage, and all replacements are ready.
 func (f *fixture) cooled(within time.Duration) {
 	f.T.Helper()
 	f.Eventually(within, "no node above 65 % of CPU", func(ctx context.Context) bool { return len(f.Hot(ctx, 65)) == 0 })
@@ -109,8 +107,8 @@ func (f *fixture) cooled(within time.Duration) {
 	}
 }
 
-// allBound reports whether each Deployment has all its pods, each with a node:
-// it cannot see pods that are yet to be created.
+// allBound reports whether each Deployment has all its pods and each of them has a node. It counts
+// against the Deployment's replicas, because pods that are not created yet cannot be listed.
 func (f *fixture) allBound(ctx context.Context) bool {
 	f.T.Helper()
 	deployments, err := f.Client().AppsV1().Deployments("shop").List(ctx, metav1.ListOptions{})
@@ -129,9 +127,9 @@ func (f *fixture) allBound(ctx context.Context) bool {
 	return missing == 0
 }
 
-// released waits until none of the processes holds a reservation: every move
-// has landed, was cancelled or has expired. Moves that are still in flight in
-// the stored ledger must not have expired.
+// released waits until none of the processes holds a reservation because every move has landed, was
+// cancelled or has expired. Moves that are still in flight in the stored ledger must not have
+// expired.
 func (f *fixture) released(listen ...string) {
 	f.T.Helper()
 	for _, address := range listen {
@@ -148,15 +146,15 @@ func (f *fixture) released(listen ...string) {
 	}
 }
 
-// onPlan fails the case unless every evicted pod's replacement was bound to its
-// planned node, and a process knows it.
+// onPlan fails the case unless the replacement of every evicted pod was bound to its planned node
+// and the process knows that.
 func (f *fixture) onPlan(listen string) {
 	f.T.Helper()
 	moves, _ := f.Ledger(listen)
 	pods := f.PodsByUID(f.T.Context())
 	for _, eviction := range f.witness.Evictions() {
 		var move stage.Move
-		for _, m := range moves { // the newest move of a pod, which may have been selected before
+		for _, m := range moves { // the newest move counts, because the pod may have been selected before
 			if m.Pod == eviction.Pod && m.State != "Cancelled" {
 				move = m
 			}

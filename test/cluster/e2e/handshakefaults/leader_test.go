@@ -12,14 +12,14 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
 )
 
-// replica is one `evenkeel serve` of several.
+// replica is one of several `evenkeel serve`.
 type replica struct {
 	*evenkeel.Process
 	name, listen, metrics string
 }
 
-// replica starts one; kube-scheduler's requests reach it as soon as it reports
-// that it is ready.
+// replica starts a replica. kube-scheduler's requests reach it as soon as it reports that it is
+// ready.
 func (f *fixture) replica(service *service, name, binary, policy string) *replica {
 	f.T.Helper()
 	return f.replicaAt(f.FreeAddress(), service, name, binary, policy)
@@ -46,13 +46,13 @@ func (f *fixture) replicaAt(listen string, service *service, name, binary, polic
 	return r
 }
 
-// leads waits until a replica has the Lease.
+// leads waits until a replica holds the Lease.
 func (f *fixture) leads(r *replica) {
 	f.T.Helper()
 	f.Eventually(30*time.Second, r.name+" to lead", func(context.Context) bool { return stage.Leads(r.Process) })
 }
 
-// by lists the evictions that a replica requested.
+// by returns the evictions that a replica requested.
 func (f *fixture) by(r *replica) (evictions []stage.Eviction) {
 	for _, eviction := range f.witness.Evictions() {
 		if eviction.Program == r.name {
@@ -62,10 +62,9 @@ func (f *fixture) by(r *replica) (evictions []stage.Eviction) {
 	return evictions
 }
 
-// The leader freezes in the middle of its cycle for longer than its Lease. The
-// other replica takes over its moves, cancels those that were not made and goes
-// on; the old leader wakes up, evicts nothing after the time when its Lease
-// could be taken over, and follows.
+// The leader freezes in the middle of its cycle for longer than its Lease. The other replica takes
+// over its moves, cancels those that were not made, and continues. When the old leader wakes up, it
+// evicts nothing that it would have evicted after its Lease could be taken over, and follows.
 func TestLeaderFreezes(t *testing.T) {
 	f, skew := newFixture(t)
 	policy := f.Policy(stage.RealUsage, paced(2*time.Second))
@@ -108,10 +107,9 @@ func TestLeaderFreezes(t *testing.T) {
 	t.Logf("evictions: %d by the first leader, %d by the second, fewest %d", len(f.by(first)), len(f.by(second)), skew.Fewest)
 }
 
-// The API server dies in the middle of a cycle, between two moves, and comes
-// back, on a fast machine before the Lease expires. If it takes longer, the
-// leader steps down and leads again. (A replacement whose binding fails twice
-// is like any other pod, and lands elsewhere.)
+// The API server dies in the middle of a cycle, between two moves, and restarts; on a fast machine
+// before the Lease expires. If that takes longer, the leader steps down and leads again. (A
+// replacement whose binding fails twice is like any other pod, and lands elsewhere.)
 func TestAPIServerRestarts(t *testing.T) {
 	f, skew := newFixture(t)
 	f.witness.AllowGaps()
@@ -142,7 +140,7 @@ func TestAPIServerRestarts(t *testing.T) {
 	t.Logf("%d evictions, fewest %d", len(f.witness.Evictions()), skew.Fewest)
 }
 
-// renewedAfter reports whether a process has renewed the Lease after a time.
+// renewedAfter reports whether a process has renewed the Lease after the given time.
 func (f *fixture) renewedAfter(ctx context.Context, since time.Time) bool {
 	lease, err := f.Client().CoordinationV1().Leases(evenkeel.Namespace).Get(ctx, "evenkeel", metav1.GetOptions{})
 	return err == nil && lease.Spec.RenewTime != nil && lease.Spec.RenewTime.After(since)

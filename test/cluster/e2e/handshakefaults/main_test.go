@@ -1,9 +1,8 @@
-// Package handshakefaults holds the end-to-end tests of failures between the
-// plan of a move and its landing: processes that die or freeze, a ledger that
-// is lost or corrupted, an API server that goes away, clocks that are wrong,
-// destinations that become unsuitable. In each of them no pod is evicted twice
-// or without a record, and no reservation outlives its expiry. It has its own
-// control plane.
+// Package handshakefaults holds the end-to-end tests of failures between the plan of a move and its
+// landing: processes that die or freeze, a ledger that is lost or corrupted, an API server that
+// goes away, clocks that are wrong, and destinations that become unsuitable. In each of them, no
+// pod is evicted twice or without a record, and no reservation outlives its expiry. The package has
+// its own control plane.
 package handshakefaults
 
 import (

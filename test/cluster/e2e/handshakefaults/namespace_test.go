@@ -13,10 +13,9 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/e2e/stage"
 )
 
-// A namespace with half of the pods of two hot nodes is deleted between two
-// evictions. None of its pods is evicted any more; without them no node is hot,
-// so no others are evicted either; its moves end, and other moves are made
-// later.
+// A namespace with half of the pods of two hot nodes is deleted between two evictions. From then
+// on, none of its pods is evicted. Without these pods no node is hot, so no others are evicted
+// either. The moves of the namespace end, and other moves can be made later.
 //
 //	hot node: 6 hog + 6 doomed, of 2200m = 26.4 of 32 cores = 82.5 %; 6 hog alone = 41.3 %
 //
@@ -38,8 +37,8 @@ func TestNamespaceDeletedMidCycle(t *testing.T) {
 		t.Fatal(err)
 	}
 	mark, metrics := f.Mark(), f.FreeAddress()
-	// A process that has seen 2200m for a minute treats 5 cores as a burst for
-	// three more minutes: that is not tested here.
+	// A process that has seen 2200m for a minute treats 5 cores as a burst for three more minutes,
+	// which is not tested here.
 	policy := strings.Replace(paced(2*time.Second), "ownerSettle: 0s", "ownerSettle: 0s, minHotTimeSaved: 0s", 1)
 	f.Serve(f.Policy(stage.RealUsage, policy), "--metrics-address", metrics)
 	of := func(namespace string) (evictions []stage.Eviction) {
@@ -66,7 +65,7 @@ func TestNamespaceDeletedMidCycle(t *testing.T) {
 		t.Errorf("%d pods of the other namespace were evicted, although no node was hot any more", got)
 	}
 
-	for _, pod := range f.Pods(t.Context(), "hog") { // 5 × 5 = 25 cores = 78 %, where one was moved
+	for _, pod := range f.Pods(t.Context(), "hog") { // 5 × 5 = 25 cores = 78 % on a node from which one was moved
 		if err := f.SetUsage(t.Context(), pod.Namespace, pod.Name, cluster.Resources{CPU: "5"}); err != nil {
 			t.Fatal(err)
 		}

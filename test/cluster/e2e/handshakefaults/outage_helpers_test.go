@@ -18,21 +18,19 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
 )
 
-// outage is a fault between Evenkeel and the API server, or in what the API
-// server stores.
+// outage is a fault between Evenkeel and the API server, or in what the API server stores.
 type outage struct {
-	// before causes the fault before the process starts, so that nothing is
-	// evicted until it is healed; may be nil.
+	// before, if set, causes the fault before the process starts, so that nothing is evicted until
+	// the fault is healed.
 	before func(*scene)
-	// strike begins the fault, and heal ends it this much later; either may be
-	// nil.
+	// strike begins the fault, and heal ends it after the duration lasts. Either may be nil.
 	strike, heal func(*scene)
 	lasts        time.Duration
-	// meanwhile checks something before the fault ends; may be nil.
+	// meanwhile, if set, checks something before the fault ends.
 	meanwhile func(*scene)
-	// dark means that kube-scheduler does not reach the API server either.
+	// dark reports whether kube-scheduler is cut off from the API server as well.
 	dark bool
-	// patient keeps the shipped Lease settings.
+	// patient reports whether the shipped Lease settings are kept.
 	patient bool
 }
 
@@ -47,16 +45,15 @@ type scene struct {
 	args    []string
 	metrics string
 	queue   *queue
-	// ended counts how often the process has ended by itself.
+	// ended counts how often the process has exited on its own.
 	ended int
 }
 
 const (
-	// outageEvictions is the number of evictions before a fault: it comes in the
+	// outageEvictions is the number of evictions before a fault, so that the fault comes in the
 	// middle of a cycle.
 	outageEvictions = 2
-	// normalWithin is the longest that a process may take after a fault until it
-	// leads and its cycles succeed.
+	// normalWithin bounds the time after a fault until the process leads and its cycles succeed.
 	normalWithin = time.Minute
 )
 
@@ -84,8 +81,8 @@ func newScene(t *testing.T, o outage) *scene {
 	return s
 }
 
-// prove injects a fault between two moves, and checks the moves, the pods
-// created meanwhile, and how long the recovery took.
+// prove injects a fault between two moves. It checks the moves, the pods that were created
+// meanwhile, and the duration of the recovery.
 func prove(t *testing.T, o outage) {
 	t.Helper()
 	s := newScene(t, o)
@@ -117,8 +114,8 @@ func prove(t *testing.T, o outage) {
 		normal.Seconds(), len(s.witness.Evictions()), s.skew.Fewest, during, s.queue.longest().Seconds(), s.ended)
 }
 
-// judge waits for the end and fails the case if a pod was evicted wrongly, a
-// move was made twice or lost, or a pod was kept from being scheduled.
+// judge waits until the nodes are cool. It fails the case if a pod was evicted wrongly, a move was
+// made twice or lost, or a pod was kept from being scheduled.
 func (s *scene) judge() {
 	s.T.Helper()
 	s.cooled(90 * time.Second)
@@ -135,9 +132,9 @@ func (s *scene) judge() {
 	}
 }
 
-// accounted fails the case unless every evicted pod was on an initially hot
-// node, and has exactly one move, which landed: with its own replacement, bound
-// where the process says.
+// accounted fails the case unless every evicted pod was on an initially hot node and has exactly
+// one move, which landed. The replacement must be the move's own and be bound where the process
+// reports it.
 func (f *fixture) accounted(listen string, hot []string) {
 	f.T.Helper()
 	moves, _ := f.Ledger(listen)
@@ -167,7 +164,7 @@ func (f *fixture) accounted(listen string, hot []string) {
 	}
 }
 
-// passes lets the fault last.
+// passes lets the fault last for the given time.
 func (s *scene) passes(d time.Duration) {
 	s.T.Helper()
 	timer := time.NewTimer(d)
@@ -179,7 +176,7 @@ func (s *scene) passes(d time.Duration) {
 	}
 }
 
-// passersby creates somebody else's pods during a fault.
+// passersby creates pods of somebody else during a fault.
 func (s *scene) passersby() {
 	s.T.Helper()
 	little := cluster.Resources{CPU: "100m", Memory: "64Mi"}
@@ -192,9 +189,9 @@ func (s *scene) passersby() {
 	}
 }
 
-// normal waits until a process has renewed the Lease and completed a cycle
-// successfully since a time, and returns how long that took. It restarts a
-// process that has ended, as a Deployment would.
+// normal waits until the process has renewed the Lease and completed a successful cycle since the
+// given time, and returns how long that took. It restarts a process that has exited, as a
+// Deployment would.
 func (s *scene) normal(since time.Time) time.Duration {
 	s.T.Helper()
 	cycles := -1.0
@@ -216,7 +213,7 @@ func (s *scene) normal(since time.Time) time.Duration {
 	return time.Since(since)
 }
 
-// cycles counts the successful cycles; false if the process does not respond.
+// cycles returns the number of successful cycles, or false if the process does not respond.
 func (s *scene) cycles(ctx context.Context) (float64, bool) {
 	s.T.Helper()
 	if status, _, err := evenkeel.Get(ctx, "http://"+s.metrics+"/livez"); err != nil || status != http.StatusOK {
@@ -225,7 +222,7 @@ func (s *scene) cycles(ctx context.Context) (float64, bool) {
 	return s.Metric(s.metrics, `evenkeel_cycles_total{result="success"}`), true
 }
 
-// queue follows the pods of namespace shop that wait for a node.
+// queue follows the pods of the namespace shop that wait for a node.
 type queue struct {
 	mu    sync.Mutex
 	since map[string]time.Time // by UID, until bound
@@ -266,7 +263,7 @@ func (q *queue) see(pod *v1.Pod, gone bool) {
 	}
 }
 
-// boundAt is when a pod was bound, to the second, whenever that is seen.
+// boundAt returns when a pod was bound, to the second, however late the pod is seen.
 func boundAt(pod *v1.Pod) time.Time {
 	for _, condition := range pod.Status.Conditions {
 		if condition.Type == v1.PodScheduled && condition.Status == v1.ConditionTrue {
@@ -282,8 +279,8 @@ func (q *queue) empty() bool {
 	return len(q.since) == 0
 }
 
-// shut says that kube-scheduler can bind nothing, or can again: waiting pods
-// count from now on.
+// shut sets whether kube-scheduler is unable to bind pods. The waiting time of pending pods
+// restarts now.
 func (q *queue) shut(dark bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -293,7 +290,7 @@ func (q *queue) shut(dark bool) {
 	}
 }
 
-// longest is the longest that a pod waited for a node.
+// longest returns the longest time that a pod has waited for a node.
 func (q *queue) longest() time.Duration {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -18,9 +18,8 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
 )
 
-// The API server is unavailable for twice the duration of the Lease. In that time,
-// nothing is evicted and kube-scheduler would be answered. Afterwards, the process
-// continues.
+// The API server is unavailable for twice the duration of the Lease. Meanwhile nothing is evicted,
+// and Evenkeel would still answer kube-scheduler. Afterwards, the process continues.
 //
 //e2e:tier all
 func TestAPIServerAway(t *testing.T) {
@@ -37,8 +36,9 @@ func TestAPIServerAway(t *testing.T) {
 			}
 		},
 		heal: func(s *scene) {
-			// kube-scheduler's own watches may need another minute to restart
-			// (client-go's backoff); how long a pod waits then is not Evenkeel's fault.
+			// kube-scheduler's own watches may take another minute to restart because of
+			// client-go's backoff. Restarting kube-scheduler avoids that, because a pod that waits
+			// then does not wait for Evenkeel.
 			for _, part := range []cluster.Part{cluster.APIServer, cluster.Scheduler} {
 				if err := s.Restart(t.Context(), part); err != nil {
 					t.Fatal(err)
@@ -48,12 +48,12 @@ func TestAPIServerAway(t *testing.T) {
 	})
 }
 
-// rules applies these fault rules to requests from now on.
+// rules returns a step that makes these fault rules apply from then on.
 func rules(all ...apifault.Rule) func(*scene) {
 	return func(s *scene) { s.proxy.Apply(all...) }
 }
 
-// saw fails the case unless some request met the fault.
+// saw returns a step that fails the case unless the fault affected a request.
 func saw(kind apifault.Kind) func(*scene) {
 	return func(s *scene) {
 		if s.proxy.Seen(kind) == 0 {
@@ -62,7 +62,7 @@ func saw(kind apifault.Kind) func(*scene) {
 	}
 }
 
-// Each call takes five seconds, with the shipped Lease settings.
+// With the shipped Lease settings, each call takes five seconds.
 //
 //e2e:tier all
 func TestAPIServerSlow(t *testing.T) {
@@ -72,8 +72,8 @@ func TestAPIServerSlow(t *testing.T) {
 	})
 }
 
-// The API server answers two of three requests with 429, the status of a budget
-// that refuses an eviction, and asks to retry after a second.
+// The API server answers two of three requests with 429, which is also the status of a budget that
+// refuses an eviction, and asks clients to retry after a second.
 //
 //e2e:tier all
 func TestAPIServerThrottles(t *testing.T) {
@@ -83,8 +83,8 @@ func TestAPIServerThrottles(t *testing.T) {
 	})
 }
 
-// Three times the API server answers everything with 500, long enough to lose
-// the Lease, and then works for a few seconds.
+// Three times, the API server answers everything with 500 for long enough to lose the Lease, and
+// then works for a few seconds.
 //
 //e2e:tier all
 func TestBurstsOf500(t *testing.T) {
@@ -101,8 +101,7 @@ func TestBurstsOf500(t *testing.T) {
 	})
 }
 
-// The API server does what it is asked, but half of its responses to writes are
-// lost.
+// The API server executes all requests, but half of its responses to writes are lost.
 //
 //e2e:tier all
 func TestAnswersAreLost(t *testing.T) {
@@ -115,8 +114,8 @@ func TestAnswersAreLost(t *testing.T) {
 	})
 }
 
-// All watches are closed, none can resume, and priority and fairness rejects
-// the lists that are then needed.
+// All watches are closed and none can resume. Priority and fairness rejects the lists that are then
+// needed.
 //
 //e2e:tier all
 func TestListsAreRefused(t *testing.T) {
@@ -134,9 +133,9 @@ func TestListsAreRefused(t *testing.T) {
 	})
 }
 
-// The process is cut off; meanwhile etcd is compacted and the API server
-// restarted, so that it has no older state in memory either. Once reconnected,
-// the process is told that its watches are too old, and lists again.
+// While the process is cut off, etcd is compacted, and the API server is restarted so that its
+// memory holds no older state. Once reconnected, the process learns that its watches are too old,
+// and lists again.
 //
 //e2e:tier all
 func TestWatchesAreTooOld(t *testing.T) {
@@ -145,7 +144,7 @@ func TestWatchesAreTooOld(t *testing.T) {
 			if err := s.proxy.Refuse(); err != nil {
 				t.Fatal(err)
 			}
-			for _, pod := range s.Pods(t.Context(), "bg") { // revisions that it misses
+			for _, pod := range s.Pods(t.Context(), "bg") { // creates revisions that the process misses
 				if err := s.SetUsage(t.Context(), pod.Namespace, pod.Name, cluster.Resources{CPU: "301m"}); err != nil {
 					t.Fatal(err)
 				}
@@ -170,8 +169,7 @@ func TestWatchesAreTooOld(t *testing.T) {
 	})
 }
 
-// The process is killed between two moves, as at its memory limit, and
-// restarted.
+// The process is killed between two moves, as happens at its memory limit, and is restarted.
 //
 //e2e:tier all
 func TestKilledMidCycle(t *testing.T) {
@@ -181,8 +179,8 @@ func TestKilledMidCycle(t *testing.T) {
 	}})
 }
 
-// A hot node is deleted between two moves from it. None of its pods is evicted
-// any more; they are recreated elsewhere.
+// A hot node is deleted between two moves off it. No more of its pods are evicted, and they are
+// recreated elsewhere.
 //
 //e2e:tier all
 func TestNodeDeletedMidCycle(t *testing.T) {
@@ -208,8 +206,8 @@ func TestNodeDeletedMidCycle(t *testing.T) {
 	})
 }
 
-// A ResourceQuota has no room for another ConfigMap, and there is no ledger
-// yet. Nothing is evicted that cannot be recorded; once there is room, it is.
+// A ResourceQuota allows no further ConfigMap, and there is no ledger yet. Nothing is evicted that
+// cannot be recorded. Once the quota allows it, the ledger is created and pods are evicted.
 //
 //e2e:tier all
 func TestQuotaOfConfigMapsIsFull(t *testing.T) {
@@ -219,7 +217,7 @@ func TestQuotaOfConfigMapsIsFull(t *testing.T) {
 		before: func(s *scene) {
 			s.fillQuota("full")
 			ctx := context.WithoutCancel(t.Context())
-			t.Cleanup(func() { _ = lift(ctx) }) // it is usually gone already
+			t.Cleanup(func() { _ = lift(ctx) }) // the quota has usually been lifted already
 		},
 		lasts: 25 * time.Second,
 		meanwhile: func(s *scene) {
@@ -235,8 +233,7 @@ func TestQuotaOfConfigMapsIsFull(t *testing.T) {
 	})
 }
 
-// fillQuota limits the ConfigMaps in Evenkeel's namespace to their present
-// number.
+// fillQuota limits the ConfigMaps in Evenkeel's namespace to their current number.
 func (s *scene) fillQuota(name string) {
 	s.T.Helper()
 	const counted = v1.ResourceName("count/configmaps")

@@ -8,10 +8,9 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/e2e/stage"
 )
 
-// The leader of two replicas is cut off from the API server: every connection
-// goes silent and none is closed, while kube-scheduler still asks both. The
-// other takes over; the one that is cut off evicts nothing after the time when
-// its Lease could be taken over, and follows once it is back.
+// The leader of two replicas is cut off from the API server: every connection goes silent and none
+// is closed, while kube-scheduler still asks both replicas. The other replica takes over. The old
+// leader evicts nothing after its Lease could be taken over, and follows once it is reconnected.
 func TestPartitionedLeader(t *testing.T) {
 	f, skew := newFixture(t)
 	policy := f.Policy(stage.RealUsage, paced(2*time.Second))
@@ -30,8 +29,8 @@ func TestPartitionedLeader(t *testing.T) {
 	led := time.Since(cut)
 	f.Eventually(40*time.Second, "evictions by the second leader", func(context.Context) bool { return len(f.by(second)) >= 2 })
 	f.Eventually(time.Minute, "the first to know no usage any more", func(context.Context) bool { return f.Status(first.listen).FreshNodes == 0 })
-	// Its requests fail after waiting, and they are usually more than a tenth of
-	// those of both replicas.
+	// Its requests fail after a delay. They are usually more than a tenth of the requests of both
+	// replicas.
 	f.FiringBeside("a replica is cut off", "EvenkeelAPIServerSlow",
 		[]string{"EvenkeelAPIServerErrors", "EvenkeelReplicaBehind", "EvenkeelReplicasDisagree", "EvenkeelUsageCoverageLow"}, first.metrics, second.metrics)
 	proxy.Partition(false)

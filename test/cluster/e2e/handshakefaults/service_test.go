@@ -16,16 +16,16 @@ import (
 )
 
 const (
-	// patience is how long a backend may take before the next one is asked: two
-	// fit into kube-scheduler's 200 ms.
+	// patience is how long a backend may take before the next one is asked. Two attempts fit into
+	// kube-scheduler's 200 ms.
 	patience = 90 * time.Millisecond
-	// banned is how long a replica that did not respond is skipped, like one that
-	// failed its readiness probe.
+	// banned is how long a replica that did not respond is skipped, as if its readiness probe had
+	// failed.
 	banned = 5 * time.Second
 )
 
-// service acts like a Service for kube-scheduler: one address, behind which replicas
-// respond in turn. Replicas that do not respond are skipped.
+// service acts like a Service for kube-scheduler: one address, behind which replicas respond in
+// turn. It skips replicas that do not respond.
 type service struct {
 	client http.Client
 
@@ -36,7 +36,7 @@ type service struct {
 	told     []string
 }
 
-// serve listens where kube-scheduler asks, until the case ends.
+// serve listens at the address that kube-scheduler asks until the case ends.
 func (f *fixture) serve() *service {
 	f.T.Helper()
 	ctx := context.WithoutCancel(f.T.Context())
@@ -47,7 +47,7 @@ func (f *fixture) serve() *service {
 	s := &service{badUntil: map[string]time.Time{}}
 	server := &http.Server{Handler: s, ReadHeaderTimeout: time.Second}
 	var serving sync.WaitGroup
-	serving.Go(func() { _ = server.Serve(listener) }) // it ends with ErrServerClosed
+	serving.Go(func() { _ = server.Serve(listener) }) // always returns ErrServerClosed
 	f.T.Cleanup(func() {
 		_ = server.Close()
 		serving.Wait()
@@ -59,21 +59,20 @@ func (f *fixture) serve() *service {
 	return s
 }
 
-// Add adds a replica.
 func (s *service) Add(backend string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.backends = append(s.backends, backend)
 }
 
-// Only leaves one replica.
+// Only removes all replicas but one.
 func (s *service) Only(backend string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.backends = []string{backend}
 }
 
-// ServeHTTP hands a request to the next replica that responds.
+// ServeHTTP forwards a request to the next replica that responds.
 func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 8<<20))
 	if err != nil {
@@ -87,7 +86,7 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if code, answer, err = s.ask(r, backend, body); err == nil {
 			w.Header().Set("Content-Type", "application/json")
 			w.WriteHeader(code)
-			_, _ = w.Write(answer) // an error means that kube-scheduler has given up
+			_, _ = w.Write(answer) // on an error, kube-scheduler has given up
 			return
 		}
 	}
@@ -95,7 +94,7 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	http.Error(w, err.Error(), http.StatusBadGateway)
 }
 
-// turn lists the replicas, the next one first and the banned ones last.
+// turn returns the replicas, the next one first and the banned ones last.
 func (s *service) turn() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -112,7 +111,7 @@ func (s *service) turn() []string {
 	return append(turn, last...)
 }
 
-// tell adds to what is shown if the case fails.
+// tell adds to the messages that are printed if the case fails.
 func (s *service) tell(format string, args ...any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -12,9 +12,9 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
 )
 
-// Processes are started while the API server is away. Those that answer
-// kube-scheduler do so at once, neutrally; a single run fails with the reason.
-// Once the API server is there, all nodes are known.
+// Processes are started while the API server is unavailable. Those that answer kube-scheduler do so
+// at once, with neutral answers. A single run fails with the reason. Once the API server is
+// available, all nodes are known.
 func TestStartsBeforeTheAPIServer(t *testing.T) {
 	f, skew := newFixture(t)
 	f.witness.AllowGaps()

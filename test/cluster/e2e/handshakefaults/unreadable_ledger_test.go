@@ -15,10 +15,10 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
 )
 
-// A process that starts beside a ledger of a newer version evicts nothing from hot nodes,
-// leaves the ledger as it is, reports it and what must be scaled down first, and
-// continues to answer. Once somebody accepts the loss of exactly that ledger, it begins
-// to evict, and a copy of the old one is kept.
+// A process that starts with a ledger of a newer version evicts nothing from hot nodes and leaves
+// the ledger as it is. It reports the ledger and which workloads must be scaled down first, and
+// continues to answer. Once somebody accepts the loss of exactly that ledger, the process keeps a
+// copy of it and starts to evict.
 func TestLedgerUnreadableAtStart(t *testing.T) {
 	f, skew := newFixture(t)
 	newer := f.packed(`{"format":7,"moves":[]}`)
@@ -41,7 +41,7 @@ func TestLedgerUnreadableAtStart(t *testing.T) {
 	annotate := func(value string) {
 		f.change(func(stored *v1.ConfigMap) { stored.Annotations = map[string]string{accept: value} })
 	}
-	annotate("0123456789abcdef") // of another
+	annotate("0123456789abcdef") // the hash of another ledger
 	f.stays(0, 8*time.Second)
 	if !slices.Equal(f.stored().BinaryData[stage.LedgerKey], newer) {
 		t.Error("what is stored was written over")

@@ -7,16 +7,15 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/e2e/stage"
 )
 
-// versionBefore is the commit of the previous version; each version must read
-// the other's ledger.
+// versionBefore is the commit of the previous version. Each of the two versions must be able to
+// read the other's ledger.
 const versionBefore = "7824752"
 
-// A replica of the previous version leads and is killed with moves in flight,
-// so that one of this version takes over, as in an upgrade; that one is killed
-// in the same way, and one of the previous version takes over, as in a
-// rollback. Each continues what the other recorded: in total there are as many
-// evictions as one version would have needed, no replacement is evicted, and
-// each lands as planned.
+// A replica of the previous version leads and is killed with moves in flight, so that one of this
+// version takes over, as in an upgrade. That one is killed in the same way, and one of the previous
+// version takes over, as in a rollback. Each continues the recorded moves of the other: there are
+// as many evictions as one version alone would have needed, no replacement is evicted, and each
+// lands as planned.
 //
 //e2e:tier all
 func TestUpgradeAndRollback(t *testing.T) {
@@ -47,8 +46,8 @@ func TestUpgradeAndRollback(t *testing.T) {
 		len(f.by(old)), len(f.by(upgraded)), len(f.by(back)), skew.Fewest)
 }
 
-// takesOver kills the leader as soon as it has evicted, so that another one
-// finds its moves in flight.
+// takesOver kills the leader as soon as it has evicted a pod, so that the next one finds its moves
+// in flight.
 func (f *fixture) takesOver(leader, next *replica) {
 	f.T.Helper()
 	f.until(90*time.Second, "an eviction by "+leader.name, f.witness.When(func() bool { return len(f.by(leader)) > 0 }))

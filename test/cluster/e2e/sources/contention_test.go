@@ -16,8 +16,8 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/exporters"
 )
 
-// The lines of CPU are far above what any node uses: only waiting makes a node
-// hot.
+// The lines of CPU are far above what any node uses, so a node becomes hot only because its
+// containers wait.
 const contentionPolicy = `apiVersion: evenkeel.io/v1alpha1
 kind: LoadPolicy
 lines:
@@ -29,11 +29,10 @@ eviction: {maxMovesPerHourOfOwner: 0, ownerSettle: 0s, cycleDeadline: 3m, interv
 hot: {consecutiveSamples: 2, minWindow: 15s, startup: 0s}
 `
 
-// Containers that wait for each other make their node hot, though its CPU usage
-// is low; containers that wait because of their own limits do not, however long
-// they wait.
+// Containers that wait for each other make their node hot, although its CPU usage is low.
+// Containers that wait because of their own limits do not, however long they wait.
 //
-//	node-00:  20 web × 1100m = 22 of 32 cores = 69 %; what is above 50 % waits twice that: 37.5 %
+//	node-00:  20 web × 1100m = 22 of 32 cores = 69 %; the time waited is twice what exceeds 50 %: 37.5 %
 //	node-01:  20 capped × 200m, each at its limit, waiting 90 % of the time; 4 of 32 cores = 12.5 %
 //	node-02, node-03: 10 calm × 500m = 16 %
 //
@@ -74,12 +73,12 @@ func TestContentionIsRelieved(t *testing.T) {
 	f.Eventually(2*time.Minute, "the node to be no longer hot", func(ctx context.Context) bool {
 		return f.Evictions(mark) > 0 && f.States(ctx)[nodes[0]] != "hot" && f.WaitReady(ctx, "shop", "web") == nil
 	})
-	wait(t, 20*time.Second) // some more cycles
+	wait(t, 20*time.Second) // several more cycles
 	wantContentionRelieved(t, f, mark, waits)
 }
 
-// wantContentionRelieved checks that only pods that made others wait were
-// moved, no more than a linear model requires, and that their Events say why.
+// wantContentionRelieved checks that only pods that made others wait were moved, that no more were
+// moved than a linear model requires, and that their Events give the reason.
 func wantContentionRelieved(t *testing.T, f *stage.Fixture, mark cluster.AuditMark, waits func(cluster.NodeTruth, cluster.PodTruth) float64) {
 	t.Helper()
 	truth, err := f.Truth(t.Context())
@@ -96,8 +95,8 @@ func wantContentionRelieved(t *testing.T, f *stage.Fixture, mark cluster.AuditMa
 			break
 		}
 	}
-	// Below 15 % is below 57.5 % of the CPU, which takes four pods; a straight
-	// line from 30 % to 69 % of it takes seven.
+	// Waiting falls below 15 % at a CPU usage of 57.5 %, which takes four moves. A straight line
+	// from 30 % to 69 % of CPU would predict seven.
 	if moved < 4 || moved > 8 || web != 20-moved {
 		t.Errorf("%d evictions, and %d of 20 pods are left", moved, web)
 	}

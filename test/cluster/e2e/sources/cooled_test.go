@@ -14,9 +14,9 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/scenario"
 )
 
-// loadPolicy is a LoadPolicy with these sources that samples often and may move
-// Deployments that are a minute old. The windows are the shipped ones; with
-// brief, for sources that provide none, two consecutive samples are enough.
+// loadPolicy is a LoadPolicy with these sources that samples often and allows Deployments that are
+// a minute old to be moved. It uses the shipped windows. With brief, which is for sources without
+// windows, two consecutive samples are enough.
 func loadPolicy(sources string, brief bool) string {
 	text := "apiVersion: evenkeel.io/v1alpha1\nkind: LoadPolicy\n" +
 		"lines: {cpu: {}, memory: {low: 45, reject: 60, evict: 65, leave: 60}}\n" +
@@ -32,14 +32,14 @@ func prometheusSource(url string) string {
 	return fmt.Sprintf("{type: Prometheus, maxAge: 20s, timeout: 3s, prometheus: {address: %q}}", url)
 }
 
-// wantCooled waits until no node is above its line by true usage, and checks
-// that this lasts for a while.
+// wantCooled waits until no node is above its line by true usage, and checks that this remains so
+// for a while.
 func wantCooled(t *testing.T, f *stage.Fixture, story *scenario.Story, mark cluster.AuditMark) (evictions int) {
 	t.Helper()
 	f.Eventually(2*time.Minute, "no node above its line", func(ctx context.Context) bool {
 		return len(f.Hot(ctx, story.EvictLinePercent)) == 0 && settled(ctx, f)
 	})
-	wait(t, 12*time.Second) // some more cycles
+	wait(t, 12*time.Second) // several more cycles
 	if hot := f.Hot(t.Context(), story.EvictLinePercent); len(hot) > 0 {
 		t.Errorf("%v are above the line again", hot)
 	}
@@ -61,8 +61,7 @@ func settled(ctx context.Context, f *stage.Fixture) bool {
 	return true
 }
 
-// wantLanded checks that every move of the serving process landed on its
-// planned node.
+// wantLanded checks that every move of the serving process landed on its planned node.
 func wantLanded(t *testing.T, f *stage.Fixture, story *scenario.Story, evictions int) {
 	t.Helper()
 	planned := 0
@@ -94,8 +93,8 @@ func chosen(f *stage.Fixture) map[string]int {
 	return counts
 }
 
-// Prometheus provides the windows from the start, so the case uses the shipped windows
-// and queries and does not wait. The policy file has only a LoadPolicy.
+// Prometheus provides the windows from the start, so the case uses the shipped windows and queries
+// without waiting. The policy file contains only a LoadPolicy.
 func TestPrometheusCoolsRequestSkew(t *testing.T) {
 	f := stage.New(t)
 	story, err := scenario.RequestSkew(t.Context(), f.Cluster, scenario.OwnAddresses())
@@ -112,7 +111,7 @@ func TestPrometheusCoolsRequestSkew(t *testing.T) {
 	}
 }
 
-// As a Job, with a separate extender, Prometheus lets the first cycle decide.
+// A Job runs beside a separate extender. Because of Prometheus, its first cycle can decide.
 //
 //e2e:tier all
 func TestPrometheusInAJob(t *testing.T) {
@@ -141,7 +140,7 @@ func TestPrometheusInAJob(t *testing.T) {
 	}
 }
 
-// Prometheus stops in the middle of a cycle and returns. In between, usage comes from
+// Prometheus stops in the middle of a cycle and returns later. Meanwhile, usage comes from
 // metrics-server, and nothing is moved twice.
 //
 //e2e:tier all
@@ -180,8 +179,8 @@ func TestPrometheusStopsMidway(t *testing.T) {
 	wantLanded(t, f, story, evictions)
 }
 
-// Each source of node usage cools the same skew: kubelets alone, the others
-// with metrics-server for the pods, which they do not report.
+// Each source of node usage leads to the same skew being cooled: kubelets alone, the other sources
+// together with metrics-server, because they do not report pods.
 //
 //e2e:tier all
 func TestNodeSourcesCoolRequestSkew(t *testing.T) {
@@ -249,8 +248,8 @@ func startStatistics(t *testing.T, f *stage.Fixture) string {
 	return ""
 }
 
-// startAnnotator writes annotations as Crane does: fractions, with timestamps
-// of another zone that end in Z.
+// startAnnotator writes annotations as Crane does: as fractions, with timestamps of another time
+// zone that end in Z.
 func startAnnotator(t *testing.T, f *stage.Fixture) string {
 	t.Helper()
 	annotator, err := exporters.StartAnnotator(t.Context(), exporters.AnnotatorConfig{Cluster: f.Cluster})

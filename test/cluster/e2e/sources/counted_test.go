@@ -16,8 +16,7 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/prometheus"
 )
 
-// explainedNode is what GET /explain/node/NAME says about how a node is
-// counted.
+// explainedNode is the part of GET /explain/node/NAME that describes the usage counted for a node.
 type explainedNode struct {
 	State            string
 	StolenMilliCores int64
@@ -31,8 +30,8 @@ type explainedNode struct {
 	}
 }
 
-// explain fails if usage has not been read, or if another plan is being made
-// for an explanation.
+// explain returns false if usage has not been read yet, or if another plan for an explanation is in
+// progress.
 func explain(ctx context.Context, node string) (said explainedNode, ok bool) {
 	status, body, err := evenkeel.Get(ctx, stage.Reports()+"/explain/node/"+node)
 	if err != nil || status != http.StatusOK || json.Unmarshal([]byte(body), &said) != nil {
@@ -41,7 +40,7 @@ func explain(ctx context.Context, node string) (said explainedNode, ok bool) {
 	return said, true
 }
 
-// cpu is the five-minute mean of CPU that decides whether the node is hot.
+// cpu returns the five-minute mean of CPU that decides whether the node is hot.
 func (n *explainedNode) cpu() float64 {
 	for _, metric := range n.Metrics {
 		for _, window := range metric.Windows {
@@ -53,12 +52,11 @@ func (n *explainedNode) cpu() float64 {
 	return math.NaN()
 }
 
-// A kubelet leaves out five running pods, whose usage is part of the node's.
-// The node is as hot as it is measured to be, and is cooled by moving measured
-// pods.
+// A kubelet omits five running pods, whose usage is still part of the node's. The node is as hot as
+// it is measured to be, and is cooled by moving pods that are measured.
 //
 //	node-0: 6 hog × 2600m + 5 hidden × 2500m = 28.1 of 32 cores = 87.8 %; under 65 % (20.8) takes 3 hogs off.
-//	        Without what the hidden pods are estimated at, 85 % of their requests, it would count as 55 %.
+//	        Without the estimate for the hidden pods, 85 % of their requests, it would count as 55 %.
 //
 //e2e:tier all
 func TestHiddenPodsStayCounted(t *testing.T) {
@@ -100,9 +98,8 @@ func TestHiddenPodsStayCounted(t *testing.T) {
 	t.Logf("evictions %d, fewest %d", f.Evictions(mark), fewest)
 }
 
-// On a small machine, system usage that the reserve covers does not count
-// against the pods' share: nothing is evicted, and explain says how full the
-// pods make the node.
+// On a small machine, system usage that is covered by the reserve does not count against the pods'
+// share. Nothing is evicted, and explain reports how full the pods make the node.
 //
 //	node-0: 5 web × 90m = 450 of 940m = 47.9 %; with the system's 189m 639 of 2000m = 32 %, and 68 % of 940m, above the evict line
 //
@@ -132,7 +129,7 @@ func TestReserveCountsOnce(t *testing.T) {
 	mark := f.Mark()
 	f.Serve(f.Policy(loadPolicy("{type: Kubelet"+setting+"}", true)))
 	f.Eventually(2*time.Minute, "nodes that could take pods", func(context.Context) bool { return f.Are("cool", others...) })
-	wait(t, 25*time.Second) // longer than a hot node would wait
+	wait(t, 25*time.Second) // longer than a hot node would remain untouched
 	f.Eventually(10*time.Second, "the node explained as warm at 47.9 % of allocatable", func(ctx context.Context) bool {
 		said, ok := explain(ctx, full)
 		return ok && said.State == "warm" && math.Abs(said.cpu()-47.9) < 0.5 && said.Reserve.PercentOf == "allocatable"
@@ -142,8 +139,7 @@ func TestReserveCountsOnce(t *testing.T) {
 	}
 }
 
-// A machine that is denied the CPU it demands gets no pods, however idle it
-// looks.
+// A machine whose CPU is stolen by others gets no pods, however idle it looks.
 //
 //	node-0:         12 hog × 500m = 6 of 8 cores = 75 %; under 65 % (5.2) takes 2 off
 //	node-1:          4 low × 400m = 1.6 of 8 cores = 20 %, the emptiest of all; 6.4 are stolen

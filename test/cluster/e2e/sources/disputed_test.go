@@ -16,9 +16,8 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/scenario"
 )
 
-// lyingPage serves node-exporter's series for all nodes of a story: they show
-// hot nodes as idle, and the others at full load. It returns the page's
-// address.
+// lyingPage serves node-exporter's series for all nodes of a story, with hot nodes as idle and the
+// others at full load. It returns the page's address.
 func lyingPage(t *testing.T, story *scenario.Story) string {
 	t.Helper()
 	began := time.Now()
@@ -41,9 +40,9 @@ func lyingPage(t *testing.T, story *scenario.Story) string {
 	return strings.TrimPrefix(page.URL, "http://")
 }
 
-// A tenant's pod exports series about every node. The exporters are scraped at
-// their nodes' addresses, so the hot nodes are cooled as if the page did not
-// exist, and the alert tells the administrator about it.
+// A tenant's pod exports series about every node. The exporters are scraped at their nodes'
+// addresses, so the hot nodes are cooled as if the page did not exist, and the alert informs the
+// administrator about the page.
 //
 //e2e:tier all
 func TestDisputedUsageFiresAndHoldsNothingUp(t *testing.T) {

@@ -20,19 +20,19 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
 )
 
-// patient is an Evenkeel in a dry run: it logs each second what it would evict,
-// so a healthy one never falls silent, and the cluster never changes.
+// patient is an Evenkeel in a dry run. It logs each second what it would evict, so a healthy one
+// never falls silent, and it never changes the cluster.
 type patient struct {
 	*stage.Fixture
 	skew    stage.Skewed
 	process *evenkeel.Process
-	// policy is the path of its policy, listen where it serves, metrics the
-	// address of its metrics page.
+	// policy is the path of its policy, listen the address at which it answers, and metrics that of
+	// its metrics page.
 	policy, listen, metrics string
 }
 
-// spoiltSkew is stage.Skew, but with nodes for which ten times the usage is
-// implausibly high, and a hundredth of it small enough for a fraction.
+// spoiltSkew is stage.Skew with nodes that use enough for ten times their usage to be implausible,
+// and little enough for a hundredth of it to pass as a fraction.
 //
 //	hot node:   12 hog × 2200m = 26.4 of 32 cores = 82.5 %; requests 12 × 250m =  3 cores
 //	other node:  8 bg  × 1650m = 13.2 of 32 cores = 41.3 %; requests  8 × 2    = 16 cores; ten times that are 413 %
@@ -53,8 +53,8 @@ func spoiltSkew(t *testing.T, f *stage.Fixture) stage.Skewed {
 	return stage.Skewed{Nodes: nodes, Hot: nodes[:2], Fewest: 6}
 }
 
-// admit starts an Evenkeel with a LoadPolicy for the duration of a case. It
-// serves where kube-scheduler does not ask, so there can be several.
+// admit starts an Evenkeel with a LoadPolicy for the duration of a case. kube-scheduler does not
+// ask it, so several can run at a time.
 func admit(t *testing.T, f *stage.Fixture, skew stage.Skewed, load string) *patient {
 	t.Helper()
 	own := *f
@@ -81,7 +81,7 @@ func (p *patient) in(t *testing.T) *patient {
 // moved is an eviction that would have been made.
 type moved struct{ from, to string }
 
-// told is what the log says about a period.
+// told is what the log contains about a period.
 type told struct {
 	moves  []moved
 	cycles int
@@ -92,7 +92,7 @@ var (
 	cycleEnded = regexp.MustCompile(`"Cycle ended"`)
 )
 
-// mark returns the present end of the log.
+// mark returns the current length of the log.
 func (p *patient) mark() int64 {
 	p.T.Helper()
 	info, err := os.Stat(p.process.LogPath)
@@ -102,8 +102,8 @@ func (p *patient) mark() int64 {
 	return info.Size()
 }
 
-// since reads the log since a mark; with whole, without the cycle that may have
-// been running at the mark.
+// since reads the log from a mark on. If whole is set, it skips the cycle that may have been
+// running at the mark.
 func (p *patient) since(mark int64, whole bool) told {
 	p.T.Helper()
 	file, err := os.Open(p.process.LogPath)
@@ -131,15 +131,14 @@ func (p *patient) since(mark int64, whole bool) told {
 	return all
 }
 
-// wrongful returns the moves that do not lead from a truly hot node to one that
-// truly is not.
+// wrongful returns the moves that do not lead from a truly hot node to one that is not.
 func (p *patient) wrongful(moves []moved) []moved {
 	return slices.DeleteFunc(slices.Clone(moves), func(m moved) bool {
 		return slices.Contains(p.skew.Hot, m.from) && !slices.Contains(p.skew.Hot, m.to)
 	})
 }
 
-// evicts waits until the patient would evict from each of the nodes.
+// evicts waits until the patient reports would-be evictions from each of the nodes.
 func (p *patient) evicts(within time.Duration, nodes ...string) {
 	p.T.Helper()
 	mark := p.mark()
@@ -154,8 +153,7 @@ func (p *patient) evicts(within time.Duration, nodes ...string) {
 	})
 }
 
-// twoCycles waits for two complete cycles and returns what they would have
-// evicted.
+// twoCycles waits for two complete cycles and returns their would-be evictions.
 func (p *patient) twoCycles(mark int64) []moved {
 	p.T.Helper()
 	var got told
@@ -166,7 +164,7 @@ func (p *patient) twoCycles(mark int64) []moved {
 	return got.moves
 }
 
-// patientStatus is what a case needs of GET /status.
+// patientStatus is the part of GET /status that these cases read.
 type patientStatus struct {
 	Gate, GateDetail string
 	Sources          []struct {
@@ -185,7 +183,7 @@ func (p *patient) status() (status patientStatus) {
 	return status
 }
 
-// says joins all texts that the status has about a source.
+// says joins all texts of the status about a source.
 func (s *patientStatus) says(source int) string {
 	if len(s.Sources) <= source {
 		return ""
@@ -197,7 +195,7 @@ func (s *patientStatus) says(source int) string {
 	return strings.Join(said, "\n")
 }
 
-// unknown groups the unknown nodes by the reason.
+// unknown groups the unknown nodes by reason.
 func (p *patient) unknown() map[string][]string {
 	p.T.Helper()
 	var nodes []struct{ Name, UnknownReason string }
@@ -221,8 +219,8 @@ func (p *patient) failed(source string) float64 {
 	return p.Metric(p.metrics, fmt.Sprintf("evenkeel_usage_readings_total{result=%q,source=%q}", "error", source))
 }
 
-// until waits until a check has nothing to complain about, and shows its last
-// complaint if it always has.
+// until waits until complaint returns nothing. If it never does, until fails with the last
+// complaint.
 func (p *patient) until(within time.Duration, want string, complaint func() string) {
 	p.T.Helper()
 	last := ""
@@ -237,14 +235,13 @@ func (p *patient) until(within time.Duration, want string, complaint func() stri
 	})
 }
 
-// doctorReport is what `evenkeel doctor -o json` prints, as far as cases read
-// it.
+// doctorReport is the part of `evenkeel doctor -o json` that these cases read.
 type doctorReport struct {
 	Problems int
 	Findings []struct{ Check, Level, Subject, Says, Mend string }
 }
 
-// tells reports whether a finding that is not OK contains a text.
+// tells reports whether a finding other than OK contains a text.
 func (r *doctorReport) tells(text string) bool {
 	for _, finding := range r.Findings {
 		if finding.Level != "ok" && strings.Contains(finding.Subject+" "+finding.Says, text) {
@@ -254,8 +251,8 @@ func (r *doctorReport) tells(text string) bool {
 	return false
 }
 
-// grownUp waits until doctor no longer attributes missing data to nodes that
-// have just started, which takes a minute and a half.
+// grownUp waits until doctor no longer attributes missing data to nodes that have just started,
+// which takes a minute and a half.
 func (p *patient) grownUp() {
 	p.T.Helper()
 	list, err := p.Client().CoreV1().Nodes().List(p.T.Context(), metav1.ListOptions{})

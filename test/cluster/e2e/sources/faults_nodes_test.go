@@ -14,8 +14,7 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/fault"
 )
 
-// Kubelets that do not respond affect only their own nodes, whatever each does
-// instead.
+// Kubelets that do not respond affect only their own nodes, however they fail.
 func faultsOfKubelets(t *testing.T, f *stage.Fixture, skew stage.Skewed) {
 	f.Component("kubelet-source")
 	kubelets, err := exporters.StartKubelets(t.Context(), exporters.KubeletsConfig{Cluster: f.Cluster, Dir: t.TempDir()})
@@ -57,13 +56,13 @@ func faultsOfKubelets(t *testing.T, f *stage.Fixture, skew stage.Skewed) {
 	}
 }
 
-// patientChain puts metrics-server behind a source that does not report pods.
+// patientChain is a policy with a source that does not report pods, followed by metrics-server.
 func patientChain(source string) string {
 	return fmt.Sprintf(spoiltLoad, 80, source+", {type: MetricsServer, maxAge: 35s}", "avg_5m")
 }
 
-// Exporters that report fractions as percentages are not believed:
-// metrics-server takes over until they are fixed.
+// Fractions that exporters report as percentages are rejected. metrics-server takes over until the
+// exporters are fixed.
 func faultsOfStatistics(t *testing.T, f *stage.Fixture, skew stage.Skewed) {
 	statistics, err := exporters.StartStatistics(t.Context(), exporters.StatisticsConfig{Cluster: f.Cluster})
 	if err != nil {
@@ -76,8 +75,8 @@ func faultsOfStatistics(t *testing.T, f *stage.Fixture, skew stage.Skewed) {
 	}
 }
 
-// Annotations that are eight hours ahead, or have a hundredth of the true
-// values, are not believed either.
+// Annotations that are eight hours ahead, or contain a hundredth of the true values, are rejected
+// as well.
 func faultsOfAnnotations(t *testing.T, f *stage.Fixture, skew stage.Skewed) {
 	annotator, err := exporters.StartAnnotator(t.Context(), exporters.AnnotatorConfig{Cluster: f.Cluster})
 	if err != nil {
@@ -97,8 +96,8 @@ func faultsOfAnnotations(t *testing.T, f *stage.Fixture, skew stage.Skewed) {
 	write(fault.OfKind(fault.Missing))
 }
 
-// passed checks that the first of two sources is passed over while it has a
-// fault, and that no moves occur except those that true usage requires.
+// passed checks that the first of two sources is skipped while it has a fault, and that the only
+// moves are those that true usage requires.
 func (p *patient) passed(set func(fault.Fault), what fault.Fault, cause, says string) {
 	p.T.Helper()
 	chosen := func(place int) func() string {

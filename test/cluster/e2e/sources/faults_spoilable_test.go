@@ -30,7 +30,7 @@ type spoilable struct {
 	current fault.Fault
 }
 
-// startSpoilable runs a Prometheus that has data of the nodes for ten minutes.
+// startSpoilable starts a Prometheus that already has ten minutes of data about the nodes.
 func startSpoilable(t *testing.T, f *stage.Fixture) *spoilable {
 	t.Helper()
 	server, err := prometheus.Start(t.Context(), prometheus.Config{
@@ -65,12 +65,11 @@ func (s *spoilable) setFault(f fault.Fault) {
 	s.proxy.SetFault(f)
 }
 
-// ofValues are the faults that would corrupt times.
+// ofValues are the faults that change values, and would therefore also change times.
 var ofValues = []fault.Kind{fault.NaN, fault.Negative, fault.Tenfold, fault.Hundredth, fault.Duplicate}
 
-// handler stands before the proxy because of the queries that ask when nodes
-// were measured: their values are times. Faults of values are not applied to
-// them; faults of timestamps are.
+// handler forwards requests to the proxy that injects faults. Queries for the times of measurement
+// return these times as values, so faults of values do not apply to them. Faults of timestamps do.
 func (s *spoilable) handler(t *testing.T) http.Handler {
 	t.Helper()
 	spoilt, truth := passOn(t, s.proxy.URL()), passOn(t, s.server.URL())
@@ -91,8 +90,7 @@ func (s *spoilable) handler(t *testing.T) http.Handler {
 	})
 }
 
-// passOn forwards requests, and closes the connection where the server behind
-// does.
+// passOn forwards requests, and closes the connection if the server behind it does.
 func passOn(t *testing.T, target string) http.Handler {
 	t.Helper()
 	behind, err := url.Parse(target)

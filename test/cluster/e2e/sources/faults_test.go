@@ -16,8 +16,8 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/prometheus"
 )
 
-// spoiltLoad is a LoadPolicy that detects within two samples that its source,
-// which is left open, is useless.
+// spoiltLoad is a LoadPolicy that detects within two samples that its source is useless. The source
+// is a parameter.
 const spoiltLoad = `
 ---
 apiVersion: evenkeel.io/v1alpha1
@@ -37,16 +37,16 @@ lines:
 eviction: {maxMovesPerHourOfOwner: 0, ownerSettle: 0s, interval: 0s}
 `
 
-// spoiltPrometheus asks for CPU in percent, because only a percentage can be
-// mistaken for a fraction.
+// spoiltPrometheus queries CPU in percent, because only a percentage can be mistaken for a
+// fraction.
 func spoiltPrometheus(url, nodeLabel string) string {
 	source := fmt.Sprintf(`{type: Prometheus, prometheus: {address: %q, nodeMetrics: Kubelet, nodeLabel: %q, queries: {nodes: {cpu: {
     unit: percent, expr: "100 * irate(node_cpu_usage_seconds_total[2m]) / 32"}}}}}`, url, nodeLabel)
 	return fmt.Sprintf(spoiltLoad, 80, source, "avg_1m")
 }
 
-// No fault of a source causes a wrongful eviction or a rejected node; each is
-// reported as what it is, and all pass without a restart.
+// No fault of a source causes a wrongful eviction or rejects a node. Each fault is reported with
+// its own reason, and Evenkeel recovers from all of them without a restart.
 func TestFaults(t *testing.T) {
 	f := stage.New(t)
 	skew := spoiltSkew(t, f)
@@ -61,24 +61,22 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// symptoms are what a fault must cause.
+// symptoms are the effects that a fault must have.
 type symptoms struct {
 	fault fault.Fault
-	// gate is why nothing may be evicted; empty if other nodes are still handled.
+	// gate is why nothing may be evicted; empty if nodes that are still known are handled.
 	gate string
-	// unknown is why nodes are unknown, nodes are their indexes; nil for all.
+	// unknown is why nodes become unknown, and nodes holds their indexes; nil for all nodes.
 	unknown string
 	nodes   []int
-	// cause is the cause of skipped samples; empty if there are none, or if the
-	// reading failed.
+	// cause is the cause of skipped samples; empty if none are skipped or the whole reading fails.
 	cause string
-	// says is part of the source's error or, with a cause, of an example; doctor
-	// is part of doctor's output.
+	// says is part of the source's error or, if cause is set, of an example. doctor is part of
+	// doctor's output.
 	says, doctor string
-	// harmless is set if doctor only warns.
+	// harmless reports whether doctor only warns.
 	harmless bool
-	// unscraped is the index of a node that Prometheus no longer scrapes, instead
-	// of a fault.
+	// unscraped is the index of a node that Prometheus stops scraping, which replaces fault.
 	unscraped int
 }
 
@@ -88,7 +86,8 @@ type bed struct {
 	patient *patient
 }
 
-// beds is how many Prometheus cases run at the same time: they mostly wait.
+// beds is how many Prometheus cases run at the same time. It can exceed the number of CPUs, because
+// they mostly wait.
 const beds = 3
 
 func faultsOfPrometheus(t *testing.T, f *stage.Fixture, skew stage.Skewed) {
@@ -150,7 +149,7 @@ func faultsOfPrometheus(t *testing.T, f *stage.Fixture, skew stage.Skewed) {
 	})
 }
 
-// suffer takes a healthy patient through a fault and back.
+// suffer injects a fault into a healthy patient, checks the symptoms, and lets the patient recover.
 func suffer(p *patient, source *spoilable, want symptoms) {
 	t, nodes := p.T, p.skew.Nodes
 	t.Helper()
@@ -182,7 +181,7 @@ func suffer(p *patient, source *spoilable, want symptoms) {
 	}
 }
 
-// inject causes a fault and returns a function that fixes it.
+// inject causes a fault and returns a function that ends it.
 func inject(t *testing.T, source *spoilable, want symptoms, nodes []string) (mend func()) {
 	t.Helper()
 	if want.unscraped == 0 {
@@ -198,7 +197,7 @@ func inject(t *testing.T, source *spoilable, want symptoms, nodes []string) (men
 	return func() { scrape(nodes...) }
 }
 
-// vitals are counters as they were before a fault.
+// vitals are the values of counters before a fault.
 type vitals struct{ skipped, failed float64 }
 
 func vitalsOf(p *patient, want symptoms) vitals {
@@ -206,7 +205,7 @@ func vitalsOf(p *patient, want symptoms) vitals {
 	return vitals{skipped: p.skipped("Prometheus", want.cause), failed: p.failed("Prometheus")}
 }
 
-// unknownNodes are the names of the nodes that become unknown.
+// unknownNodes returns the names of the nodes that become unknown.
 func (s *symptoms) unknownNodes(nodes []string) []string {
 	if s.nodes == nil {
 		return nodes
@@ -218,7 +217,7 @@ func (s *symptoms) unknownNodes(nodes []string) []string {
 	return names
 }
 
-// missing says which symptom status, nodes and metrics do not show yet.
+// missing describes a symptom that status, nodes and metrics do not show yet.
 func (s *symptoms) missing(p *patient, before vitals) string {
 	p.T.Helper()
 	status := p.status()
@@ -235,7 +234,7 @@ func (s *symptoms) missing(p *patient, before vitals) string {
 	return s.unmeasured(p, before)
 }
 
-// unmeasured says which metric does not report the fault yet.
+// unmeasured describes a metric that does not report the fault yet.
 func (s *symptoms) unmeasured(p *patient, before vitals) string {
 	p.T.Helper()
 	now := vitalsOf(p, *s)
@@ -252,8 +251,8 @@ func (s *symptoms) unmeasured(p *patient, before vitals) string {
 	return ""
 }
 
-// checkMoves checks that there are no moves if the gate is closed, and
-// otherwise none from or to unknown nodes.
+// checkMoves checks that there are no moves at all if the gate is closed, and otherwise none from
+// or to unknown nodes.
 func (s *symptoms) checkMoves(p *patient, moves []moved) {
 	p.T.Helper()
 	if s.gate != "" {

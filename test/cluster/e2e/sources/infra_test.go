@@ -29,8 +29,7 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/scenario"
 )
 
-// The sources that other cases read report true usage: a hot node uses 30.9
-// cores, another one 7.5.
+// The sources that other cases read report true usage: a hot node uses 30.9 cores, any other 7.5.
 func TestSourcesTellTheTruth(t *testing.T) {
 	f := stage.New(t)
 	story, err := scenario.RequestSkew(t.Context(), f.Cluster, scenario.OwnAddresses())
@@ -50,7 +49,7 @@ func TestSourcesTellTheTruth(t *testing.T) {
 	t.Run("annotations", func(t *testing.T) { annotationsTellTheTruth(t, f, story) })
 }
 
-// nodeExporterCores is a reader's query for node-exporter.
+// nodeExporterCores is a query that users of node-exporter could write.
 const nodeExporterCores = `sum without (cpu, mode) (irate(node_cpu_seconds_total{mode!~"idle|iowait|steal"}[2m]))`
 
 func prometheusTellsTheTruth(t *testing.T, f *stage.Fixture, story *scenario.Story) {
@@ -73,9 +72,9 @@ func prometheusTellsTheTruth(t *testing.T, f *stage.Fixture, story *scenario.Sto
 	if err := server.WaitScraped(ctx); err != nil {
 		t.Fatal(err)
 	}
-	// A rate between two scrapes is off if one of them was late; that node's next
-	// pair is another chance to be right. With inTurn nodes may be right one after
-	// the other; everything else must be right for all in one response.
+	// A rate between two scrapes is wrong if one of them was late, but the node's next two scrapes
+	// may be on time. If inTurn is set, nodes may be right in different responses. Otherwise all
+	// must be right in the same one.
 	check := func(name, query string, want map[bool]float64, inTurn bool) {
 		t.Helper()
 		told, last := map[string]bool{}, ""
@@ -259,8 +258,7 @@ func kubeletURL(f *stage.Fixture, node string) string {
 	return fmt.Sprintf("https://%s:%d", internalIP(f, node), nodeOf(f.T.Context(), f, node).Status.DaemonEndpoints.KubeletEndpoint.Port)
 }
 
-// reader creates a ServiceAccount that may get one resource and returns its
-// token.
+// reader creates a ServiceAccount that is allowed to get one resource, and returns its token.
 func reader(f *stage.Fixture, name, resource string) string {
 	f.T.Helper()
 	ctx, client := f.T.Context(), f.Client()
@@ -300,7 +298,7 @@ func reader(f *stage.Fixture, name, resource string) string {
 	return config.BearerToken
 }
 
-// trusting is a client that trusts only one authority.
+// trusting returns a client that trusts only one CA.
 func trusting(t *testing.T, caFile string) *http.Client {
 	t.Helper()
 	content, err := os.ReadFile(caFile)

@@ -1,7 +1,6 @@
-// Package sources holds the end-to-end tests of the usage that Evenkeel reads
-// and writes: every usage source, the windows that a spike must not fool, the
-// faults that must not cause an eviction, and what nodesync writes to nodes. It
-// has its own control plane, because these cases wait more than they work.
+// Package sources holds the end-to-end tests of the usage that Evenkeel reads and writes: every
+// usage source, windows that ignore a spike, faults that must not cause an eviction, and what
+// nodesync writes to nodes. The package has its own control plane, because its cases mostly wait.
 package sources
 
 import (

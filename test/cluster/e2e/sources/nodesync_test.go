@@ -21,8 +21,8 @@ import (
 
 const evenkeelUser = "system:serviceaccount:" + evenkeel.Namespace + ":evenkeel"
 
-// unmovable is stage.Fast for pods that may not be moved, so that hot nodes
-// stay hot.
+// unmovable is stage.Fast with a scheduler name that no pod has, so that no pod can be moved and
+// hot nodes stay hot.
 var unmovable = strings.Replace(stage.Fast, "eviction: {", "eviction: {schedulerNames: [nobody], ", 1)
 
 const (
@@ -30,17 +30,17 @@ const (
 	hotTaint, rejectTaint    = "evenkeel.io/hot", "evenkeel.io/above-reject"
 )
 
-// marks enables the label and the taint; grades both taints; figures the
-// annotations, renewed every ten seconds.
+// marks enables the label and the taint, grades both taints, and figures the annotations, which are
+// renewed every ten seconds.
 const (
 	marks   = "nodesync: {label: {enabled: true}, taint: {enabled: true}}\n"
 	grades  = "nodesync: {taint: {enabled: true}, rejectTaint: {enabled: true}}\n"
 	figures = "nodesync: {annotations: {enabled: true, windows: [avg_5m], periods: {avg_5m: 10s}}}\n"
 )
 
-// The label and the taint come when a node gets hot and go when it cools, the
-// annotations are true, nothing is patched while nothing changes, and what
-// somebody else wrote stays.
+// A node gets the label and the taint when it becomes hot, and loses them when it cools. Its
+// annotations are true. Nothing is patched while nothing changes, and values that somebody else
+// wrote stay.
 func TestNodeSync(t *testing.T) {
 	f := stage.New(t)
 	f.Component("nodesync")
@@ -94,8 +94,8 @@ func TestNodeSync(t *testing.T) {
 	checkForeign(t, f, foreign)
 }
 
-// A node above its reject line has one taint, a hot one two; a node that cools
-// loses them, and what is removed leaves none.
+// A node above its reject line has one taint, and a hot node two. A node that cools loses them, and
+// nodesync --remove removes all of them.
 //
 //	hot:    12 hog  × 2200m = 26.4 of 32 cores = 82.5 %, above evict (65 %)
 //	filled:  9 warm × 2200m = 19.8 of 32 cores = 61.9 %, above reject (60 %)
@@ -170,7 +170,7 @@ func nodeOf(ctx context.Context, f *stage.Fixture, name string) *v1.Node {
 	return node
 }
 
-// marked says which of the marks a node has.
+// marked returns which of the marks a node has.
 func marked(ctx context.Context, f *stage.Fixture, name string) string {
 	f.T.Helper()
 	node := nodeOf(ctx, f, name)
@@ -200,7 +200,7 @@ func checkForeign(t *testing.T, f *stage.Fixture, name string) {
 	}
 }
 
-// patches counts the patches of nodes that Evenkeel made since the mark.
+// patches counts the patches of nodes that Evenkeel has made since the mark.
 func patches(f *stage.Fixture, since cluster.AuditMark) int {
 	f.T.Helper()
 	requests, err := f.Audit(since)
@@ -213,8 +213,7 @@ func patches(f *stage.Fixture, since cluster.AuditMark) int {
 	return len(requests.By(evenkeelUser).To("patch", "nodes"))
 }
 
-// annotated counts the nodes whose annotations have the node's true usage in
-// Crane's format.
+// annotated counts the nodes whose annotations contain the node's true usage in Crane's format.
 func annotated(ctx context.Context, f *stage.Fixture) int {
 	f.T.Helper()
 	truth, err := f.NodeUsage(ctx)
@@ -240,8 +239,8 @@ func annotated(ctx context.Context, f *stage.Fixture) int {
 // near allows for the difference between two samples.
 func near(a, b float64) bool { return a-b < 3 && b-a < 3 }
 
-// checkTop checks that `evenkeel top` is right about every node with the given
-// sources.
+// checkTop checks that `evenkeel top`, with the given sources, reports the true usage of every
+// node.
 func checkTop(t *testing.T, f *stage.Fixture, load string) {
 	t.Helper()
 	policy := f.Policy("apiVersion: evenkeel.io/v1alpha1\nkind: LoadPolicy\n" + load)

@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	// The shortest period that a policy may have stands for a day.
+	// The shortest period that a policy allows represents a day.
 	recurs     = 5 * time.Minute
-	burstAfter = 2 * time.Minute // in each period
+	burstAfter = 2 * time.Minute // from the start of each period
 	burstLasts = 75 * time.Second
 	evictLine  = 65.0
 )
@@ -23,11 +23,11 @@ type recurring struct {
 	*stage.Fixture
 
 	began time.Time
-	busy  map[string]bool // the usage that each pod was given, by name
+	busy  map[string]bool // the last usage that was set, by pod name
 }
 
-// within returns the number of the period, counted from 0, and whether it is time
-// for its burst.
+// within returns the number of the current period, starting at 0, and whether it is time for its
+// burst.
 func (r *recurring) within(at time.Time) (period int, burst bool) {
 	into := at.Sub(r.began)
 	period = int(into / recurs)
@@ -35,7 +35,7 @@ func (r *recurring) within(at time.Time) (period int, burst bool) {
 	return period, into >= burstAfter && into < burstAfter+burstLasts
 }
 
-// drive sets the present usage of each pod.
+// drive sets the current usage of each pod.
 func (r *recurring) drive(ctx context.Context) {
 	r.T.Helper()
 	_, burst := r.within(time.Now())
@@ -47,14 +47,13 @@ func (r *recurring) drive(ctx context.Context) {
 		if burst {
 			usage.CPU = "11"
 		}
-		if err := r.SetUsage(ctx, "shop", pod.Name, usage); err == nil { // otherwise it has just been deleted
+		if err := r.SetUsage(ctx, "shop", pod.Name, usage); err == nil { // on an error, the pod has just been deleted
 			r.busy[pod.Name] = burst
 		}
 	}
 }
 
-// newRecurring places that many of its pods on each of some nodes, begins to
-// drive them and starts serve.
+// newRecurring places the given number of pods on each node, starts driving them, and starts serve.
 func newRecurring(t *testing.T, on map[string]int) *recurring {
 	r := &recurring{Fixture: stage.New(t), busy: map[string]bool{}}
 	nodes, err := r.AddNodes(t.Context(), 4, cluster.NodeTemplate{CPU: "32", Memory: "256Gi", OwnAddresses: true})
@@ -73,14 +72,13 @@ func newRecurring(t *testing.T, on map[string]int) *recurring {
 	r.Serve(r.Policy(stage.RealUsage, "---\napiVersion: evenkeel.io/v1alpha1\nkind: LoadPolicy\n"+
 		"usage: {sampleInterval: 5s, maxAge: 35s, observationPeriod: 25s, sources: [{type: Kubelet"+setting+"}]}\n"+
 		"hot: {consecutiveSamples: 2, minWindow: 15s, startup: 0s}\n"+
-		// The required saving is for the quarter of an hour in which the pattern was
-		// seen.
+		// The required saving applies to the quarter of an hour in which the pattern was seen.
 		"eviction: {maxMovesPerHourOfOwner: 0, ownerSettle: 0s, cycleDeadline: 3m, minHotTimeSaved: 30s, forecastPeriod: "+recurs.String()+"}\n"))
 	return r
 }
 
-// play drives the pods for that many periods and returns the highest usage of a
-// node in each period.
+// play drives the pods for the given number of periods, and returns the highest usage of any node
+// in each.
 func (r *recurring) play(periods int) (highest []float64) {
 	r.T.Helper()
 	highest = make([]float64, periods)
@@ -102,10 +100,9 @@ func (r *recurring) play(periods int) (highest []float64) {
 	return highest
 }
 
-// A burst that two pods of one node have at the same time of each period is
-// relieved before it comes a third time, in a quiet hour: with one move, to a
-// node that has room for it then. The node is not hot in any five-minute
-// window.
+// Two pods of one node have a burst at the same time of each period. Before the third burst, in a
+// quiet time, Evenkeel makes one move to a node that has space for the burst. The node is not hot
+// in any five-minute window.
 //
 //	node-0: 2 × 11 + 1 = 23 of 32 cores = 71.9 % in the burst
 //	node-1:     11 + 1 = 12             = 37.5 %, with one more 71.9 %
@@ -140,8 +137,8 @@ func TestRecurringBurstIsRelievedAhead(t *testing.T) {
 	}
 }
 
-// If all nodes are full at the same time, nothing is moved, before or during
-// that time.
+// If all nodes are full at the same time of each period, nothing is moved before or during that
+// time.
 //
 //e2e:tier all
 func TestFleetWidePeakEvictsNothing(t *testing.T) {

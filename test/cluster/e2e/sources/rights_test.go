@@ -25,11 +25,10 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/exporters"
 )
 
-// Whoever controls a node has the token that its kubelet is shown: it cannot
-// evict anything. If that token cannot be obtained, kubelets are shown no
-// other: the reading's error says what to do. That holds without the rights (an
-// overlay without the component, or a chart that cannot see the policy), and
-// without the ServiceAccount.
+// Whoever controls a node has the token that Evenkeel sends to its kubelet, so that token must not
+// allow evictions. If the token cannot be obtained, Evenkeel sends no other, and the reading fails
+// with an error that contains the remedy. That is so if the rights are missing (an overlay without
+// the component, or a chart that cannot see the policy), and if the ServiceAccount is missing.
 func TestKubeletsGetATokenThatMayNotEvict(t *testing.T) {
 	f := stage.New(t)
 	f.Component("kubelet-source")
@@ -40,8 +39,8 @@ func TestKubeletsGetATokenThatMayNotEvict(t *testing.T) {
 		t.Errorf("whoever controls a node has: %q", got)
 	}
 
-	// The process may still read usage itself, so only this rule protects its
-	// token.
+	// The process's own token still allows it to read usage, so only this rule keeps Evenkeel from
+	// sending that token.
 	bindings := f.Client().RbacV1()
 	if err := bindings.RoleBindings(evenkeel.Namespace).Delete(t.Context(), "evenkeel-kubelet-source", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
@@ -69,8 +68,8 @@ func TestKubeletsGetATokenThatMayNotEvict(t *testing.T) {
 	}
 }
 
-// stolen reads usage once from the kubelets and returns whose tokens they were
-// shown and what these may do.
+// stolen reads usage once from the kubelets, and returns whose tokens they received and what these
+// allow.
 func stolen(t *testing.T, f *stage.Fixture) []string {
 	t.Helper()
 	kubelets, err := exporters.StartKubelets(t.Context(), exporters.KubeletsConfig{Cluster: f.Cluster, Dir: t.TempDir()})
@@ -100,8 +99,8 @@ func stolen(t *testing.T, f *stage.Fixture) []string {
 	return found
 }
 
-// power says whose credentials these are, and whether they may evict: if so,
-// the response is that the pod does not exist.
+// power returns whose credentials these are, and whether they allow evictions. If they do, the API
+// server responds that the pod does not exist.
 func power(t *testing.T, config *rest.Config) string {
 	t.Helper()
 	client, err := kubernetes.NewForConfig(config)
@@ -118,9 +117,8 @@ func power(t *testing.T, config *rest.Config) string {
 	return fmt.Sprint(err)
 }
 
-// nodesync may write its own label, annotations and taints to nodes; anything
-// else that a stolen token could be used for is rejected, though RBAC allows
-// it.
+// nodesync is allowed to write its own label, annotations and taints to nodes. All other uses of a
+// stolen token are rejected, even though RBAC allows them.
 func TestNodesyncIsFenced(t *testing.T) {
 	f := stage.New(t)
 	f.Component("nodesync")
@@ -183,7 +181,7 @@ func TestNodesyncIsFenced(t *testing.T) {
 			t.Errorf("%s: %v, want it refused by the fence", what, err)
 		}
 	}
-	// The fence ignores everybody else's patches.
+	// The fence does not affect anybody else's patches.
 	if _, err := f.Client().CoreV1().Nodes().Patch(t.Context(), nodes[0], types.MergePatchType, []byte(refused["cordoning"]), metav1.PatchOptions{}); err != nil {
 		t.Error(err)
 	}
@@ -191,8 +189,8 @@ func TestNodesyncIsFenced(t *testing.T) {
 	checkDoctor(t, f)
 }
 
-// checkNoWarnings checks that the expressions of a fence pass the API server's
-// type check.
+// checkNoWarnings checks that the API server's type check finds no fault in the expressions of a
+// fence.
 func checkNoWarnings(t *testing.T, f *stage.Fixture, fence string) {
 	t.Helper()
 	f.Eventually(20*time.Second, "the fence's types to be checked, without a warning", func(ctx context.Context) bool {
@@ -208,8 +206,7 @@ func checkNoWarnings(t *testing.T, f *stage.Fixture, fence string) {
 	})
 }
 
-// checkDoctor checks that doctor sees the fence, and reports it once it is
-// gone.
+// checkDoctor checks that doctor finds the fence, and that it reports a missing one.
 func checkDoctor(t *testing.T, f *stage.Fixture) {
 	t.Helper()
 	policy := f.Policy(stage.RealUsage, unmovable+"nodesync: {label: {enabled: true}, taint: {enabled: true}, rejectTaint: {enabled: true}}\n")

@@ -15,9 +15,9 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/scenario"
 )
 
-// shippedPolicy is policy.yaml as users get it, except that these owners, nodes
-// and pods, which are a minute old, count as settled: otherwise their age would
-// protect them, not the windows.
+// shippedPolicy is policy.yaml as shipped, except that owners, nodes and pods count as settled when
+// they are a minute old. Otherwise their age would protect them, and the windows would not be
+// tested.
 func shippedPolicy(t *testing.T) string {
 	t.Helper()
 	root, err := evenkeel.Root(t.Context())
@@ -38,12 +38,12 @@ func shippedPolicy(t *testing.T) string {
 	return text
 }
 
-// With the shipped policy a spike of 50 s evicts nothing, neither in a loop nor
-// in a Job that starts 35 s into it; if the same load lasts, both act on it.
+// With the shipped policy, a spike of 50 s evicts nothing, neither in a loop nor in a Job that
+// starts 35 s into it. If the same load lasts, both act on it.
 //
 //	node-00, node-01: 20 burst × 800m = 16 of 32 cores = 50 %; four times that for 50 s makes the mean of five minutes
 //	                  50 % × (1 + 3 × 50/300) = 75 %, above the evict line of 65 %: the mean alone would be fooled.
-//	kept up:          double, 100 %, so that pods of 1600m have somewhere to go: 7 from each node
+//	if it lasts:      double, 100 %, so that pods of 1600m have somewhere to go: 7 from each node
 //	node-02..node-05: 10 calm × 500m = 5 of 32 cores = 16 %
 //
 //e2e:tier all
@@ -63,7 +63,7 @@ func TestSpikeEvictsNothing(t *testing.T) {
 	}
 	mark, policy := f.Mark(), f.Policy(shippedPolicy(t))
 	f.Serve(policy)
-	wait(t, 75*time.Second) // the loop knows the calm before the spike, if only for part of its window
+	wait(t, 75*time.Second) // the loop has seen the calm before the spike, if only for part of its window
 
 	undo, err := scenario.Spike(t.Context(), f.Cluster, "shop", "burst", 4)
 	if err != nil {
@@ -94,8 +94,7 @@ func TestSpikeEvictsNothing(t *testing.T) {
 	if code, err := dry.Wait(t.Context()); err != nil || code != 0 {
 		t.Fatalf("the second Job ended with code %d, %v\n%s", code, err, dry.Log())
 	}
-	// If the loop was faster, its moves are settling, and the Job says that it
-	// would have acted.
+	// If the loop was faster, its moves are settling, and the Job reports that it would have acted.
 	acts := fmt.Sprintf(`"Node judged" profile="evenkeel" node=%q state="hot"`, nodes[0])
 	if f.Evictions(mark) == 0 {
 		acts = `"Would evict pod"`
@@ -109,7 +108,7 @@ func TestSpikeEvictsNothing(t *testing.T) {
 	t.Logf("evictions: 0 for the spike, %d for the same load kept up", f.Evictions(mark))
 }
 
-// wait waits while the cluster works on its own.
+// wait lets the cluster work on its own for a while.
 func wait(t *testing.T, d time.Duration) {
 	t.Helper()
 	timer := time.NewTimer(d)

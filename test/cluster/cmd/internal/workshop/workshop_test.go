@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// What started last ends first, and something that cannot be stopped does not
-// keep anything else running.
+// What was started last is stopped first. Something that cannot be stopped does not keep the rest
+// running.
 func TestClose(t *testing.T) {
 	stuck := errors.New("stuck")
 	var w Workshop
