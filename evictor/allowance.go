@@ -26,10 +26,10 @@ func (e *Evictor) allowance() *safeguards.Verdict {
 	return e.verdict
 }
 
-// Standing returns how many further evictions the hourly budget allows, -1 if unlimited,
-// and why nothing may be evicted. It evaluates the calendar and the budget now, and takes
-// every other reason from the last check. It records nothing, so it may be called at any
-// time.
+// Standing returns the number of further evictions that the hourly budget allows (-1 if
+// unlimited), and the reason why nothing may be evicted. It evaluates the calendar and
+// the budget now, and takes every other reason from the last check. It records nothing,
+// so it may be called at any time.
 func (e *Evictor) Standing() (left int, holds reasons.Reason) {
 	now, facts := e.config.Clock.Now(), safeguards.Facts{Pods: e.census()}
 	facts.InFlight, facts.Ended = e.ledger().Moves()
@@ -48,7 +48,7 @@ func (e *Evictor) Standing() (left int, holds reasons.Reason) {
 		return left, ""
 	}
 	if holds, _ = e.verdict.Closed(); holds == reasons.OutsideWindow || holds == reasons.MovesPerHour {
-		return left, "" // over by now
+		return left, "" // the reason no longer applies
 	}
 	return left, holds
 }
@@ -85,7 +85,7 @@ func (e *Evictor) facts(now time.Time) safeguards.Facts {
 	return facts
 }
 
-// lookAround records what others do to the cluster.
+// lookAround records changes to the cluster that others make.
 func (e *Evictor) lookAround(snapshot *cluster.Snapshot, now time.Time) {
 	if !e.unrest.Due(now) {
 		return

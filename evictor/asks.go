@@ -11,7 +11,7 @@ import (
 	"github.com/evenkeel/evenkeel/observe/observer"
 )
 
-// The interfaces of other packages that the evicting half needs, besides Cluster.
+// The interfaces to other packages that the evicting half needs, besides Cluster.
 
 // Observer provides the newest observation and the ledger of moves.
 type Observer interface {
@@ -23,7 +23,7 @@ type Observer interface {
 // ConfigMapName is the name of the ledger's ConfigMap, in Evenkeel's namespace.
 const ConfigMapName = "evenkeel-ledger"
 
-// Clock provides two times: Now is the API server's time. Local is a clock that is never
+// Clock provides two times. Now is the API server's time. Local is a clock that is never
 // adjusted, for measuring durations.
 type Clock interface {
 	Now() time.Time
@@ -62,9 +62,9 @@ type Evictions interface {
 	Evicted(podUID string) bool
 	// DryRun reports whether evictions are only logged.
 	DryRun() bool
-	// Read returns a pod as the API server has it now.
+	// Read returns the current state of a pod in the API server.
 	Read(ctx context.Context, namespace, name string) (*v1.Pod, error)
-	// Evict makes the eviction of a move whose pod was just read.
+	// Evict evicts the pod of a move. The pod was just read.
 	Evict(ctx context.Context, pod *v1.Pod, move *Move, eviction *policyv1.Eviction) error
 	// Made returns the number of evictions in this cycle.
 	Made(node, namespace string) Made

@@ -16,7 +16,7 @@ import (
 
 // passing holds the reasons that may end within a cycle, so that moves wait instead of
 // being given up. They end when other pods become available or no longer exist, or when a
-// controller has noticed that its owner was scaled up.
+// controller has noticed that the owner was scaled up.
 var passing = []reasons.Reason{
 	reasons.PodDisruptionBudgetExhausted, reasons.OwnerPodsUnavailable, reasons.LastReadyReplica, reasons.BelowMinAvailable,
 	reasons.OwnerRollingOut, reasons.OwnerCreatesInOrder, reasons.ResourceQuotaExhausted,
@@ -30,8 +30,8 @@ func (e *Evictor) tallyOf(pod *v1.Pod) owners.Tally {
 	return owner.Count(e.config.Cluster.Siblings(pod), e.ledger().Leaving, e.config.Clock.Now())
 }
 
-// rememberedTally is tallyOf for callers that ask about many pods of one owner: a plan,
-// and a step of a cycle.
+// rememberedTally is a cached tallyOf, for callers that ask about many pods of one owner:
+// a plan, and a step of a cycle.
 func (e *Evictor) rememberedTally(pod *v1.Pod) owners.Tally {
 	ref := metav1.GetControllerOfNoCopy(pod)
 	if ref == nil {

@@ -8,7 +8,8 @@ import (
 )
 
 // The minimum time before a refused eviction is retried. A change of a
-// PodDisruptionBudget shows that a retry may succeed; other causes give no such sign.
+// PodDisruptionBudget indicates that a retry may succeed. There is no such indication for
+// other causes.
 const (
 	backoffForBudget = 10 * time.Second
 	backoffForOther  = time.Second
@@ -18,7 +19,7 @@ const (
 // retried at the given time, or earlier if the refusing budget has changed.
 type backoff struct {
 	until  time.Time
-	budget string // its resourceVersion in the watch when the move was refused; empty without a budget
+	budget string // resourceVersion of the budget in the watch when the move was refused; empty without a budget
 }
 
 func newBackoff(refusal error, budgets []*policyv1.PodDisruptionBudget, now time.Time) backoff {

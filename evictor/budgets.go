@@ -8,8 +8,7 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// headroom returns how many more of the pods that a budget selects may become
-// unavailable.
+// headroom returns the number of a budget's pods that may still become unavailable.
 func headroom(budget *policyv1.PodDisruptionBudget) int {
 	if budget.Status.ObservedGeneration < budget.Generation {
 		return 0 // the controller has not seen this version of the budget

@@ -21,7 +21,7 @@ func (q *question) emptied(context.Context) ruling {
 	return ruling{}
 }
 
-// static refuses pods that a kubelet runs on its own.
+// static refuses static pods, which a kubelet runs without the API server.
 func (q *question) static(context.Context) ruling {
 	if utils.IsMirrorPod(q.pod) || isStatic(q.pod) {
 		return refusing(reasons.MirrorPod)

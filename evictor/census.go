@@ -5,7 +5,7 @@ import "github.com/evenkeel/evenkeel/evictor/safeguards"
 // census counts the pods of the latest observation. The result is cached for each
 // observation, because a verdict is needed after every move. Terminating pods are not
 // counted, but their replacements are. Before the first observation the census is empty,
-// so that percentage limits allow their minimum.
+// so percentage limits allow their minimum.
 func (e *Evictor) census() *safeguards.Census {
 	latest := e.config.Observer.Latest()
 	if latest == nil {

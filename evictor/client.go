@@ -36,8 +36,8 @@ type ClientConfig struct {
 	// DryRun makes the Client report success for every eviction without a call
 	// that changes anything.
 	DryRun bool
-	// Timeout bounds each step of an eviction, CallTimeout the eviction call alone;
-	// 5s if zero.
+	// Timeout bounds each step of an eviction, and CallTimeout the eviction call alone.
+	// Both are 5s if zero.
 	Timeout, CallTimeout time.Duration
 	Clock                Clock
 }
@@ -47,13 +47,13 @@ type Client struct {
 	config ClientConfig
 
 	mu sync.Mutex
-	// evicted holds the UIDs of the pods that were evicted in this cycle, or would have
-	// been in a dry run. of counts them by node and namespace.
+	// evicted holds the UIDs of the pods that were evicted in this cycle, or that a dry
+	// run would have evicted. of counts them by node and namespace.
 	evicted map[string]bool
 	of      map[origin]uint
 }
 
-// origin is where pods were evicted: on a node or in a namespace.
+// origin is a node or a namespace for which evictions are counted.
 type origin struct{ node, namespace string }
 
 var _ Evictions = (*Client)(nil)
@@ -110,11 +110,11 @@ func (c *Client) Read(ctx context.Context, namespace, name string) (*v1.Pod, err
 	return pod, nil
 }
 
-// Evict implements Evictions. All evictions of cycles are made here. The only others are
-// those of replacements that fit on none of the nodes to which package admission has
-// restricted them. Evict records the move of a plugin that evicts by itself. A planned
-// move was recorded with its plan; if it is no longer in flight, it was cancelled or has
-// expired, and is not made.
+// Evict implements Evictions. All evictions of cycles are made here. The only other
+// evictions are those of replacements that fit on none of the nodes to which package
+// admission has restricted them. Evict records the move of a plugin that evicts by
+// itself. A planned move was recorded with its plan. If it is no longer in flight, it was
+// cancelled or has expired, and is not made.
 func (c *Client) Evict(ctx context.Context, pod *v1.Pod, move *Move, eviction *policyv1.Eviction) error {
 	ctx, cancel := context.WithTimeout(ctx, c.config.Timeout)
 	defer cancel()
@@ -160,7 +160,7 @@ func (c *Client) Evict(ctx context.Context, pod *v1.Pod, move *Move, eviction *p
 }
 
 // remove makes the eviction call for a pod that has ended. Nothing replaces such a pod,
-// so the eviction is recorded afterwards, only to explain why the pod no longer exists.
+// so the eviction is only recorded afterwards, to explain why the pod no longer exists.
 func (c *Client) remove(ctx context.Context, eviction *policyv1.Eviction, pod *v1.Pod, move *Move) error {
 	intent := &move.Intent
 	if err := c.leads(); err != nil {
@@ -252,10 +252,10 @@ func doubtful(err error) bool {
 }
 
 // post creates the eviction with the pod's UID as a precondition, so that it never evicts
-// another pod of the same name, and records the result. It disables client-go's hidden
+// another pod of the same name, and records the result. It disables client-go's implicit
 // retries on 429, because Execution itself waits for PodDisruptionBudgets. If the process
-// is told to stop, a call in progress is still completed; its timeout is shorter than a
-// Lease takeover. A denial ends only this move, because the response of a webhook shows
+// is told to stop, a call in progress is still completed. Its timeout is shorter than a
+// Lease takeover. A denial ends only this move, because a webhook's response shows
 // nothing about other evictions.
 func (c *Client) post(ctx context.Context, eviction *policyv1.Eviction, pod *v1.Pod, intent *ledger.Intent) error {
 	if err := ctx.Err(); err != nil {
@@ -280,7 +280,7 @@ func (c *Client) post(ctx context.Context, eviction *policyv1.Eviction, pod *v1.
 		c.ended(intent, err)
 	}
 	if err != nil && doubtful(err) && c.leaves(ctx, pod) {
-		return nil // it counts as made, both for the limits and for the probe
+		return nil // the eviction counts as made, both for the limits and for the probe
 	}
 	return err
 }

@@ -30,10 +30,10 @@ type Cluster interface {
 	Budgets(pod *v1.Pod) []*policyv1.PodDisruptionBudget
 	// Quotas returns the ResourceQuotas of a namespace.
 	Quotas(namespace string) []*v1.ResourceQuota
-	// Replacement returns the state of a move's replacement.
+	// Replacement returns the current state of a move's replacement.
 	Replacement(move *ledger.Move) ledger.Replacement
-	// Waiting lists the pods for which kube-scheduler has found no node. Pods
-	// that no node could ever take are left out.
+	// Waiting lists the pods for which kube-scheduler has found no node. It leaves out
+	// pods that no node could ever take.
 	Waiting() []safeguards.Waiting
 	// Session opens a what-if session on the current cluster.
 	Session(ctx context.Context) (*placement.Session, error)
@@ -46,8 +46,8 @@ type ownerKey struct {
 	uid       types.UID
 }
 
-// gone reports whether a pod is terminating, no longer exists, or was replaced under its
-// name.
+// gone reports whether a pod is terminating, no longer exists, or was replaced by another
+// pod of the same name.
 func gone(pod *v1.Pod, uid string) bool {
 	return pod == nil || string(pod.UID) != uid || pod.DeletionTimestamp != nil
 }

@@ -32,9 +32,9 @@ func NewDemand(watched *Watched, client kubernetes.Interface, dynamicClient dyna
 }
 
 // Request requests watches of owners, budgets, quotas and the objects that
-// kube-scheduler's filters read, of Jobs if jobs is set, and of the custom resources
-// whose kinds are listed in controllers, for their annotations and their scale. It may be
-// called for each policy.
+// kube-scheduler's filters read. It also requests watches of Jobs if jobs is true, and of
+// the custom resources whose kinds are listed in controllers, for their annotations and
+// their scale. It may be called for each policy.
 func (d *Demand) Request(ctx context.Context, jobs bool, controllers []string) error {
 	if d.filters == nil {
 		claims, err := d.claims()

@@ -14,8 +14,8 @@ import (
 	"github.com/evenkeel/evenkeel/strategies"
 )
 
-// Limits are the maximum numbers of pods that the DeschedulerPolicy allows to be evicted
-// in one cycle, regardless of what evicts them; nil means unlimited.
+// Limits holds the maximum numbers of pods that the DeschedulerPolicy allows to be
+// evicted in one cycle, regardless of which plugin evicts them; nil means unlimited.
 type Limits struct{ Total, PerNode, PerNamespace *uint }
 
 // evictUnplanned evicts a pod for an upstream plugin that evicts by itself.
@@ -28,8 +28,8 @@ func (e *Evictor) evictUnplanned(ctx context.Context, eviction *policyv1.Evictio
 	return e.evict(ctx, q)
 }
 
-// evict asks the gate one last time and has the client make the call. It is the only way
-// to an eviction in a cycle.
+// evict asks the gate one last time and then has the client make the call. All evictions
+// of a cycle go through it.
 func (e *Evictor) evict(ctx context.Context, q *question) error {
 	err := q.ask(ctx, checks).error()
 	if err == nil {
@@ -63,8 +63,8 @@ func (e *Evictor) request(move *Move, by *strategies.Profile) *policyv1.Eviction
 	}
 }
 
-// limited enforces the limits of the DeschedulerPolicy. Upstream's plugins recognize its
-// errors and continue with other nodes or namespaces.
+// limited enforces the limits of the DeschedulerPolicy. Upstream's plugins recognize the
+// errors of limited and continue with other nodes or namespaces.
 func (q *question) limited(context.Context) ruling {
 	limits, made := &q.e.config.Settings.Limits, q.e.config.Evictions.Made(q.move.From, q.move.Namespace)
 	reached := func(limit *uint, made uint) bool { return limit != nil && made >= *limit }

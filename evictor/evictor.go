@@ -4,12 +4,12 @@
 // An Evictor applies one policy. It decides which pods may be moved, and makes a plan's
 // moves one at a time, at the pace that PodDisruptionBudgets and owners allow. It checks
 // each move again just before its call, and stops when it finds that kube-scheduler is
-// not steered. An Execution is its step function: it takes the next step or returns how
-// long to wait. It is driven by a clock in production and by virtual time in a replay. A
-// Client makes the eviction calls. Its Clientset sits between the descheduler framework
-// and the API server, so that the pause switch, limits, safeguards, ledger and dry run
-// apply to the evictions of upstream plugins, too. Other packages plan which moves to
-// make.
+// not steered. An Execution carries out one plan in steps: it takes the next step or
+// returns how long to wait. It is driven by the clock in production and by virtual time
+// in a replay. A Client makes the eviction calls. Its Clientset sits between the
+// descheduler framework and the API server, so that the pause switch, limits, safeguards,
+// ledger and dry run apply to the evictions of upstream plugins, too. Other packages plan
+// which moves to make.
 package evictor
 
 import (
@@ -42,13 +42,13 @@ type Config struct {
 	Clock    Clock
 	Settings Settings
 	Metrics  *metrics.Metrics
-	// Outcomes counts the outcomes of moves; may be nil.
+	// Outcomes counts the outcomes of moves; it may be nil.
 	Outcomes *metrics.Outcomes
 	// Saved tracks what moves save, across all Evictors of the process. If it is nil, the
 	// Evictor uses its own.
 	Saved *saved.Watch
 	// Progress is called while a cycle makes progress, so that a long, paced cycle is not
-	// mistaken for a hang; may be nil.
+	// mistaken for a hang; it may be nil.
 	Progress func()
 }
 
@@ -62,7 +62,7 @@ type Settings struct {
 	// ProbeTimeout is how long, beyond its grace period, the first replacement of a cycle
 	// may take to be bound. A grace period longer than ProbeTimeout is not waited for.
 	ProbeTimeout time.Duration
-	// OwnerSettle is how long an owner is left alone after a rollout or scaling,
+	// OwnerSettle is how long an owner is left alone after a rollout or scaling, and
 	// OutcomeAfter how long after its landing a move is judged.
 	OwnerSettle, OutcomeAfter time.Duration
 	// OwnerPercent is the share of an owner's replicas that may be moving at
@@ -71,10 +71,10 @@ type Settings struct {
 	// GracePeriodSeconds overrides the grace period of the pods, unless nil.
 	GracePeriodSeconds *int64
 	Safeguards         *safeguards.Rules
-	// Recreating are additional controllers that replace an evicted pod.
+	// Recreating lists additional kinds of controllers that replace an evicted pod.
 	Recreating []schema.GroupKind
-	// EvictJobs allows moves of Jobs' pods. SchedulerNames are the schedulers whose pods
-	// may be moved, because they are steered.
+	// EvictJobs allows moving pods of Jobs. SchedulerNames lists the schedulers whose
+	// pods may be moved, because they are steered.
 	EvictJobs      bool
 	SchedulerNames []string
 	Limits         Limits
@@ -98,7 +98,7 @@ type Evictor struct {
 	verdict  *safeguards.Verdict
 	at       time.Time
 	revision int64
-	// tallies are the latest tallies of owners, with their time and ledger revision.
+	// tallies holds the latest tallies of owners, with their time and ledger revision.
 	tallies    map[ownerKey]owners.Tally
 	talliedAt  time.Time
 	talliedFor int64

@@ -22,14 +22,14 @@ const tick = 200 * time.Millisecond
 const waitLimit = 30 * time.Second
 
 // landingLimit replaces waitLimit if the next move of an owner waits for the landing of
-// its last one. An owner whose pods start within it can have more than one move per
-// cycle.
+// its last one. An owner whose pods start within this time can have more than one move
+// per cycle.
 const landingLimit = 2 * time.Minute
 
 // storeTimeout bounds storing the results of an execution: a read and a write of up to
 // five seconds each. It must allow for both calls, because otherwise a slow API server
-// would look like one that stores nothing. settleTimeout bounds taking back the steering
-// of its moves. Both apply even if the process was told to stop.
+// would look like one that stores nothing. settleTimeout bounds the time for undoing the
+// steering of its moves. Both calls are made even if the process was told to stop.
 const (
 	storeTimeout  = 10 * time.Second
 	settleTimeout = 5 * time.Second
@@ -43,17 +43,17 @@ type Execution struct {
 	profile *strategies.Profile
 	left    []Move
 	results []Result
-	// deadline and the times below are from Clock.Local, except began.
+	// deadline and the times below come from Clock.Local, except began.
 	deadline time.Time
-	// probing holds back further evictions until the last one's replacement has
+	// probing holds back further evictions until the replacement of the last one has
 	// proved that kube-scheduler is steered.
 	probing bool
 	// probe is the UID of the evicted pod whose replacement is awaited until probeBy.
 	// Until probeFails, the pod may still be terminating.
 	probe               string
 	probeBy, probeFails time.Time
-	// hosted reports whether a descheduler plugin asked for the moves. They are made even
-	// if replacements cannot be steered; unaided is then set.
+	// hosted reports whether a descheduler plugin asked for the moves. Such moves are
+	// made even if replacements cannot be steered; unaided is then true.
 	hosted, unaided bool
 	// unsteered holds, by namespace, why a replacement of this plan counts as not
 	// steered.
@@ -63,8 +63,8 @@ type Execution struct {
 	// began is when the execution began, by Clock.Now. waits is the time since which all
 	// moves have been waiting; zero while they are not.
 	began, waits time.Time
-	// session answers whether destinations still take their pods; nil until a step asks
-	// about one.
+	// session is used to check whether destinations still accept their pods; nil until
+	// the first such check.
 	session *placement.Session
 	// stop is the reason why no more moves are made.
 	stop reasons.Reason
@@ -85,8 +85,8 @@ func (e *Evictor) BeginCycle(ctx context.Context) {
 	}
 }
 
-// Make makes the moves of a plan for a profile, paced by the clock, and logs the
-// results. A dry run returns the moves that would have been made.
+// Make makes the moves of a plan for a profile, paced by the clock, and logs the results.
+// In a dry run it returns the moves that would have been made.
 func (e *Evictor) Make(ctx context.Context, p *strategies.Plan, profile *strategies.Profile) []strategies.Move {
 	x := e.Begin(ctx, e.Moves(p), profile)
 	for ctx.Err() == nil {
@@ -206,8 +206,8 @@ func (x *Execution) Step(ctx context.Context) Next {
 	return x.wait()
 }
 
-// wait waits until a move may be made, but not for long, because everything else waits
-// for this execution to end, and the next cycle plans the remaining moves again.
+// wait waits until a move may be made, but not for long. Everything else waits for this
+// execution to end, and the next cycle plans the remaining moves again.
 func (x *Execution) wait() Next {
 	now := x.e.config.Clock.Local()
 	if x.waits.IsZero() {
@@ -259,7 +259,7 @@ func bounded(ctx context.Context, limit time.Duration, call func(context.Context
 	call(ctx)
 }
 
-// make makes one move. wait reports whether to retry later, because a check asks for that
+// make makes one move. wait reports whether to retry later, because a check requires it
 // or the API server refused the eviction for now.
 func (x *Execution) make(ctx context.Context, move Move) (result Result, wait bool) {
 	pod := x.e.config.Cluster.Pod(move.Namespace, move.Pod)

@@ -15,7 +15,8 @@ import (
 // The gate answers one question: may this pod be evicted now? It is an ordered list of
 // checks that run in several phases on the way to an eviction.
 
-// phase is a point at which the gate is asked. A check may belong to several phases.
+// phase is a point in time at which the gate is asked. A check may belong to several
+// phases.
 type phase uint8
 
 const (
@@ -25,8 +26,7 @@ const (
 	// recheckPhase is the phase in which a cycle asks about a planned move just before
 	// making it, and again after each wait.
 	recheckPhase
-	// callPhase is the phase of the last question before the eviction call of a planned
-	// move.
+	// callPhase is the phase immediately before the eviction call of a planned move.
 	callPhase
 	// unplannedPhase is callPhase for an upstream plugin that evicts by itself. It has
 	// selected the pod by its own rules.
@@ -35,7 +35,7 @@ const (
 
 // check is one rule that keeps pods where they are.
 type check struct {
-	// name states what must hold.
+	// name states the condition that must hold.
 	name   string
 	phases phase
 	refuse func(*question, context.Context) ruling
@@ -83,8 +83,8 @@ var checks = []check{
 type ruling struct {
 	reason reasons.Reason
 	detail string
-	// err is the error behind the reason, if the refusal comes from elsewhere than one of
-	// our own rules.
+	// err is the error behind the reason, if the refusal does not come from one of our
+	// own rules.
 	err error
 	// wait reports whether the answer may change soon. The reason may then be empty.
 	wait bool
@@ -125,8 +125,8 @@ type question struct {
 	owner    owners.Owner
 	budgeted bool // whether budgets are set
 	budgets  []*policyv1.PodDisruptionBudget
-	// latest is the newest observation; from and to are the nodes' indexes in it. The
-	// check that usage is known sets them for the checks after it.
+	// latest is the newest observation. from and to are the indexes of source and
+	// destination in it. The check that usage is known sets them for the checks after it.
 	latest   *observer.Observation
 	from, to int
 }

@@ -18,11 +18,11 @@ type Move struct {
 	Wanted bool
 }
 
-// Result is what became of the attempt to make a Move. The pod was evicted if Reason is
-// empty. What the move achieved is its ledger.Outcome.
+// Result is the result of the attempt to make a Move. The pod was evicted if Reason is
+// empty. The effect of the move is its ledger.Outcome.
 type Result struct {
 	Move   Move
 	Reason reasons.Reason
-	// Err is the API server's response behind EvictionFailed.
+	// Err is the API server's response if Reason is EvictionFailed.
 	Err error
 }

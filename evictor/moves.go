@@ -22,7 +22,7 @@ import (
 	"github.com/evenkeel/evenkeel/strategies"
 )
 
-// Observe returns the newest observation in the form that strategies plan on.
+// Observe returns the newest observation in the form that strategies need for planning.
 func (e *Evictor) Observe() strategies.Observed {
 	latest, now, allowance := e.config.Observer.Latest(), e.config.Clock.Now(), e.allowance()
 	inFlight, ended := e.ledger().Moves()
@@ -45,7 +45,7 @@ func (e *Evictor) Observe() strategies.Observed {
 }
 
 // alongside returns a function that asks the verdict about a pod, given the numbers of
-// moves that a plan already has.
+// moves that a plan already contains.
 func alongside(v *safeguards.Verdict) func(*cluster.Pod, int, int) (reasons.Reason, string) {
 	return func(pod *cluster.Pod, ofOwner, ofNamespace int) (reasons.Reason, string) {
 		return v.Beside(safeguards.Whose{Namespace: pod.Namespace, OwnerUID: pod.Owner.UID}, ofOwner, ofNamespace)
@@ -101,17 +101,17 @@ const (
 	crashedLately = time.Hour
 )
 
-// unreadyOrCrashes reports whether a pod is unready or crashing. Its replacement may be
-// so, too, which then proves nothing about the move. Some descheduler plugins evict pods
-// because of this state.
+// unreadyOrCrashes reports whether a pod is unready or crashing. If its replacement is,
+// too, this proves nothing about the move. Some descheduler plugins evict pods because of
+// this state.
 func unreadyOrCrashes(pod *v1.Pod, now time.Time) bool {
 	return !podutil.IsPodReady(pod) || slices.ContainsFunc(pod.Status.ContainerStatuses, func(c v1.ContainerStatus) bool {
 		return c.RestartCount >= crashes && (c.State.Running == nil || now.Sub(c.State.Running.StartedAt.Time) < crashedLately)
 	})
 }
 
-// maxGrace limits how much of a grace period counts, because anyone who creates a pod can
-// choose the period freely, and the ledger keeps no move for more than a week.
+// maxGrace limits how much of a grace period counts. Anyone who creates a pod can choose
+// the period freely, and the ledger keeps no move for more than a week.
 const maxGrace = 24 * time.Hour
 
 // grace returns how much time a pod has to terminate.

@@ -42,7 +42,7 @@ func (e *Evictor) AssessMoves(ctx context.Context) {
 	}
 }
 
-// assessable reports whether to judge a landed move now: once its replacement
+// assessable reports whether to judge a landed move now, that is, whether its replacement
 // has been there, and its pod gone, for the given time.
 func assessable(move *ledger.Move, now time.Time, after time.Duration) bool {
 	if move.State != ledger.Landed || move.Outcome != nil {

@@ -19,8 +19,8 @@ import (
 const (
 	// betweenCycles is the time between cycles if Settings.NextCycle is nil.
 	betweenCycles = 5 * time.Minute
-	// startsWithin is how long a replacement is expected to take to become ready if its
-	// predecessor took less than a minute, which is not recorded.
+	// startsWithin is the expected time until a replacement is ready if its predecessor
+	// took less than a minute, because such short times are not recorded.
 	startsWithin = 20 * time.Second
 )
 
@@ -83,7 +83,7 @@ func sharing(pod *v1.Pod, budgets []*policyv1.PodDisruptionBudget) string {
 	return "owner " + pod.Namespace + "/" + controllerUID(pod)
 }
 
-// mostAtOnce is more than the number of moves in any cycle.
+// mostAtOnce exceeds the number of moves in any cycle.
 const mostAtOnce = 500
 
 // atOnce determines how many of the pods that share a limit with the given pod may be
@@ -111,8 +111,8 @@ func (e *Evictor) atOnce(pod *v1.Pod, owner *owners.Owner, budgets []*policyv1.P
 	return q
 }
 
-// firstAway returns a function that reports which pods are leaving if the given number of
-// the pod's available siblings are assumed to leave.
+// firstAway returns a function that reports whether a pod is leaving, assuming that the
+// given number of the pod's available siblings leave.
 func (e *Evictor) firstAway(siblings []*v1.Pod, pod *v1.Pod, owner *owners.Owner, away int) func(uid string) bool {
 	leaving := map[string]bool{}
 	for _, sibling := range siblings {
@@ -123,7 +123,8 @@ func (e *Evictor) firstAway(siblings []*v1.Pod, pod *v1.Pod, owner *owners.Owner
 	return func(uid string) bool { return leaving[uid] || e.ledger().Leaving(uid) }
 }
 
-// withAway returns budgets as they are while the given number of their pods are away.
+// withAway returns copies of the budgets with the status that they have while the given
+// number of their pods are away.
 func withAway(budgets []*policyv1.PodDisruptionBudget, away int) []*policyv1.PodDisruptionBudget {
 	less := make([]*policyv1.PodDisruptionBudget, len(budgets))
 	for i, budget := range budgets {

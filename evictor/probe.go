@@ -61,8 +61,9 @@ func (x *Execution) ready(ctx context.Context, move *Move, pod *v1.Pod) (reason 
 	return reason, wait
 }
 
-// landings returns the nodes that a replacement may be restricted to. Without an
-// observation, as with a policy of descheduler plugins only, nothing is known about them.
+// landings returns the nodes to which a replacement may be restricted. It returns none
+// without an observation, as under a policy with only descheduler plugins, because
+// nothing is then known about nodes.
 func (x *Execution) landings(ctx context.Context, move *Move, pod *v1.Pod) []string {
 	latest := x.e.config.Observer.Latest()
 	if latest == nil {
@@ -84,8 +85,8 @@ func (x *Execution) undo(ctx context.Context, move *Move) {
 }
 
 // whyHeld returns why this cycle must not evict; empty if it may. A failed probe is kept
-// in the ledger, so that later cycles and one-shot runs do not probe again too soon: a
-// probe in every cycle would keep evicting one pod per interval without cooling anything.
+// in the ledger, so that later cycles and one-shot runs do not probe again too soon. A
+// probe in every cycle would evict one pod per interval without cooling anything.
 func (x *Execution) whyHeld(ctx context.Context) reasons.Reason {
 	hold := x.e.ledger().Hold()
 	if hold.Reason == "" || hold.Partial || len(x.left) == 0 || x.hosted { // the safeguards enforce a partial hold
@@ -175,7 +176,7 @@ func (x *Execution) comesWithin(pod *v1.Pod) time.Duration {
 	return grace(pod, &metav1.DeleteOptions{GracePeriodSeconds: x.e.config.Settings.GracePeriodSeconds}) + x.e.config.Cluster.Owner(pod).Backoff
 }
 
-// quickFirst sorts pods to the front whose replacements come soon, because the first
+// quickFirst puts the pods first whose replacements come soon, because the first
 // replacement is the probe. A replacement comes soon if the owner creates it at once or
 // after a short wait.
 func (x *Execution) quickFirst() {
@@ -192,15 +193,15 @@ func (x *Execution) quickFirst() {
 	slices.SortStableFunc(x.left, func(a, b Move) int { return slow(&a) - slow(&b) })
 }
 
-// overdue judges a probe that has not landed in time. As long as its pod may still be
-// terminating, this proves nothing, so only its namespace has to wait for the next cycle,
-// and a move in another namespace becomes the next probe.
+// overdue judges a probe that has not landed in time. While its pod may still be
+// terminating, the delay proves nothing. Only its namespace then has to wait for the next
+// cycle, and a move in another namespace becomes the next probe.
 func (x *Execution) overdue(ctx context.Context, move *ledger.Move) (over bool) {
 	now := x.e.config.Clock.Local()
 	switch {
 	case !move.InFlight() || !now.Before(x.probeFails):
 		x.failed(ctx, move, reasons.ProbeNotLanded)
-	case move.Replacement != "": // only kube-scheduler can now keep it from landing
+	case move.Replacement != "": // now only kube-scheduler can keep the replacement from landing
 		x.probeBy = now.Add(x.e.config.Settings.ProbeTimeout)
 		x.probeFails = x.probeBy
 		return false
@@ -213,7 +214,7 @@ func (x *Execution) overdue(ctx context.Context, move *ledger.Move) (over bool) 
 	return true
 }
 
-// probed reports whether the probe is over. A failed one sets stop.
+// probed reports whether the probe is over. A failed probe sets stop.
 func (x *Execution) probed(ctx context.Context) bool {
 	move, ok := x.e.ledger().Get(x.probe)
 	switch {

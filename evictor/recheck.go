@@ -16,8 +16,8 @@ import (
 	"github.com/evenkeel/evenkeel/strategies"
 )
 
-// gone refuses a pod that is terminating, no longer exists, or was replaced under its
-// name.
+// gone refuses a pod that is terminating, no longer exists, or was replaced by another
+// pod of the same name.
 func (q *question) gone(context.Context) ruling {
 	if gone(q.pod, q.move.PodUID) {
 		return refusing(reasons.PodChanged)
@@ -87,7 +87,7 @@ func (q *question) busy(context.Context) ruling {
 	return ruling{}
 }
 
-// tooHot refuses a destination that the pod would make too hot.
+// tooHot refuses a move whose destination would become too hot.
 func (q *question) tooHot(context.Context) ruling {
 	if q.latest != nil && !q.e.lands(q.latest, q.to, q.move, q.usesNow()) {
 		return refusing(reasons.LandingGone)
@@ -132,8 +132,8 @@ func (e *Evictor) unreplacedIn(namespace string) (pods []*v1.Pod) {
 
 // rejected asks kube-scheduler's filters whether the destination accepts the replacement
 // in the current cluster. A refusal is final only if none of the owner's replacements is
-// waiting for a node, because spread constraints count these, and the plan was made with
-// them in place.
+// waiting for a node, because spread constraints count replacements, and the plan assumed
+// that they have landed.
 func (q *question) rejected(ctx context.Context) ruling {
 	x := q.execution
 	if x.session == nil {
@@ -172,8 +172,7 @@ func (e *Evictor) unplaced(move *Move) bool {
 	})
 }
 
-// usesNow returns a pod's usage: the planned usage or, if usage has risen since, the
-// current one.
+// usesNow returns a pod's planned usage or, if that is higher, its current usage.
 func usesNow(view *usage.View, from int, move *Move) cluster.Amounts {
 	for j, pod := range view.Snapshot.Nodes[from].Pods {
 		if pod.UID == move.PodUID {
@@ -197,8 +196,8 @@ func (e *Evictor) lands(latest *observer.Observation, to int, move *Move, arrivi
 }
 
 // stillHot reports whether a node is still above its evict line without the pods that
-// were evicted or have left since the observation. If wanted is set and the node is full,
-// it adds the unserved demand of the pods that stay.
+// were evicted or have left since the observation. If wanted is true and the node is
+// full, it adds the unserved demand of the pods that stay.
 func (e *Evictor) stillHot(latest *observer.Observation, node int, wanted bool) bool {
 	info, read := latest.View.Snapshot.Nodes[node], &latest.View.Nodes[node]
 	var left cluster.Amounts

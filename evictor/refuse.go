@@ -15,7 +15,7 @@ import (
 	"github.com/evenkeel/evenkeel/strategies"
 )
 
-// protected refuses a pod that must stay regardless of what else is moved.
+// protected refuses a pod that must stay regardless of other moves.
 func (q *question) protected(context.Context) ruling {
 	reason, detail := q.e.protected(q.pod, q.ownedBy())
 	return ruling{reason: reason, detail: detail}
@@ -26,8 +26,8 @@ func (e *Evictor) protected(pod *v1.Pod, owner *owners.Owner) (reasons.Reason, s
 	return safeguards.Protected(pod, words, e.config.Settings.Recreating, e.config.Clock.Now())
 }
 
-// Protection returns why a pod must not be moved regardless of what else is moved, and
-// what protects it, such as the key of an annotation; empty if it is not protected.
+// Protection returns why a pod must not be moved regardless of other moves, and what
+// protects it, such as the key of an annotation; empty if it is not protected.
 func (e *Evictor) Protection(pod *v1.Pod) (reasons.Reason, string) {
 	owner := e.config.Cluster.Owner(pod)
 	return e.protected(pod, &owner)
@@ -63,7 +63,8 @@ func (q *question) irreplaceable(context.Context) ruling {
 	return ruling{reason: reason, detail: reason.Sentence()}
 }
 
-// unavailable refuses a pod that has to stay until more of the other pods are available.
+// unavailable refuses a pod that has to stay until more of the owner's other pods are
+// available.
 func (q *question) unavailable(context.Context) ruling {
 	reason := q.e.refuseByAvailability(q.pod, q.ownedBy(), q.tally(), q.budgetsOf())
 	return ruling{reason: reason, detail: reason.Sentence()}

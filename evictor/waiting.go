@@ -71,7 +71,7 @@ func whose(pod *v1.Pod) (of safeguards.Whose, daemon bool) {
 
 // maxEffort limits the work for the pods of one namespace in a check to about ten
 // milliseconds. That is enough for hundreds of ordinary pods that none of 5,000 nodes
-// takes, and for many more pods that some node takes. byItself is the fixed cost of a
+// accepts, and for many more pods that some node accepts. byItself is the fixed cost of a
 // pod, as a number of nodes.
 const (
 	maxEffort = 2_000_000
@@ -110,7 +110,7 @@ func (e *effort) takenByOne(nodes []offer, pod *v1.Pod) bool {
 	return false
 }
 
-// asks counts the properties of a pod with which a node is compared.
+// asks returns the number of a pod's properties that are compared with a node.
 func asks(pod *v1.Pod) int {
 	spec := &pod.Spec
 	n := 1 + len(spec.NodeSelector) + len(spec.Tolerations) + len(spec.Overhead)
@@ -133,14 +133,14 @@ func asks(pod *v1.Pod) int {
 	return n
 }
 
-// offer is a node considered as if it were empty, ready and permanent.
+// offer is a node that is treated as if it were empty, ready and permanent.
 type offer struct {
 	*v1.Node
 	reserved []v1.Taint
 }
 
-// offered leaves out temporary taints, because a pod also waits for a node if the only
-// suitable ones are cordoned, not ready or being removed.
+// offered returns the offer of a node. It leaves out temporary taints, because a pod also
+// waits for a node if the only suitable nodes are cordoned, not ready or being removed.
 func (w *Watched) offered(node *v1.Node) offer {
 	o, rule := offer{Node: node}, w.taints.Load()
 	for _, taint := range node.Spec.Taints {

@@ -157,7 +157,8 @@ func controllerOf(object any) ([]string, error) {
 	return nil, nil
 }
 
-// wantedBy is controllerOf, but leaves out the many old ReplicaSets that want no pods.
+// wantedBy is like controllerOf, but leaves out the many old ReplicaSets that want no
+// pods.
 func wantedBy(object any) ([]string, error) {
 	if owners.Wanted(object) == 0 {
 		return nil, nil
@@ -320,9 +321,9 @@ func (w *Watched) custom(pod *v1.Pod, ref *metav1.OwnerReference) owners.Owner {
 	return w.withScale(object, owners.OfCustom(object, pod))
 }
 
-// above adds the annotations of an owner's own controller, or that it cannot be read, if
-// the policy names its kind. Deployments and Argo Rollouts copy their annotations to
-// their ReplicaSets; OpenShift's DeploymentConfigs do not.
+// above adds the annotations of an owner's own controller if the policy names its kind,
+// or records that the controller cannot be read. Deployments and Argo Rollouts copy their
+// annotations to their ReplicaSets; OpenShift's DeploymentConfigs do not.
 func (w *Watched) above(owner metav1.Object, o owners.Owner) owners.Owner {
 	ref := metav1.GetControllerOfNoCopy(owner)
 	if ref == nil || w.customs == nil {
@@ -374,7 +375,7 @@ func beside(by cache.Indexer, set metav1.Object) bool {
 func (w *Watched) withScale(object metav1.Object, o owners.Owner) owners.Owner {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if o.Replicas == 0 { // the kind itself has no rule
+	if o.Replicas == 0 { // the kind itself has no such rule
 		o.Replicas = owners.Wanted(object)
 	}
 	o.UID, o.Created = string(object.GetUID()), object.GetCreationTimestamp().Time
@@ -393,11 +394,11 @@ func (w *Watched) withScale(object metav1.Object, o owners.Owner) owners.Owner {
 	return o
 }
 
-// firstLists is an upper bound on the duration of the first lists.
+// firstLists is an upper bound on the time that the first lists take.
 const firstLists = time.Minute
 
-// scaling is when an owner's number of replicas was last seen to change, when it was last
-// seen to decrease, and when a rollout of it was last seen to end.
+// scaling holds the times at which an owner's number of replicas was last seen to change
+// and to decrease, and at which one of its rollouts was last seen to end.
 type scaling struct{ changed, shrunk, rolledOut time.Time }
 
 // updated records a change of scale and the end of a rollout. It also cancels moves of an

@@ -17,11 +17,11 @@ func (b *book) newestEnded() map[string]*Move {
 	return newest
 }
 
-// merge merges a move from another process into the book. ended is the newest
-// ended move of the same pod here; nil if there is none.
+// merge merges a move from another process into the book. ended is the newest ended move
+// of the same pod in this process; nil if there is none.
 func (b *book) merge(theirs, ended *Move, now time.Time) {
 	ours := b.byPod[theirs.PodUID]
-	if ours != nil && theirs.Recorded.After(ours.Recorded) { // the writer ended it and recorded a new one
+	if ours != nil && theirs.Recorded.After(ours.Recorded) { // the writer has ended our move and recorded a new one
 		b.end(ours, Cancelled, now)
 		ours = nil
 	}
@@ -48,8 +48,8 @@ func (b *book) merge(theirs, ended *Move, now time.Time) {
 	}
 }
 
-// adopt takes another process's move into flight, reserved on the same node as
-// there, unless it has expired here.
+// adopt takes another process's move into flight, reserved on the same node as in that
+// process, unless it has expired here.
 func (b *book) adopt(theirs *Move, now time.Time) {
 	if theirs.expired(now) {
 		theirs.State, theirs.Ended, theirs.Node = Expired, now, ""
@@ -133,9 +133,9 @@ func (l *Ledger) Export() Document {
 	}
 }
 
-// Adopt merges another process's document: moves that are new here, and the
-// results of others. What this process has observed itself takes precedence,
-// because documents arrive late.
+// Adopt merges another process's document: it adds moves that are new here, and the
+// results of known ones. This process's own observations take precedence, because
+// documents arrive late.
 func (l *Ledger) Adopt(d Document, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

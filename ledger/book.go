@@ -16,16 +16,16 @@ type presumption struct {
 	node   string
 	charge cluster.Charge
 	at     time.Time
-	// within is the time after at within which the watch should report the pod
+	// within is the time, counted from at, within which the watch should report the pod
 	// as bound.
 	within time.Duration
 }
 
-// Time after an answer within which the watch should report the pod as bound. A
-// pod with claims may wait for its volumes as long as kube-scheduler allows:
-// bindTimeoutSeconds is 600 by default. Claims are not watched, so the longer
-// time also applies to pods whose claims are bound already. That costs nothing,
-// because such pods are bound as soon as others.
+// These are the times after an answer within which the watch should report the pod as
+// bound. A pod with claims may wait for its volumes as long as kube-scheduler allows:
+// bindTimeoutSeconds is 600 by default. Claims are not watched, so the longer time also
+// applies to pods whose claims are bound already. That costs nothing, because such pods
+// are bound as soon as others.
 const (
 	BoundWithin       = 10 * time.Second
 	ProvisionedWithin = 10 * time.Minute
@@ -131,8 +131,8 @@ func (b *book) reserves(node string, by cluster.Charge) {
 	}
 }
 
-// end takes a move out of flight. A landed move keeps its Node, where the pod
-// is; only the reservation ends.
+// end takes a move out of flight. A landed move keeps its Node, because the pod is there.
+// Only the reservation ends.
 func (b *book) end(move *Move, state State, now time.Time) {
 	node := move.Node
 	b.reserve(move, "")
@@ -145,7 +145,7 @@ func (b *book) end(move *Move, state State, now time.Time) {
 	}
 	delete(b.byPod, move.PodUID)
 	if move.Replacement != "" {
-		b.passed[move.Replacement] = passed{pod: Pod{OwnerUID: move.Owner.UID}} // it already has a move
+		b.passed[move.Replacement] = passed{pod: Pod{OwnerUID: move.Owner.UID}} // the pod already has a move
 	}
 	b.ended = append(b.ended, move)
 	b.revision.Add(1)
@@ -243,17 +243,17 @@ func (b *book) forgetOld(now time.Time) {
 type passed struct {
 	pod  Pod
 	node string // empty until it is bound
-	// came is when the watch reported it, in the ledger's count of reports; 0 for
-	// a pod that cannot replace anything.
+	// came is the value of the ledger's count of reports when the watch reported the pod;
+	// 0 for a pod that cannot replace anything.
 	came int64
 }
 
 // Config configures a Ledger.
 type Config struct {
-	// SourceAvoidance is how long an owner's pods are kept away from a node after
-	// one was moved off it.
+	// SourceAvoidance is how long an owner's pods are kept away from a node after one of
+	// them was moved off it.
 	SourceAvoidance time.Duration
-	// KeepEnded is how many ended moves are remembered.
+	// KeepEnded is the number of ended moves that are remembered.
 	KeepEnded int
 	// Listener may be nil.
 	Listener Listener
@@ -268,14 +268,13 @@ type Listener interface {
 	Ended(move Move)
 }
 
-// Hold is why evictions are on hold from one cycle to the next; zero for no
-// hold.
+// Hold describes why evictions are on hold from one cycle to the next; zero for no hold.
 type Hold struct {
 	Reason string    `json:"reason,omitempty"`
 	Since  time.Time `json:"since,omitzero"`
 	// Until is when the hold expires.
 	Until time.Time `json:"until,omitzero"`
-	// Asked is how many requests of kube-scheduler the extender had answered
+	// Asked is the number of kube-scheduler's requests that the extender had answered
 	// when the hold began.
 	Asked int64 `json:"asked,omitempty"`
 	// Partial is true if only the namespaces of moves with Unsteered are on

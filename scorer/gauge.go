@@ -6,21 +6,21 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// gauge holds exactly what a request reads of a node. A request asks about
-// thousands of nodes, and fetching one cache line for each is most of its cost.
-// Its methods name the two resources instead of looping over them, and take the
-// amounts as separate arguments, because arrays stay in memory and numbers in
-// registers. That halves the cost per node.
+// gauge holds exactly those data of a node that a request reads. A request concerns
+// thousands of nodes, and most of its cost is fetching one cache line for each. The
+// methods of gauge name the two resources instead of looping over them, and take the
+// amounts as separate arguments, because arrays are kept in memory but numbers in
+// registers. This halves the cost per node.
 type gauge struct {
-	// used is the predicted usage including all later changes: pods bound or gone,
-	// moves reserved or released.
+	// used is the predicted usage including all later changes: pods that were bound or
+	// are gone, and moves that were reserved or released.
 	used [cluster.NumResources]atomic.Int64
-	// ceiling is the highest predicted usage allowed. perUnit is one unit of
+	// ceiling is the highest predicted usage that is allowed. perUnit is one unit of
 	// usage in percent, so that requests multiply instead of dividing.
 	ceiling cluster.Amounts
 	perUnit cluster.Percents
-	// rises is how much more CPU the node is expected to use when it is busiest.
-	// It affects the node's score, but not whether the node is full.
+	// rises is the additional CPU that the node is expected to use when it is busiest. It
+	// affects the node's score, but not whether the node is full.
 	rises int64
 	known bool
 	_     [7]byte
@@ -43,9 +43,10 @@ func (g *gauge) takes(cpuMilli, memBytes int64) bool {
 		g.used[cluster.Memory].Load()+memBytes <= g.ceiling[cluster.Memory]
 }
 
-// load combines the predicted percentages, including the additional usage, into
-// one figure: half the dominant resource, half the mean weighted by cpuShare
-// and memShare. CPU counts as expected when the node is busiest.
+// load combines the predicted percentages, including the additional usage, into one
+// figure: half of it is the dominant resource, the other half the mean weighted by
+// cpuShare and memShare. CPU counts with the usage that is expected when the node is
+// busiest.
 func (g *gauge) load(cpuMilli, memBytes int64, cpuShare, memShare float64) (load float64, under bool) {
 	cpuMilli += g.used[cluster.CPU].Load()
 	memBytes += g.used[cluster.Memory].Load()

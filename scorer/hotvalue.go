@@ -18,13 +18,12 @@ type HotTerm struct {
 // hotValue counts the bindings of each node, so that scores drop before the
 // pods' usage is measured. It is nil for a Board without terms.
 //
-// Counts are set when the Board is made, and Bound adds to them until the next
-// Board. A binding leaves a term with the first Board made after its time is
-// over, so it may count too long by up to the time between two Boards, but
-// never too short. Nothing is kept between Boards. So a pod that left is
-// counted until the next Board, and a pod that was bound long after its
-// creation drops out with the next Board, because the time of binding is not
-// recorded anywhere.
+// Counts are set when the Board is made, and Bound adds to them until the next Board. A
+// binding leaves a term with the first Board made after its time is over, so it may count
+// too long by up to the time between two Boards, but never too short. Nothing is kept
+// between Boards. So a pod that left is counted until the next Board. A pod that was
+// bound long after its creation is no longer counted from the next Board on, because the
+// time of binding is not recorded anywhere.
 type hotValue struct {
 	terms []hotTerm
 	// bound has one counter per node and term, grouped by node.

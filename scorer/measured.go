@@ -7,7 +7,7 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage"
 )
 
-// Formula is how measured usage is turned into a score; see policy.Formula.
+// Formula defines how measured usage is converted to a score; see policy.Formula.
 type Formula uint8
 
 // The formulas.
@@ -21,10 +21,10 @@ const (
 // usage. Percentages are of a node's capacity.
 type Measured struct {
 	Formula Formula
-	// Terms are the windows that are scored. MemoryLoad and MinMax use only the
-	// first.
+	// Terms lists the windows that are scored. MemoryLoad and MinMax use only the first
+	// one.
 	Terms []Term
-	// Limits keep pods off a node; exceeding one is enough.
+	// Limits keep pods off a node that exceeds at least one of them.
 	Limits []Limit
 }
 
@@ -47,7 +47,7 @@ type Limit struct {
 
 // standing is a node's result from the measured windows.
 type standing struct {
-	// score is the formula's, from 0 to 100. With MinMax it is the usage in
+	// score is the result of the formula, from 0 to 100. With MinMax it is the usage in
 	// whole percent, -1 if unknown.
 	score int16
 	// full reports whether a limit is exceeded.
@@ -126,9 +126,9 @@ type reader struct {
 	node int
 }
 
-// Shares are in hundred-millionths of a node: finer than any source writes, and
-// coarse enough to hide the rounding error of converting a percentage to cores
-// or bytes and back.
+// Shares are in hundred-millionths of a node. This is finer than the values of any
+// source, and coarse enough to hide the rounding error of converting a percentage to
+// cores or bytes and back.
 const (
 	perWhole   = 1e8
 	perPercent = 1e6

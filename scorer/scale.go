@@ -5,8 +5,8 @@ import "math"
 // MaxScore is the highest score of the extender protocol.
 const MaxScore = 10
 
-// maxScore100 is the highest score of a scheduler plugin; scoreStep is its
-// equivalent of one point on the wire.
+// maxScore100 is the highest score of a scheduler plugin. scoreStep is the number of its
+// points that equal one point of the extender protocol.
 const (
 	maxScore100 = 100
 	scoreStep   = maxScore100 / MaxScore
@@ -61,8 +61,7 @@ func (t *tally) median() int8 {
 	return maxScore100 / 2
 }
 
-// spreader converts loads into scores linearly, which is cheap enough to do for
-// every node.
+// spreader converts loads to scores linearly, which is cheap enough for every node.
 type spreader struct{ start, slope float64 }
 
 func newSpreader(span scale, damp float64) spreader {
@@ -79,8 +78,8 @@ func newSpreader(span scale, damp float64) spreader {
 	return spreader{start: middle + slope*span.hottest - middle*strength, slope: slope}
 }
 
-// score rounds down to whole points, with an allowance for floating-point
-// error. Rounding the result to tens gives the same score as rounding once.
+// score rounds down to whole points, with an allowance for floating-point error. Rounding
+// the result down to tens gives the same score as rounding only once.
 func (s spreader) score(load float64) int8 {
 	const lost = 1e-9
 	score := s.start

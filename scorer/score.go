@@ -7,10 +7,9 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// Best returns the node of a request that would be the coolest with the pod on
-// it, or -1. Nodes that are unknown, full, closed or excluded do not qualify.
-// Hot values are ignored. Ties go to the lower index, so the answer is
-// deterministic.
+// Best returns the node of a request that would be the coolest with the pod on it, or -1.
+// Nodes that are unknown, full, closed or excluded do not qualify. Hot values are
+// ignored. The lowest index wins a tie, so the result is deterministic.
 func (b *Board) Best(nodes []cluster.NodeIndex, pod cluster.Amounts, excluded func(cluster.NodeIndex) bool) cluster.NodeIndex {
 	best, lowest := cluster.NodeIndex(-1), math.Inf(1)
 	for _, i := range nodes {
@@ -25,9 +24,9 @@ func (b *Board) Best(nodes []cluster.NodeIndex, pod cluster.Amounts, excluded fu
 	return best
 }
 
-// Score writes one score from 0 to MaxScore per node of the request. It is a
-// tenth of the score of Score100, rounded to the nearest for predicted usage
-// and down for measured usage.
+// Score writes one score from 0 to MaxScore per node of the request. It is a tenth of the
+// score of Score100, rounded to the nearest integer for predicted usage and down for
+// measured usage.
 func (b *Board) Score(nodes []cluster.NodeIndex, pod cluster.Amounts, scores []int8) {
 	b.Score100(nodes, pod, scores)
 	half := int8(scoreStep / 2)
@@ -39,16 +38,15 @@ func (b *Board) Score(nodes []cluster.NodeIndex, pod cluster.Amounts, scores []i
 	}
 }
 
-// Score100 writes one score from 0 to 100 per node of the request: 100 for the
-// coolest, 0 for the hottest of those under the reject line and for all above
-// it, linear between, because absolute percentages would tie in an extender's
-// steps of ten. If the request's nodes hardly differ, the spread shrinks
-// towards the middle, so that a few percent of usage do not overrule every
-// other plugin. Unknown nodes get the median of the known ones. A board that
-// uses measured windows scores by their formula instead. Finally, every score,
-// even an unknown node's, drops by ten times the node's hot value, but not
-// below 0. A node closed by taints gets 0 and does not influence the other
-// scores.
+// Score100 writes one score from 0 to 100 per node of the request: 100 for the coolest
+// node, 0 for the hottest one under the reject line and for all nodes above it, and
+// linear in between. Absolute percentages would result in too many ties in an extender's
+// steps of ten. If the request's nodes hardly differ, the spread shrinks towards the
+// middle, so that a few percent of usage do not overrule every other plugin. Unknown
+// nodes get the median of the known ones. A board that uses measured windows scores by
+// their formula instead. Finally, every score, even an unknown node's, drops by ten times
+// the node's hot value, but not below 0. A node closed by taints gets 0 and does not
+// influence the other scores.
 //
 //	load  = (max over r of p_r + weighted mean of p_r) / 2    p_r: predicted percent of allocatable with the pod, of CPU when the node is busiest
 //	score = 50 + (100·(hottest−load)/(hottest−coolest) − 50) · min(1, (hottest−coolest)/DampPercent) − 10·hot
@@ -88,9 +86,8 @@ func (b *Board) scorePredicted(nodes []cluster.NodeIndex, pod cluster.Amounts, s
 	}
 }
 
-// weigh writes the nodes' loads with the pod, and the placeholder scores that
-// fill needs. It returns the span of all loads and of those under the reject
-// line.
+// weigh writes the nodes' loads with the pod, and the placeholder scores that fill needs.
+// It returns the range of all loads, and the range of those under the reject line.
 func (b *Board) weigh(nodes []cluster.NodeIndex, pod cluster.Amounts, scores []int8, loads []float64) (all, under scale) {
 	all.reset()
 	under.reset()
@@ -111,9 +108,9 @@ func (b *Board) weigh(nodes []cluster.NodeIndex, pod cluster.Amounts, scores []i
 	return all, under
 }
 
-// Likeliest returns the node that kube-scheduler will most likely choose: of
-// the nodes with the highest score, the one that its own plugins prefer, which
-// is the one with the least requests. It returns -1 if no node is known.
+// Likeliest returns the node that kube-scheduler will most likely choose. Of the nodes
+// with the highest score, this is the one with the least requests, because
+// kube-scheduler's own plugins prefer it. It returns -1 if no node is known.
 func (b *Board) Likeliest(nodes []cluster.NodeIndex, requests cluster.Amounts, scores []int8) cluster.NodeIndex {
 	best, top, least := cluster.NodeIndex(-1), int8(-1), math.Inf(1)
 	for k, i := range nodes {
@@ -126,10 +123,10 @@ func (b *Board) Likeliest(nodes []cluster.NodeIndex, requests cluster.Amounts, s
 	return best
 }
 
-// requestedWith returns a node's requests including those of the given pod, in
-// percent of allocatable, summed over the resources. By default,
-// NodeResourcesFit prefers the node with the least (LeastAllocated). See gauge
-// for the arguments.
+// requestedWith returns a node's requests including those of the given pod, in percent of
+// allocatable, summed over the resources. By default, NodeResourcesFit prefers the node
+// with the least requests (LeastAllocated). gauge explains why the arguments are
+// separate.
 func (b *Board) requestedWith(i cluster.NodeIndex, cpuMilli, memBytes int64) float64 {
 	r, perUnit := &b.requested[i], &b.gauges[i].perUnit
 	cpu := float64(r[cluster.CPU].Load()+cpuMilli) * perUnit[cluster.CPU]
@@ -137,7 +134,7 @@ func (b *Board) requestedWith(i cluster.NodeIndex, cpuMilli, memBytes int64) flo
 	return min(cpu, 100) + min(mem, 100)
 }
 
-// fill turns loads into scores. If lines is true, nodes over their line get 0.
+// fill converts loads to scores. If lines is true, nodes over their line get 0.
 func (b *Board) fill(scores []int8, loads []float64, span scale, lines bool) {
 	var given tally
 	spread := newSpreader(span, b.config.DampPercent)
@@ -160,7 +157,7 @@ func (b *Board) known(i cluster.NodeIndex) bool {
 	return i >= 0 && int(i) < len(b.gauges) && b.gauges[i].known
 }
 
-// HotValue returns how many points of MaxScore a node loses for recently bound
+// HotValue returns the number of points of MaxScore that a node loses for recently bound
 // pods, whether or not its usage is known.
 //
 //	hot = sum over the terms of floor(n / count)    n: pods bound to the node within the term's time

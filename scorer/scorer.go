@@ -2,11 +2,10 @@
 // each of them is: by predicted real usage or, if a policy selects the rules of
 // legacy systems, by measured windows.
 //
-// It is the value part of Evenkeel's scheduling half: a Board is built from one
-// usage.View, adjusted by bindings and moves in flight as they happen, and
-// answers Filter and Score without a lock and without allocating. Unknown nodes
-// are neutral: never rejected, never preferred. scorer/extender contains the
-// HTTP side.
+// It holds the values of Evenkeel's scheduling half: a Board is built from one
+// usage.View, adjusted by bindings and moves in flight as they happen, and answers Filter
+// and Score without a lock and without allocating. Unknown nodes are neutral, that is,
+// never rejected and never preferred. scorer/extender contains the HTTP side.
 package scorer
 
 import (
@@ -22,19 +21,19 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage"
 )
 
-// Config sets how a Board scores.
+// Config configures how a Board scores.
 type Config struct {
-	// Weights of the resources in the mean part of a score; all zero means equal
-	// weights.
+	// Weights holds the weights of the resources in the mean part of a score. If all are
+	// zero, the weights are equal.
 	Weights cluster.Percents
 	// DampPercent is the spread of usage, in percentage points, below which
 	// scores shrink towards the middle.
 	DampPercent float64
-	// Unforeseen makes the Board score nodes by their current usage, not by
-	// their expected usage.
+	// Unforeseen makes the Board score nodes by their current usage instead of their
+	// expected usage.
 	Unforeseen bool
-	// HotValue are the terms that lower the scores of nodes that recently received
-	// many pods; without terms, no score is lowered.
+	// HotValue holds the terms that lower the scores of nodes that recently received many
+	// pods. Without terms, no score is lowered.
 	HotValue []HotTerm
 	// Measured makes the Board use measured windows; nil uses predicted usage.
 	Measured *Measured
@@ -47,17 +46,17 @@ type Board struct {
 	index  map[string]cluster.NodeIndex
 	nodes  []node
 	gauges []gauge
-	// requested is the sum of each node's pod requests, by which kube-scheduler's
-	// own plugins score.
+	// requested holds the sum of each node's pod requests. kube-scheduler's own plugins
+	// score by it.
 	requested []requested
-	// shares are the weights of the resources; they add up to 1.
+	// shares holds the weights of the resources, which add up to 1.
 	shares cluster.Percents
 	// siblings estimates a pod's usage from similar pods.
 	siblings usage.Siblings
 	hot      *hotValue // nil without terms
 	scratch  sync.Pool // of *[]float64: the loads of a request's nodes
-	// measured is nil if predicted usage decides; standings are the results of
-	// measured by node.
+	// measured is nil if predicted usage decides. standings holds the results of measured
+	// by node.
 	measured  *Measured
 	standings []standing
 	// closing reports whether taints close any node.
@@ -76,11 +75,11 @@ type node struct {
 	name        string
 	allocatable cluster.Amounts
 	predicted   cluster.Amounts
-	// closed is true if a taint keeps landings off the node.
+	// closed reports whether a taint keeps landings off the node.
 	closed bool
 }
 
-// NewBoard returns the board of a view; resolved holds each node's ceiling.
+// NewBoard returns the board of a view. resolved holds each node's ceiling.
 func NewBoard(view *usage.View, resolved *thresholds.Resolved, config Config) *Board {
 	b := &Board{
 		config:    config,
@@ -133,9 +132,9 @@ func (b *Board) Clone() *Board {
 	return c
 }
 
-// rise returns how much more CPU than predicted, in milli-cores, a node is
-// expected to use when it is busiest, based on what its pods used in the last
-// hours and on daily patterns.
+// rise returns the CPU beyond the prediction, in milli-cores, that a node is expected to
+// use when it is busiest. It is based on the usage of its pods in the last hours and on
+// daily patterns.
 func rise(read *usage.NodeUsage, predicted int64) int64 {
 	var recurring forecast.Course
 	expected, recurs := predicted, false
@@ -169,7 +168,7 @@ func shares(weights cluster.Percents) cluster.Percents {
 	return weights
 }
 
-// Len returns how many nodes the board has.
+// Len returns the number of nodes of the board.
 func (b *Board) Len() int { return len(b.nodes) }
 
 // Node returns the index of a node, or -1.
@@ -240,10 +239,10 @@ func (b *Board) With(i cluster.NodeIndex, pod cluster.Amounts) (cluster.Percents
 	return amounts.Plus(pod).PercentOf(b.nodes[i].allocatable), true
 }
 
-// Refused yields the positions, in a list of nodes, of those on which
-// kube-scheduler must not put a pod of the given usage: nodes that would be
-// above the reject line with it or, with measured windows, are above one of
-// their limits. An unknown node is not refused.
+// Refused yields the positions, in a list of nodes, of the nodes on which kube-scheduler
+// must not put a pod of the given usage. These are the nodes that would be above the
+// reject line with the pod or, with measured windows, are above one of their limits. An
+// unknown node is not refused.
 func (b *Board) Refused(nodes []cluster.NodeIndex, pod cluster.Amounts) iter.Seq[int] {
 	if b.Measured() {
 		return func(yield func(int) bool) {
@@ -285,9 +284,8 @@ func (b *Board) AppendRefused(nodes []cluster.NodeIndex, pod cluster.Amounts) []
 	return nodes
 }
 
-// Lands reports whether a planned move may end on a node: no taint closes it,
-// and even with measured windows its predicted usage must stay at or under the
-// reject line.
+// Lands reports whether a planned move may end on a node: no taint closes the node, and
+// its predicted usage stays at or under the reject line, even with measured windows.
 func (b *Board) Lands(i cluster.NodeIndex, pod cluster.Amounts) bool {
 	return !b.closed(i) && !b.full(i) && b.under(i, pod)
 }
@@ -308,9 +306,9 @@ func (b *Board) LandsUpTo(i cluster.NodeIndex, pod cluster.Amounts, milliCores i
 	return !predicted.Plus(pod).Exceeds(ceiling)
 }
 
-// closed reports whether a taint keeps landings off a node. Such nodes are not
-// refused to pods that are not being moved, because those that tolerate the
-// taints may have no other node.
+// closed reports whether a taint keeps landings off a node. Such nodes are not refused
+// for pods that are not being moved, because a pod that tolerates the taints may have no
+// other node.
 func (b *Board) closed(i cluster.NodeIndex) bool {
 	return b.closing && i >= 0 && int(i) < len(b.nodes) && b.nodes[i].closed
 }
@@ -319,8 +317,8 @@ func (b *Board) under(i cluster.NodeIndex, pod cluster.Amounts) bool {
 	return i < 0 || int(i) >= len(b.gauges) || b.gauges[i].takes(pod[cluster.CPU], pod[cluster.Memory])
 }
 
-// Rises returns how much more CPU than predicted a node is expected to use when it is
-// busiest, in milli-cores.
+// Rises returns the CPU beyond the prediction, in milli-cores, that a node is expected to
+// use when it is busiest.
 func (b *Board) Rises(i cluster.NodeIndex) int64 {
 	if i < 0 || int(i) >= len(b.gauges) {
 		return 0

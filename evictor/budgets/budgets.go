@@ -30,11 +30,11 @@ type key struct {
 type read struct {
 	selector   labels.Selector
 	generation int64
-	// last is the budget object that was last parsed or asked about.
+	// last is the budget object that was last parsed or queried.
 	last weak.Pointer[policyv1.PodDisruptionBudget]
 }
 
-// Selecting returns those of a namespace's budgets that select one of its pods.
+// Selecting returns those of the given budgets of a namespace that select the given pod.
 // An invalid selector selects no pod, as in the API server.
 func (s *Selectors) Selecting(pod *v1.Pod, budgets []*policyv1.PodDisruptionBudget) (selecting []*policyv1.PodDisruptionBudget) {
 	for _, budget := range budgets {

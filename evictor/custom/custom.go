@@ -21,8 +21,8 @@ import (
 	"github.com/evenkeel/evenkeel/cluster/slim"
 )
 
-// Controllers are the watched custom resources. One that cannot be read does not keep the
-// process from starting.
+// Controllers holds the watched custom resources. A custom resource that cannot be read
+// does not keep the process from starting.
 type Controllers struct {
 	discovery discovery.DiscoveryInterface
 	factory   dynamicinformer.DynamicSharedInformerFactory
@@ -172,7 +172,7 @@ func (c *Controllers) Get(of schema.GroupKind, namespace, name string) (object *
 	return object, true, true
 }
 
-// kept are the fields that are stored in addition to the metadata.
+// kept lists the fields that are stored in addition to the metadata.
 var kept = [][]string{
 	{"spec", "replicas"}, {"spec", "minReadySeconds"}, {"spec", "podManagementPolicy"}, {"spec", "ordinals"}, {"spec", "reserveOrdinals"},
 	{"spec", "paused"}, {"spec", "updateStrategy", "type"}, {"spec", "updateStrategy", "paused"}, {"spec", "updateStrategy", "rollingUpdate", "paused"},
@@ -183,7 +183,7 @@ var kept = [][]string{
 	{"status", "updatedReplicas"}, {"status", "expectedUpdatedReplicas"},
 }
 
-// reduce is a cache.TransformFunc that keeps what is read from a controller.
+// reduce is a cache.TransformFunc that keeps only the fields that are used.
 func reduce(object any) (any, error) {
 	whole, ok := object.(*unstructured.Unstructured)
 	if !ok {

@@ -16,9 +16,9 @@ import (
 // Entry is one eviction, or one that a dry run would have made. Its JSON keys
 // are those of the log lines.
 type Entry struct {
-	// At is when it was made. A dry run would make the same eviction again and again,
-	// because nothing is evicted. At is then the first time, and Times the number of
-	// times.
+	// At is when the eviction was made. A dry run would make the same eviction again and
+	// again, because nothing is evicted. At is then the first time, and Times the number
+	// of times.
 	At        time.Time `json:"at"`
 	DryRun    bool      `json:"dryRun,omitempty"`
 	Times     int       `json:"times,omitempty"`
@@ -28,8 +28,8 @@ type Entry struct {
 	// Owner is kind/name of the pod's controller.
 	Owner string `json:"owner,omitempty"`
 	Node  string `json:"node"`
-	// Destination is the planned destination; empty for evictions by descheduler
-	// plugins that plan none.
+	// Destination is the planned destination; empty for evictions by descheduler plugins
+	// that do not plan destinations.
 	Destination string `json:"destination,omitempty"`
 	CPUMilli    int64  `json:"cpuMilli"`
 	MemoryBytes int64  `json:"memoryBytes"`
@@ -39,19 +39,20 @@ type Entry struct {
 	// from a log.
 	State  string `json:"state,omitempty"`
 	Denied string `json:"denied,omitempty"`
-	// Landed is the replacement's node, Replacement its name, as far as known.
+	// Landed is the replacement's node, and Replacement its name; empty if unknown.
 	Landed      string `json:"landed,omitempty"`
 	Replacement string `json:"replacement,omitempty"`
-	// Outcome answers the questions by which the eviction is judged some time
-	// later; nil until then.
+	// Outcome holds the results by which the eviction is judged some time later; nil
+	// until then.
 	Outcome Outcome `json:"outcome,omitempty"`
 }
 
-// Outcome answers questions about an eviction, by their keys in the log line.
+// Outcome maps questions about an eviction to their answers. The questions are the keys
+// in the log line.
 type Outcome map[string]bool
 
-// The questions about an eviction, and those about one that a dry run would
-// have made.
+// The questions about an eviction, and those about an eviction that a dry run would have
+// made.
 const (
 	planned          = "planned"
 	sourceCooler     = "sourceCooler"
@@ -72,8 +73,8 @@ var against = map[string]string{
 	podStayed:        "the pod is gone without it",
 }
 
-// OfMove returns the entry of a move in the ledger. It reports false for a move
-// that was neither made nor denied.
+// OfMove returns the entry of a move in the ledger. It returns false for a move that was
+// neither made nor denied.
 func OfMove(m *ledger.Move) (Entry, bool) {
 	e := ofIntent(&m.Intent, m.Evicted)
 	e.State, e.Denied, e.Landed, e.Replacement = string(m.State), m.Denied, m.Node, m.ReplacementName
@@ -87,7 +88,7 @@ func OfMove(m *ledger.Move) (Entry, bool) {
 		o := m.Outcome
 		e.Outcome = Outcome{planned: o.Planned, sourceCooler: o.SourceCooler, destinationUnder: o.DestinationUnder, healthy: o.Healthy}
 	}
-	made := !m.Evicted.IsZero() && (m.Accepted || m.Decision == nil) // earlier versions recorded neither
+	made := !m.Evicted.IsZero() && (m.Accepted || m.Decision == nil) // earlier versions recorded neither Accepted nor Decision
 	return e, made || m.Denied != ""
 }
 

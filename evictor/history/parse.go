@@ -33,9 +33,8 @@ func (r *ref) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// parse reads a log line in klog's text format or as JSON, with or without the
-// prefix that a container runtime or kubectl adds. It reports false for lines
-// about anything else.
+// parse reads a log line in klog's text format or as JSON, with or without the prefix
+// that a container runtime or kubectl adds. It returns false for any other line.
 func parse(text []byte) (l line, ok bool) {
 	fields := fieldsOf(text)
 	if fields == nil {

@@ -15,13 +15,13 @@ import (
 )
 
 const (
-	// maxLine bounds the log lines that are read; longer ones are not ours.
+	// maxLine bounds the log lines that are read. Longer lines are not ours.
 	maxLine = 64 << 10
-	// maxEntries bounds the evictions that are kept from logs, maxTimes the total
-	// number of times that a dry run would have made them.
+	// maxEntries bounds the number of evictions that are kept from logs, and maxTimes the
+	// total number of times at which a dry run would have made them.
 	maxEntries = 100_000
 	maxTimes   = 5_000_000
-	// maxKept bounds the bytes of the lines that entries were read from.
+	// maxKept bounds the total size, in bytes, of the lines from which entries were read.
 	maxKept = 256 << 20
 )
 
@@ -30,7 +30,8 @@ type Query struct {
 	// Pod is namespace/name of an evicted pod or of its replacement. Owner is
 	// namespace/name of its controller, or of the Deployment behind it.
 	Pod, Owner string
-	// Node is a node that pods were evicted from, planned for or landed on.
+	// Node is a node from which pods were evicted, or which is their planned destination
+	// or the node where their replacement landed.
 	Node string
 	// Since is the time of the first entry.
 	Since time.Time
@@ -84,18 +85,18 @@ type Logs struct {
 	// judged holds the first judgement of each eviction, including evictions that are not
 	// known yet.
 	judged map[key]Entry
-	// kept is the number of bytes of kept lines, mostKept its maximum.
+	// kept is the number of bytes of the kept lines, and mostKept its maximum.
 	kept, mostKept int
 }
 
-// key identifies an eviction: a pod is evicted once. A dry run would evict it
-// again and again.
+// key identifies an eviction. A pod is evicted only once, although a dry run would evict
+// it again and again.
 type key struct {
 	podUID string
 	dryRun bool
 }
 
-// NewLogs returns Logs that keep what a query selects.
+// NewLogs returns Logs that keep the entries that a query selects.
 func NewLogs(query Query) *Logs {
 	return &Logs{query: query, made: map[key]*Entry{}, times: map[key]map[int64]struct{}{}, judged: map[key]Entry{}, mostKept: maxKept}
 }

@@ -1,6 +1,6 @@
-// Package incoming follows moves in flight. It determines where their replacements count,
-// although no observation, filter or quota shows them there yet, and which nodes the
-// moves have begun to cool.
+// Package incoming follows moves in flight. It determines on which nodes their
+// replacements count before any observation, filter or quota shows them there, and which
+// nodes the moves have begun to cool.
 package incoming
 
 import (
@@ -16,7 +16,7 @@ import (
 
 // Pods finds pods by their names.
 type Pods interface {
-	// Pod returns the pod as the watch shows it; nil if it is gone.
+	// Pod returns the pod in the watch; nil if it is gone.
 	Pod(namespace, name string) *v1.Pod
 }
 
@@ -41,8 +41,8 @@ func Expect(session *placement.Session, pods Pods, move *ledger.Move) error {
 	return nil
 }
 
-// Replaced returns the evicted pod of a move if its owner still has to replace it; nil if
-// it need not, or if the pod is gone.
+// Replaced returns the evicted pod of a move if its owner still has to replace it.
+// Otherwise, or if the pod is gone, it returns nil.
 func Replaced(pods Pods, move *ledger.Move) *v1.Pod {
 	if move.Evicted.IsZero() || move.Replacement != "" {
 		return nil
@@ -69,7 +69,7 @@ func Arrivals(inFlight, ended []ledger.Move, observed time.Time) (arrivals []str
 	return arrivals
 }
 
-// begunFor is how long after its first move a node that is still hot counts as half
+// begunFor is how long after its first move a node that is still hot counts as partly
 // cooled. It must be long enough for the node's windows to reflect the moves, and for a
 // cycle that waits for other moves.
 const begunFor = 30 * time.Minute
@@ -114,8 +114,8 @@ func Relieved(inFlight, ended []ledger.Move, now time.Time) map[string]bool {
 	return relieved
 }
 
-// movedFor is how long a pod counts as moved: its demand varies by day and
-// night, so the full effect of a move shows only after a day.
+// movedFor is how long a pod counts as moved. Its demand varies by day and night, so the
+// full effect of a move is visible only after a day.
 const movedFor = 24 * time.Hour
 
 // Moved returns, by UID, the pods that planned moves have recently brought to
@@ -124,7 +124,7 @@ func Moved(ended []ledger.Move, now time.Time) map[string]bool {
 	return MovedWithin(movedFor, ended, now)
 }
 
-// MovedWithin is Moved for the given duration.
+// MovedWithin is like Moved, for the given duration.
 func MovedWithin(within time.Duration, ended []ledger.Move, now time.Time) map[string]bool {
 	moved := map[string]bool{}
 	for i := range ended {

@@ -1,4 +1,4 @@
-// Package landings finds the nodes that a replacement may be restricted to.
+// Package landings finds the nodes to which a replacement may be restricted.
 package landings
 
 import (
@@ -22,7 +22,8 @@ const maxTries = 32
 // Of returns up to Most nodes for the replacement of a pod: its destination, which the
 // caller has checked, followed by the coolest other nodes that fit. If a pod is
 // restricted to a few nodes, kube-scheduler may preempt other pods there, so nodes with
-// pods of a lower priority are left out; nil if the destination is one of them.
+// pods of a lower priority are left out. If the destination is one of them, Of returns
+// nil.
 func Of(seen *observer.Observation, move *ledger.Intent, pod *v1.Pod, takes func(node string) bool) []string {
 	board, known := seen.Board, seen.View.Snapshot
 	spares := func(i cluster.NodeIndex) bool { return !preempts(pod, known.Nodes[i].Pods) }

@@ -6,16 +6,16 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// LeaseConfig configures the Lease that a process evicts under.
+// LeaseConfig configures the Lease that a process must hold to evict.
 type LeaseConfig struct {
 	Client          kubernetes.Interface
 	Namespace, Name string
 	// Elect reports whether there is an election. Without one, this process assumes that
 	// it is the only one.
 	Elect bool
-	// Once reports whether the work ends on its own. If it does, the process fails if it
-	// loses the Lease before, or cannot reach it for long. If it does not, the process
-	// stands for election again, however long that takes.
+	// Once reports whether the work ends by itself. If so, the process fails if it loses
+	// the Lease before the end, or cannot reach it for long. Otherwise the process stands
+	// for election again, no matter how long that takes.
 	Once bool
 	// Duration is truncated to whole seconds, because the Lease stores whole seconds.
 	Duration, RenewDeadline, RetryPeriod time.Duration

@@ -39,11 +39,12 @@ type Config struct {
 
 // Follower is another process that reads the stored ledger.
 type Follower interface {
-	// ReadGeneration returns the generation of the ledger that it has read.
+	// ReadGeneration returns the generation of the ledger that the process has read.
 	ReadGeneration(ctx context.Context) (int64, error)
 }
 
-// Moves holds the ledger of this process and adopts what others have stored.
+// Moves holds the ledger of this process and adopts ledgers that other processes have
+// stored.
 type Moves interface {
 	Ledger() *ledger.Ledger
 	Adopt(document ledger.Document)
@@ -131,7 +132,7 @@ func (a *Authority) export(factory promauto.Factory) {
 		func() float64 { return float64(a.store.Size()) })
 	while("evenkeel_ledger_unreadable", "1 while evicting waits until the stored ledger can be read, or its loss is accepted.",
 		func() bool { return a.Unreadable() != nil })
-	// What one process failed to store is the next leader's responsibility.
+	// If a process fails to store the ledger, the next leader is responsible for it.
 	while("evenkeel_ledger_unwritable", "1 while the leader cannot store the ledger, so that it makes no moves.",
 		func() bool { return !a.Stored() && a.Leads() == nil })
 	while("evenkeel_evictions_dry_run", "1 in a process that plans and logs evictions without making them.",
@@ -146,7 +147,7 @@ func (a *Authority) Unreadable() error { return a.store.Unreadable() }
 // or written.
 func (a *Authority) Generation() int64 { return a.store.Generation() }
 
-// Follow adopts what the evicting process stores, until the context ends.
+// Follow adopts the ledger that the evicting process stores, until the context ends.
 func (a *Authority) Follow(ctx context.Context) error {
 	a.store.Follow(ctx, func(document ledger.Document) {
 		if a.config.Lease.Elected() {
@@ -297,7 +298,7 @@ func (a *Authority) Pause() pause.State { return a.config.Switch.Last() }
 // WatchPause reads the kill switch periodically, until the context ends.
 func (a *Authority) WatchPause(ctx context.Context) error {
 	for ctx.Err() == nil {
-		_ = a.Paused(ctx) // the Switch remembers it
+		_ = a.Paused(ctx) // the Switch remembers the error
 		evictor.Sleep(ctx, pauseInterval)
 	}
 	return nil

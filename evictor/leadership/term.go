@@ -18,9 +18,8 @@ import (
 	"github.com/evenkeel/evenkeel/internal/kube"
 )
 
-// term is one election and, if it is won, the work of the leader until that work has
-// returned. Each term has its own elector, because an elector keeps state after it has
-// lost.
+// term is one election and, if it is won, the leader's work until that has returned. Each
+// term has its own elector, because an elector keeps state after it has lost.
 type term struct {
 	config   *LeaseConfig
 	identity string
@@ -31,7 +30,7 @@ type term struct {
 	elector *leaderelection.LeaderElector
 	lock    *lock
 	logger  klog.Logger
-	// stop ends the election and with it the term.
+	// stop ends the election and thus the term.
 	stop context.CancelFunc
 	// finished is closed when the work has returned with err; lost reports whether
 	// the Lease was lost before.
@@ -46,7 +45,7 @@ type term struct {
 // the election was won.
 func (t *term) run(ctx context.Context, work func(context.Context) error) (won bool, err error) {
 	// The Lease is renewed until the work has ended, because a process that is told to
-	// stop first finishes what it is doing.
+	// stop first finishes its current step.
 	standing, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	t.stop, t.logger, t.finished = stop, klog.FromContext(ctx), make(chan struct{})
@@ -113,8 +112,8 @@ func (t *term) leads() bool {
 	return renewed != nil && time.Since(*renewed) < t.config.Duration-t.config.margin() && t.elector.IsLeader()
 }
 
-// lock is the Lease as the elector sees it. It bounds each call and records when the last
-// successful write began, because from then on others count the duration of the Lease.
+// lock is the Lease as the elector sees it. It bounds each call. It records when the last
+// successful write began, because others count the duration of the Lease from then on.
 type lock struct {
 	resourcelock.Interface
 	term    *term
@@ -159,7 +158,7 @@ func (k *lock) write(ctx context.Context, record resourcelock.LeaderElectionReco
 }
 
 // call makes one call with a timeout and limits how often errors are logged. A process
-// whose work ends on its own gives up the election after some time.
+// whose work ends by itself gives up the election after some time.
 func (k *lock) call(ctx context.Context, do func(context.Context) error) error {
 	t := k.term
 	calling, cancel := context.WithTimeout(ctx, t.config.callTimeout())

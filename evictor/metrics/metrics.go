@@ -1,5 +1,5 @@
-// Package metrics counts evictions, planned moves that are not made, and the
-// outcomes of those that are.
+// Package metrics counts evictions, planned moves that are not made, and the outcomes of
+// moves that are made.
 package metrics
 
 import (
@@ -21,7 +21,7 @@ type Metrics struct {
 	namespaces map[string]bool // namespaces with separate series
 }
 
-// mostNamespaces is how many namespaces are counted separately. All others are
+// mostNamespaces is the number of namespaces that are counted separately. All others are
 // counted together, under a name that no namespace can have.
 const (
 	mostNamespaces  = 100
@@ -54,8 +54,8 @@ func New(reg prometheus.Registerer) *Metrics {
 	return m
 }
 
-// Evicted counts an eviction, given the framework's annotation about its
-// origin, and the reason why it was not made; empty if it was.
+// Evicted counts an eviction. framework is the framework's annotation about its origin,
+// and refused the reason why it was not made; empty if it was made.
 func (m *Metrics) Evicted(namespace, framework string, refused reasons.Reason) {
 	if m == nil {
 		return
@@ -67,7 +67,7 @@ func (m *Metrics) Evicted(namespace, framework string, refused reasons.Reason) {
 	m.evictions.WithLabelValues(m.bounded(namespace), strategyOf(framework), result).Inc()
 }
 
-// bounded returns the namespace to count an eviction under.
+// bounded returns the namespace under which an eviction is counted.
 func (m *Metrics) bounded(namespace string) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -108,7 +108,7 @@ type Outcomes struct {
 const (
 	landedAsPlanned = "planned"
 	landedElsewhere = "elsewhere"
-	landedUnplanned = "unplanned" // an eviction that named no destination
+	landedUnplanned = "unplanned" // an eviction without a planned destination
 	neverMade       = "cancelled"
 	neverLanded     = "expired"
 )
@@ -162,15 +162,15 @@ func howEnded(move *ledger.Move) string {
 	return landedElsewhere
 }
 
-// answers returns the criteria for judging a move, and which it met.
+// answers returns, for each criterion, whether the move met it.
 func answers(o *ledger.Outcome) map[string]bool {
 	return map[string]bool{
 		"helped": o.Helped(), "source_cooler": o.SourceCooler, "destination_under_line": o.DestinationUnder, "healthy": o.Healthy,
 	}
 }
 
-// Saved counts moves by the hot minutes that each of them has saved. A nil
-// Outcomes does nothing.
+// Saved counts moves by the number of hot minutes that each has saved. A nil Outcomes
+// does nothing.
 func (o *Outcomes) Saved(minutes []float64) {
 	if o == nil {
 		return

@@ -13,9 +13,9 @@ import (
 	"github.com/evenkeel/evenkeel/cluster/names"
 )
 
-// resource reads a custom resource, assuming the fields of Kubernetes' own controllers.
-// Kruise's CloneSet and StatefulSet have them, too. A field that a kind lacks counts as
-// unknown.
+// resource reads a custom resource, assuming that it has the fields of Kubernetes' own
+// controllers, as Kruise's CloneSet and StatefulSet do. A field that a kind lacks counts
+// as unknown.
 type resource struct{ *unstructured.Unstructured }
 
 func (r resource) number(path ...string) (n int, stated bool) {
@@ -61,7 +61,7 @@ func OfCustom(object *unstructured.Unstructured, pod *v1.Pod) Owner {
 	return o
 }
 
-// surplus reports whether there are more pods than wanted.
+// surplus reports whether the controller has more pods than it wants.
 func (r resource) surplus() bool {
 	wants, stated := r.number("spec", "replicas")
 	has, _ := r.number("status", "replicas")
@@ -104,7 +104,7 @@ func (r resource) ordinals() ordinals {
 	o.first, _ = r.number("spec", "ordinals", "start")
 	reserved := r.list("spec", "reserveOrdinals")
 	if len(reserved) > maxReserved {
-		return ordinals{} // it is unknown which
+		return ordinals{} // it is unknown which ordinals are reserved
 	}
 	for _, item := range reserved {
 		switch v := item.(type) {
@@ -125,8 +125,8 @@ func (r resource) ordinals() ordinals {
 	return o
 }
 
-// ordinals are the ordinals for which a controller wants pods: the first ones
-// that are not reserved.
+// ordinals represents the ordinals for which a controller wants pods: the first ones that
+// are not reserved.
 type ordinals struct {
 	first, wants int
 	reserved     []span
@@ -135,8 +135,8 @@ type ordinals struct {
 // span is a range of ordinals, both ends included.
 type span struct{ from, to int }
 
-// has reports whether an ordinal is among them. It calculates this instead of listing
-// them, because someone may request two billion replicas.
+// has reports whether the ordinals contain i. It calculates this instead of listing the
+// ordinals, because someone may request two billion replicas.
 func (o ordinals) has(i int) bool {
 	if i < o.first {
 		return false

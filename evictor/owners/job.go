@@ -59,8 +59,8 @@ func surplus(job *batchv1.Job, pod *v1.Pod) bool {
 	return err == nil && index >= int(*job.Spec.Completions)
 }
 
-// retries returns whether an eviction counts as a failure of the Job, and how many
-// more of those it survives.
+// retries returns whether an eviction counts as a failure of the Job, and how many more
+// failures the Job survives.
 func retries(job *batchv1.Job, pod *v1.Pod) (limited bool, left int) {
 	s, status := &job.Spec, &job.Status
 	switch evicted(s.PodFailurePolicy) {
@@ -88,8 +88,8 @@ func replacesEnded(job *batchv1.Job) bool {
 	return job.Spec.PodFailurePolicy != nil || ptr.Deref(job.Spec.PodReplacementPolicy, "") == batchv1.Failed
 }
 
-// After the first in a series of pod failures, the Job controller waits for
-// firstBackoff, and twice as long after each further one, up to maxBackoff.
+// After the first in a series of pod failures, the Job controller waits for firstBackoff.
+// It waits twice as long after each further failure, up to maxBackoff.
 const (
 	firstBackoff = 10 * time.Second
 	maxBackoff   = 10 * time.Minute
@@ -107,7 +107,7 @@ func backoff(job *batchv1.Job, pod *v1.Pod, wants int) time.Duration {
 			n += max(failed, 0)
 		}
 		n++
-	case ignores(job.Spec.PodFailurePolicy): // the status does not include those, but the controller counts them
+	case ignores(job.Spec.PodFailurePolicy): // the status does not include ignored failures, but the controller counts them
 		return maxBackoff
 	default: // other pods may fail as well before this one is replaced
 		n = failures(&job.Status) + max(wants, 1)
@@ -144,7 +144,7 @@ func evicted(policy *batchv1.PodFailurePolicy) batchv1.PodFailurePolicyAction {
 	if policy == nil {
 		return batchv1.PodFailurePolicyActionCount
 	}
-	counts := false               // if it exits with a certain code
+	counts := false               // whether an exit with a certain code counts
 	for i := range policy.Rules { // the first match decides
 		rule := &policy.Rules[i]
 		fails := rule.Action == batchv1.PodFailurePolicyActionFailJob || rule.Action == batchv1.PodFailurePolicyActionFailIndex

@@ -18,54 +18,56 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// Owner holds what is known about a pod's controller; zero for an unwatched kind.
+// Owner holds the known state of a pod's controller; zero for an unwatched kind.
 type Owner struct {
 	// UID is empty if the controller is unknown.
 	UID string
-	// Missing reports whether its kind is watched, but the watch does not contain it.
+	// Missing reports whether the owner's kind is watched, but the watch does not contain
+	// the owner.
 	Missing bool
-	// Unreadable reports whether its kind is served but cannot be listed, so that its
-	// annotations are unknown.
+	// Unreadable reports whether the owner's kind is served but cannot be listed, so that
+	// its annotations are unknown.
 	Unreadable bool
-	// Replicas is the number of pods that it wants; 0 if unknown.
+	// Replicas is the number of pods that the owner wants; 0 if unknown.
 	Replicas int
-	// Annotations are the owner's own; those of a ReplicaSet include its
-	// Deployment's or Rollout's. Parents are the annotations of known owners above
-	// it.
+	// Annotations are the owner's annotations. Those of a ReplicaSet include the ones of
+	// its Deployment or Rollout. Parents are the annotations of known owners above it.
 	Annotations map[string]string
 	Parents     []map[string]string
-	// Deleting reports whether it is being deleted, ScaledDown whether it wants fewer
-	// pods than it has.
+	// Deleting reports whether the owner is being deleted, and ScaledDown whether it
+	// wants fewer pods than it has.
 	Deleting, ScaledDown bool
-	// RollingOut reports whether it is replacing its pods or is being replaced itself.
+	// RollingOut reports whether the owner is replacing its pods or is being replaced
+	// itself.
 	RollingOut bool
 	// MinReady is how long a pod must have been ready to be available.
 	MinReady time.Duration
-	// Ordered reports whether it creates a pod only when the pods of all lower ordinals,
-	// from First on, are available. Sparse reports whether some of those ordinals have no
-	// pod, and only its controller knows which.
+	// Ordered reports whether the owner creates a pod only when the pods of all lower
+	// ordinals, from First on, are available. Sparse reports whether some of those
+	// ordinals have no pod, and only the controller knows which.
 	Ordered, Sparse bool
 	First           int
-	// Waits reports whether it creates the next pod only after the previous one has
-	// ended. Backoff is the maximum time that it waits beyond that.
+	// Waits reports whether the owner creates the next pod only after the previous one
+	// has ended. Backoff is the maximum time that it waits beyond that.
 	Waits   bool
 	Backoff time.Duration
-	// Limited reports whether each eviction counts as a failure. It then survives Retries
-	// more failures than Failed, the number in its status.
+	// Limited reports whether each eviction counts as a failure. The owner then survives
+	// Retries more failures than Failed, the number in its status.
 	Limited         bool
 	Retries, Failed int
-	// Created is when it was created. RolledOut is when one of its rollouts was last seen
-	// to end. Scaled is when its scale was last seen to change or, if the object states
-	// that, when its spec last changed. Shrunk is when it was last seen being scaled
-	// down. Each is zero for never.
+	// Created is when the owner was created. RolledOut is when one of its rollouts was
+	// last seen to end. Scaled is when its scale was last seen to change or, if the
+	// object states it, when its spec last changed. Shrunk is when it was last seen to be
+	// scaled down. Zero means never.
 	Created, RolledOut, Scaled, Shrunk time.Time
-	// Unsteerable reports whether no pod of its template can be steered.
+	// Unsteerable reports whether pods of the owner's template cannot be steered.
 	Unsteerable bool
 }
 
-// unsteerable reports whether no pod of a template can be steered. There are three
-// causes: the template names a node, so kube-scheduler never sees its pods; its pods wait
-// for someone to remove their gates; or they look as if they had already been steered.
+// unsteerable reports whether pods of a template cannot be steered. There are three
+// causes: the template names a node, so kube-scheduler never sees the pods; the pods wait
+// for someone to remove their gates; or the pods look as if they had already been
+// steered.
 func unsteerable(template *v1.PodTemplateSpec) bool {
 	if template == nil {
 		return false
@@ -74,10 +76,10 @@ func unsteerable(template *v1.PodTemplateSpec) bool {
 	return steered || template.Spec.NodeName != "" || len(template.Spec.SchedulingGates) > 0
 }
 
-// Refuses returns why none of its pods may be moved at the given time, and when that
-// ends; zero if unknown. An owner is left alone for the duration settle after a rollout
-// or scaling. Pods of unwatched controllers may be moved, because the policy states that
-// these controllers recreate pods, and nothing else is known about them.
+// Refuses returns why none of the owner's pods may be moved at the given time, and when
+// this reason ends; zero if unknown. An owner is left alone for the duration settle after
+// a rollout or scaling. Pods of unwatched controllers may be moved, because the policy
+// states that these controllers recreate pods, and nothing else is known about them.
 func (o *Owner) Refuses(now time.Time, settle time.Duration) (reason reasons.Reason, until time.Time) {
 	settling := func(since time.Time) bool { // times from a wrong clock do not count
 		age := now.Sub(since)
@@ -115,16 +117,16 @@ const (
 	desiredByRollout    = "rollout.argoproj.io/desired-replicas"
 )
 
-// OfReplicaSet returns the state of a ReplicaSet. One that belongs to a Deployment or an
-// Argo Rollout is treated as a part of it.
+// OfReplicaSet returns the state of a ReplicaSet. A ReplicaSet that belongs to a
+// Deployment or an Argo Rollout is treated as a part of it.
 func OfReplicaSet(set *appsv1.ReplicaSet) Owner {
 	o := Owner{ScaledDown: int(set.Status.Replicas) > Wanted(set), MinReady: seconds(set.Spec.MinReadySeconds), Unsteerable: unsteerable(&set.Spec.Template)}
 	desired := set.Annotations[desiredByDeployment]
 	if ref := metav1.GetControllerOfNoCopy(set); ref != nil && ref.Kind == "Rollout" {
 		desired = set.Annotations[desiredByRollout] // a Rollout may have adopted it from a Deployment
 	}
-	// Missing pods count as unavailable, not as a sign of a rollout, because after each
-	// eviction a pod is missing for a moment.
+	// Missing pods count as unavailable rather than as a sign of a rollout, because a pod
+	// is missing for a moment after each eviction.
 	total, err := strconv.Atoi(desired)
 	o.RollingOut = set.Status.ObservedGeneration < set.Generation || err == nil && total != Wanted(set)
 	return o
@@ -135,7 +137,8 @@ func OfReplicaSet(set *appsv1.ReplicaSet) Owner {
 const deploymentPhase = "openshift.io/deployment.phase"
 
 // OfReplicationController returns the state of a ReplicationController. Old clients and
-// OpenShift's DeploymentConfigs scale down one that is being replaced by a rollout.
+// OpenShift's DeploymentConfigs scale down a ReplicationController that is being replaced
+// in a rollout.
 func OfReplicationController(set *v1.ReplicationController) Owner {
 	s, phase := &set.Status, set.Annotations[deploymentPhase]
 	return Owner{
@@ -198,7 +201,7 @@ func ordinalsOf(object any) ordinals {
 
 // RolledOut reports whether a rollout ended, or stopped at its partition or in a pause,
 // between two states of a controller that updates its pods. Objects of other kinds are
-// replaced by a new one in each rollout.
+// replaced by new objects in each rollout.
 func RolledOut(before, after any) bool {
 	return updateOf(before).proceeds() && !updateOf(after).proceeds()
 }
@@ -210,8 +213,8 @@ type update struct {
 	// deletes, because its strategy is OnDelete or it is paused. This may last
 	// indefinitely.
 	byEviction bool
-	// partition is the number of wanted pods that stay at the old revision, updated the
-	// number that have the new one.
+	// partition is the number of wanted pods that stay at the old revision, and updated
+	// the number of pods that have the new one.
 	wants, updated, partition int
 	// bothWays reports whether pods beyond the partition are reset to the old revision.
 	bothWays bool

@@ -15,22 +15,22 @@ import (
 
 // Tally is the combined state of an owner's pods.
 type Tally struct {
-	// Available counts the available pods, Missing those that are not available for any
-	// reason. Finished pods are counted as neither.
+	// Available counts the available pods, and Missing those that are not available for
+	// any reason. Finished pods count as neither.
 	Available, Missing int
-	// Young counts the missing pods that are ready, but for less time than their
-	// owner requires. A PodDisruptionBudget counts them among the healthy.
+	// Young counts the missing pods that have been ready for less time than their owner
+	// requires. A PodDisruptionBudget counts them as healthy.
 	Young int
-	// leaving counts the missing pods that are terminating or about to terminate, failed
-	// those that have failed and still exist.
+	// leaving counts the missing pods that are terminating or about to terminate, and
+	// failed those that have failed and still exist.
 	leaving, failed int
 	// For an ordered owner, down is the lowest ordinal without an available pod, and
 	// absent the highest ordinal whose pod is gone or leaving; -1 for none.
 	down, absent int
 }
 
-// Count returns the Tally of an owner's pods. leaving reports pods that were
-// evicted although the watch does not show it yet.
+// Count returns the Tally of an owner's pods. leaving reports whether a pod was evicted
+// although the watch does not show it yet.
 func (o *Owner) Count(pods []*v1.Pod, leaving func(uid string) bool, now time.Time) Tally {
 	n := Tally{down: -1, absent: -1}
 	var states map[int]state // by ordinal
@@ -130,7 +130,7 @@ func (o *Owner) Available(pod *v1.Pod, now time.Time) bool {
 		return true
 	}
 	since := ready.LastTransitionTime.Time
-	if since.IsZero() { // it is not stored for a pod that became ready within SlowStart
+	if since.IsZero() { // not stored for a pod that became ready within SlowStart
 		if pod.Status.StartTime == nil {
 			return false
 		}
@@ -139,8 +139,8 @@ func (o *Owner) Available(pod *v1.Pod, now time.Time) bool {
 	return now.Sub(since) >= o.MinReady
 }
 
-// Recreates returns why the owner would not replace this pod now, given the
-// state of all its pods; empty if it would.
+// Recreates returns why the owner would not replace this pod now, given the state of all
+// of its pods; empty if it would.
 func (o *Owner) Recreates(pod *v1.Pod, all Tally) reasons.Reason {
 	// A Job counts a failed pod with some delay.
 	if o.Limited && all.leaving+max(all.failed-o.Failed, 0) >= o.Retries {

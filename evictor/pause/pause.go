@@ -25,7 +25,8 @@ import (
 const (
 	// Name is the name of the kill switch.
 	Name = "evenkeel-pause"
-	// ReasonKey is the key in its data that states why; it may be absent.
+	// ReasonKey is the key in the kill switch's data that holds the reason; it may be
+	// absent.
 	ReasonKey = "reason"
 	// Annotation on the ledger's ConfigMap also pauses, with any value other than
 	// "false". It is the kill switch of earlier versions.
@@ -39,7 +40,8 @@ const (
 
 // State is the state of the kill switch; the zero value allows evicting.
 type State struct {
-	// Reason is Paused, PauseUnreadable or empty; Detail describes what pauses.
+	// Reason is Paused, PauseUnreadable or empty. Detail describes the cause of the
+	// pause.
 	Reason reasons.Reason
 	Detail string
 	// ByAnnotation reports whether evicting is paused only by the Annotation: the kill
@@ -93,7 +95,7 @@ func NewSwitch(client kubernetes.Interface, namespace, ledger string, registry p
 	return s
 }
 
-// Last returns the newest state that was read; a nil Switch never pauses.
+// Last returns the newest state that was read. A nil Switch never pauses.
 func (s *Switch) Last() State {
 	if s == nil || s.last.Load() == nil {
 		return State{}
@@ -101,8 +103,9 @@ func (s *Switch) Last() State {
 	return *s.last.Load()
 }
 
-// Read queries the API server. An unreadable ConfigMap pauses; a missing one does not. If
-// optional is set, a ConfigMap that the process is not allowed to read does not pause.
+// Read queries the API server. A ConfigMap that cannot be read pauses evicting; a missing
+// one does not. If optional is true, a ConfigMap that the process is not allowed to read
+// does not pause either.
 func (s *Switch) Read(ctx context.Context, optional bool) State {
 	state := s.read(ctx, Name, optional, s.exists)
 	if state.Reason == "" {
@@ -113,7 +116,7 @@ func (s *Switch) Read(ctx context.Context, optional bool) State {
 	return state
 }
 
-// log reports changes and, once, how to replace the Annotation.
+// log logs changes and, once, how to replace the Annotation.
 func (s *Switch) log(ctx context.Context, before, now State) {
 	logger := klog.FromContext(ctx)
 	switch {
@@ -143,7 +146,7 @@ func (s *Switch) read(ctx context.Context, name string, optional bool, says func
 	return State{Reason: reasons.PauseUnreadable, Detail: fmt.Sprintf("reading ConfigMap %s/%s: %v", s.namespace, name, err)}
 }
 
-// exists reads the kill switch.
+// exists returns the state according to the kill switch's ConfigMap.
 func (s *Switch) exists(object *v1.ConfigMap) State {
 	state := State{Reason: reasons.Paused, Detail: fmt.Sprintf("ConfigMap %s/%s", s.namespace, Name)}
 	if why := oneLine(object.Data[ReasonKey]); why != "" {
@@ -152,7 +155,7 @@ func (s *Switch) exists(object *v1.ConfigMap) State {
 	return state
 }
 
-// annotated reads the kill switch of earlier versions.
+// annotated returns the state according to the Annotation on the ledger's ConfigMap.
 func (s *Switch) annotated(ledger *v1.ConfigMap) State {
 	value, ok := ledger.Annotations[Annotation]
 	if !ok || value == "false" {

@@ -17,7 +17,7 @@ var evaluator = core.NewPodEvaluator(nil, clock.RealClock{})
 // Replaced is a pod that is evicted.
 type Replaced struct {
 	Pod *v1.Pod
-	// Ends reports whether its replacement is created only after it has ended.
+	// Ends reports whether the replacement is created only after the pod has ended.
 	Ends bool
 }
 
@@ -68,16 +68,16 @@ func allows(q *v1.ResourceQuota, replacements []replacement) bool {
 		}
 		more = quota.Add(more, usage)
 	}
-	// Only resources whose usage grows may exceed the quota: other pods may
-	// already have exceeded the rest.
+	// Check only resources whose usage grows, because other pods may already have
+	// exceeded the quota of the rest.
 	growing := quota.RemoveZeros(more)
 	total := quota.Mask(quota.Add(used, growing), quota.ResourceNames(growing))
 	within, _ := quota.LessThanOrEqual(total, hard)
 	return within
 }
 
-// asCreated returns a pod without its deletion timestamp and status, because with these
-// it would count for less than its replacement.
+// asCreated returns a pod without its deletion timestamp and status. With these, it would
+// count for less than its replacement.
 func asCreated(pod *v1.Pod) *v1.Pod {
 	created := &v1.Pod{ObjectMeta: pod.ObjectMeta, Spec: pod.Spec}
 	created.DeletionTimestamp, created.DeletionGracePeriodSeconds = nil, nil

@@ -11,7 +11,7 @@ import (
 
 // Closed returns why no further move may be planned, with details; empty if planning is
 // allowed. Recorded moves that have not been made yet count against the hourly limit.
-// Refuse decides whether one of them may still be made.
+// Refuse decides whether a recorded move may still be made.
 func (v *Verdict) Closed() (reasons.Reason, string) {
 	return v.closed(v.used(party{}).intended).words()
 }
@@ -42,7 +42,8 @@ func (v *Verdict) Until() time.Time {
 	return latest
 }
 
-// Left returns how many further moves the hourly budget allows; -1 if unlimited.
+// Left returns the number of further moves that the hourly budget allows; -1 if
+// unlimited.
 func (v *Verdict) Left() int {
 	all, limit := v.used(party{}), v.limit()
 	if limit == 0 {
@@ -51,9 +52,9 @@ func (v *Verdict) Left() int {
 	return max(0, limit-all.evicted-all.intended)
 }
 
-// Beside returns why no further pod of an owner may be moved in addition to
-// planned moves, given the number of these for the owner and for its namespace;
-// empty if one may.
+// Beside returns why no further pod of an owner may be moved in addition to planned
+// moves; empty if one may. ofOwners and ofNamespaces are the numbers of planned moves of
+// the owner and of its namespace.
 func (v *Verdict) Beside(of Whose, ofOwners, ofNamespaces int) (reasons.Reason, string) {
 	key := ownerKey(of.Namespace, of.OwnerUID)
 	if p := (party{ofOwner, key}); key != "" {
@@ -102,11 +103,11 @@ func (v *Verdict) owner(key string) closure {
 }
 
 // Unsteered reports whether replacements of several owners in several namespaces were not
-// steered, which shows that the cause is not one tenant's.
+// steered, so that the cause does not lie with a single tenant.
 func (v *Verdict) Unsteered() bool { return v.together[unsteered].everybodys(0) }
 
-// Node returns why no pod may be moved off a node. Predicted usage decides
-// whether one may be moved to it.
+// Node returns why no pod may be moved off a node. Whether a pod may be moved to the node
+// depends on predicted usage instead.
 func (v *Verdict) Node(name string) (reasons.Reason, string) { return v.node(name).words() }
 
 func (v *Verdict) node(name string) closure {
@@ -119,8 +120,8 @@ func (v *Verdict) node(name string) closure {
 }
 
 // Around returns why no further pod of an intent's owner, node, namespace or node pool
-// may be moved because of usage, and when that reason ends; zero if unknown. The reason
-// is empty if pods may be moved. Another reason may follow.
+// may be moved because of usage; empty if pods may be moved. until is when the reason
+// ends; zero if unknown. Another reason may follow.
 func (v *Verdict) Around(intent *ledger.Intent) (reason reasons.Reason, detail string, until time.Time) {
 	c := v.around(intent, v.intended(intent), intent.Plugin == "")
 	return c.reason, c.detail, c.until
@@ -147,7 +148,7 @@ func (v *Verdict) around(intent *ledger.Intent, ahead counts, shares bool) closu
 
 // Refuse returns the most informative reason why a move must not be made; empty if it may
 // be made. For a recorded move, only the intents recorded before it count against the
-// budgets, so a cycle makes as many of its moves as the budgets have left.
+// budgets, so that a cycle makes as many of its moves as the budgets allow.
 func (v *Verdict) Refuse(intent *ledger.Intent) (reasons.Reason, string) {
 	ahead, recorded := v.before[intent.PodUID]
 	if !recorded {

@@ -10,9 +10,9 @@ import (
 // that must be available, or the minimum percentage of its replicas.
 const MinAvailableAnnotation = "evenkeel.io/min-available"
 
-// MinAvailable returns how many pods must be available according to the annotations of a
-// pod, its owner and the owners above; the highest number if there are several. It
-// returns false if one of the annotations is invalid.
+// MinAvailable returns the number of pods that must be available according to the
+// annotations of a pod, its owner and the owners above. If there are several numbers, it
+// returns the highest. It returns false if one of the annotations is invalid.
 func MinAvailable(pod *v1.Pod, owner map[string]string, replicas int, parents ...map[string]string) (least int, ok bool) {
 	for _, annotations := range append([]map[string]string{pod.Annotations, owner}, parents...) {
 		text, given := annotations[MinAvailableAnnotation]

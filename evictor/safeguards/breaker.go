@@ -88,7 +88,7 @@ func (b *Breaker) failed(calls []Call, now time.Time, tooMany func(*trouble, int
 	return closure{reasons.APIErrors, fmt.Sprintf("%d eviction calls failed in a row, %s", failures.count, failures.whose()), calls[len(calls)-1].At.Add(b.Rest)}
 }
 
-// nobodyAsked stops evicting once webhooks could not be called in MaxErrors namespaces
+// nobodyAsked stops evicting if webhooks could not be called in MaxErrors namespaces
 // since the latest eviction. Either these webhooks guard all namespaces, or the API
 // server reaches none of them. Failures in the same namespace count once, so that one
 // namespace cannot hold up the others.
@@ -107,8 +107,9 @@ func (v *Verdict) nobodyAsked() closure {
 		namespaces), last.Add(b.Rest)}
 }
 
-// refused stops evicting after too many refusals. The calls that count are the latest
-// ones, not those of a recent period, because no calls are made while evicting rests.
+// refused stops evicting after too many refusals. It considers a number of latest calls
+// rather than those of a recent period, because no calls are made while evicting is
+// stopped.
 func (b *Breaker) refused(calls []Call, now time.Time, tooMany func(*trouble, int) bool) closure {
 	calls = calls[max(0, len(calls)-recentCalls):]
 	var refused trouble
@@ -129,7 +130,7 @@ func (b *Breaker) refused(calls []Call, now time.Time, tooMany func(*trouble, in
 		refused.count, len(calls), b.MaxRefusedPercent, refused.whose()), last.Add(b.Rest)}
 }
 
-// unrest returns the reasons to stand back because of changes by others.
+// unrest returns the reasons to stand back because of changes that others make.
 func (b *Breaker) unrest(u *Unrest, now time.Time) (all []closure) {
 	if u == nil {
 		return nil
@@ -145,8 +146,8 @@ func (b *Breaker) unrest(u *Unrest, now time.Time) (all []closure) {
 	return all
 }
 
-// minShare is a lower bound on the limits of everyone's trouble, as a percentage of an
-// hour's evictions.
+// minShare is a lower bound on the limits of trouble that stops everyone, as a percentage
+// of an hour's evictions.
 const minShare = 5
 
 // stopsAll returns why the trouble of replacements stops everyone.

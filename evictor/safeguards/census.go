@@ -5,7 +5,7 @@ import "strings"
 // Census counts the pods of a cluster. Owners and namespaces that it does not list have
 // no pods, so that the minimum of a percentage applies to them.
 type Census struct {
-	// All counts the pods that take part, Namespaces the pods of each namespace.
+	// All counts the pods that take part, and Namespaces the pods of each namespace.
 	All        int
 	Namespaces map[string]int
 	// Owners counts the pods of each owner.

@@ -6,12 +6,11 @@ import (
 	"github.com/evenkeel/evenkeel/ledger"
 )
 
-// Config sets the limits on evicting.
+// Config holds the limits on evicting.
 type Config struct {
 	// MaxPerHour and its variants bound the evictions within any 60 minutes: in total, of
 	// the pods in one namespace, of the pods of one owner, and off the nodes of one pool.
-	// 0 means unlimited, except for a namespace, for which it means the default share of
-	// MaxPerHour.
+	// 0 means unlimited, but for a namespace it means the default share of MaxPerHour.
 	MaxPerHour, MaxPerHourOfNamespace, MaxPerHourOfOwner, MaxPerHourOfPool int
 	// MaxPercentPerHour, if above 0, replaces MaxPerHour by that percentage of all pods,
 	// but at least LeastPerHour. MaxPercentPerHourOfOwner does the same for an owner, as
@@ -27,22 +26,22 @@ type Config struct {
 	Breaker  Breaker
 }
 
-// Cooldown is how long an owner is left alone. It is left alone for Always after an
-// earlier cycle evicted any of its pods. After a move that did not help, it is left alone
-// for Base, and for twice as long after each consecutive one, up to Max. A Base of 0
-// disables the latter; a Max below Base counts as Base.
+// Cooldown is how long an owner is left alone: for Always after an earlier cycle evicted
+// any of its pods, and for Base after a move that did not help. Base is doubled for each
+// consecutive move that did not help, up to Max. A Base of 0 disables it; a Max below
+// Base counts as Base.
 type Cooldown struct {
 	Always, Base, Max time.Duration
 }
 
-// Breaker sets when evicting stops. A limit of 0 allows none.
+// Breaker defines when evicting stops. A limit of 0 allows none.
 type Breaker struct {
-	// MaxPending is how many replacements may be without a node for longer than
+	// MaxPending is the number of replacements that may be without a node for longer than
 	// PendingAfter.
 	MaxPending   int
 	PendingAfter time.Duration
-	// MaxUnready is how many replacements may be bound for longer than
-	// UnreadyAfter, or have restarted, and not be ready.
+	// MaxUnready is the number of replacements that may be unready although they have
+	// been bound for longer than UnreadyAfter or have restarted.
 	MaxUnready   int
 	UnreadyAfter time.Duration
 	// MaxRefusedPercent is the share of the latest calls that may be refused.
@@ -75,14 +74,13 @@ type Facts struct {
 	// Pods counts the pods to which percentage bounds refer; nil if they are not counted.
 	// It must not be changed later.
 	Pods *Census
-	// Nodes counts the nodes, NotReady those that are not ready.
+	// Nodes is the number of nodes, and NotReady the number of those that are not ready.
 	Nodes, NotReady int
-	// Replacement returns the state of a move's replacement; may be nil.
+	// Replacement returns the state of a move's replacement; it may be nil.
 	Replacement func(move *ledger.Move) ledger.Replacement
-	// Unrest is what others change in the cluster; may be nil.
+	// Unrest tracks the changes that others make to the cluster; it may be nil.
 	Unrest *Unrest
-	// Calls are the latest eviction calls: at least 20, and at least
-	// Breaker.MaxErrors.
+	// Calls holds the latest eviction calls: at least 20, and at least Breaker.MaxErrors.
 	Calls []Call
 	// Closed explains why the calendar forbids evicting; empty if it does not. Opens is
 	// when it allows evicting again; zero if unknown.

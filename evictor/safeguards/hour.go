@@ -13,7 +13,7 @@ const (
 	// LeastPerHour is the minimum of a percentage bound for all pods, because a hot node
 	// in a small cluster needs as many moves as one in a large cluster.
 	LeastPerHour = 50
-	// LeastPerHourOfOwner is the minimum for the pods of one owner.
+	// LeastPerHourOfOwner is the minimum of a percentage bound for the pods of one owner.
 	LeastPerHourOfOwner = 2
 	// mostPerHour is the maximum of a percentage bound, because with more moves the
 	// ledger would forget some of them within the hour.
@@ -26,7 +26,7 @@ type budget struct {
 	limit  int
 	// share reports whether the limit is a percentage of pods.
 	share bool
-	// of is the limit for all moves from which a namespace's limit is derived; 0 for an
+	// of is the limit on all moves, if a namespace's limit is derived from it; 0 for an
 	// independent limit.
 	of int
 }
@@ -51,8 +51,8 @@ func (v *Verdict) limit() int {
 }
 
 // budgetOfNamespace returns the hourly budget of a namespace. By default, one namespace
-// may use half of all moves. A namespace with more than half of the pods may use the same
-// share of the moves, so that the only namespace of a cluster can use all of them.
+// may use half of all moves. A namespace with more than half of the pods may use its
+// share of the pods, so that the only namespace of a cluster can use all moves.
 func (v *Verdict) budgetOfNamespace(name string) budget {
 	b := budget{reason: reasons.NamespaceMovesPerHour, limit: v.config.MaxPerHourOfNamespace}
 	all := v.limit()
@@ -75,8 +75,8 @@ func bound(number, percent, pods, least int) int {
 	return min(max(percent*pods/100, least), mostPerHour)
 }
 
-// partiesOf returns the parties whose budgets a move counts against. Pods
-// without an owner have no owner budget.
+// partiesOf returns the parties against whose budgets a move counts. Pods without an
+// owner have no owner budget.
 func partiesOf(intent *ledger.Intent) [scopes]party {
 	return [scopes]party{{}, {ofOwner, ownerKey(intent.Namespace, intent.Owner.UID)}, {ofNamespace, intent.Namespace}, {ofPool, intent.Pool}}
 }
@@ -159,9 +159,9 @@ func (v *Verdict) refuses(p party, intended int) closure {
 	return c
 }
 
-// exceeds is refuses, but leaves out percentage budgets if shares is false. These bound
-// only moves by usage, because other plugins evict pods for their properties, which
-// upstream does not bound.
+// exceeds is like refuses, but leaves out percentage budgets if shares is false. These
+// budgets bound only moves by usage, because other plugins evict pods for their
+// properties, and upstream does not bound such evictions.
 func (v *Verdict) exceeds(p party, intended int, shares bool) closure {
 	if !shares && v.budget(p).share {
 		return closure{}

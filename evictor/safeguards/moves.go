@@ -22,13 +22,13 @@ const unreadyFor = time.Hour
 const deniedFor = 10 * time.Minute
 
 // unaskedFor is how long a namespace is left alone after a webhook could not be called
-// about one of its pods. Webhooks are selected by namespace, so evictions of other owners
-// would fail as well. The time is short because a restarting webhook soon works again.
+// for one of its pods. Webhooks are selected by namespace, so evictions of other owners
+// would also fail. The time is short because a restarting webhook soon works again.
 const unaskedFor = time.Minute
 
 // take adds a move to the verdict.
 func (v *Verdict) take(move *ledger.Move, facts *Facts) {
-	if move.Finished { // no running pod was disrupted, and no replacement is due
+	if move.Finished { // no running pod was disrupted, and no replacement is expected
 		v.deny(move)
 		return
 	}
@@ -52,8 +52,8 @@ func (v *Verdict) take(move *ledger.Move, facts *Facts) {
 const UnsteeredFor = 30 * time.Minute
 
 // steered records a replacement that was not steered. A replacement that was created with
-// a node shows nothing about steering in general, but it shows that evicting further pods
-// of its owner would be in vain.
+// a node proves nothing about steering in general, but it shows that evicting further
+// pods of its owner would be in vain.
 func (v *Verdict) steered(move *ledger.Move, facts *Facts) {
 	at := evictedAt(move)
 	bound := move.CameBound || reasons.Reason(move.Unsteered) == reasons.Unsteerable
@@ -159,7 +159,7 @@ func ofCycle(move *ledger.Move, cycleStart time.Time) bool {
 	return !cycleStart.IsZero() && !move.Recorded.Before(cycleStart)
 }
 
-// coolsDown reports whether, and until when, an owner is left alone.
+// coolsDown returns whether an owner is left alone, and until when.
 func (v *Verdict) coolsDown(o *owner) closure {
 	cooldown, always := v.config.Cooldown.after(o.unhelpful), v.config.Cooldown.Always
 	switch {
@@ -197,8 +197,8 @@ func (v *Verdict) touch(node string, at time.Time, move *ledger.Move) {
 }
 
 // isPending reports whether a replacement has been without a node for too long, not
-// counting the grace period of its pod, or whether its move recently expired in that
-// state.
+// counting the grace period of the evicted pod, or whether its move recently expired in
+// that state.
 func (v *Verdict) isPending(move *ledger.Move) bool {
 	b := &v.config.Breaker
 	switch move.State {

@@ -12,16 +12,16 @@ import (
 // settings that determine their pace in addition to the Config.
 type Queue struct {
 	Moves []Queued
-	// Interval is the minimum time between two evictions, Deadline the maximum duration
-	// of a cycle; 0 means unlimited.
+	// Interval is the minimum time between two evictions, and Deadline the maximum
+	// duration of a cycle; 0 means unlimited.
 	Interval, Deadline time.Duration
-	// PerCycle and PerNode bound the moves of one cycle and those that leave one
-	// node in it; 0 means unlimited.
+	// PerCycle bounds the moves of one cycle, and PerNode those that leave one node in a
+	// cycle; 0 means unlimited.
 	PerCycle, PerNode int
 	// Next returns when the next cycle begins after one that has ended.
 	Next func(ended time.Time) time.Time
-	// Open returns whether the calendar allows evicting at a time, why, and when that
-	// changes; nil if evicting is always allowed.
+	// Open returns whether the calendar allows evicting at a time, why it does or does
+	// not, and when that changes. It is nil if evicting is always allowed.
 	Open func(at time.Time) (open bool, why string, changes time.Time)
 }
 
@@ -39,27 +39,30 @@ type Queued struct {
 
 // Pace describes when the moves off one node can be made at the earliest.
 type Pace struct {
-	// Moves is the number of the node's moves, Now the number that the first cycle makes.
+	// Moves is the number of the node's moves, and Now the number of moves that the first
+	// cycle makes.
 	Moves, Now int
-	// Last is when the last move is made. If Later is set, the simulation ended at Last,
-	// and the move is made after that.
+	// Last is when the last move is made. If Later is true, the simulation ended at Last,
+	// and the last move is made after that.
 	Last  time.Time
 	Later bool
-	// Bound is the limit that delays the moves longest; its Reason is empty if none does.
+	// Bound is the limit that delays the moves longest. Its Reason is empty if no limit
+	// delays them.
 	Bound Bound
 }
 
-// Bound is a limit on moves and how long it delays others.
+// Bound is a limit on moves, and how long it delays moves.
 type Bound struct {
 	Reason reasons.Reason
-	// Limit is the number of moves that it allows at once or within an hour, Left the
-	// number that is left now; 0 for a bound that does not count moves.
+	// Limit is the number of moves that the bound allows at once or within an hour, and
+	// Left the number that it still allows now. Both are 0 for a bound that does not
+	// count moves.
 	Limit, Left int
 	Holds       time.Duration
 }
 
-// paceHorizon limits how far ahead the queue is simulated, mostLooked how many moves are
-// examined, which takes less than a second.
+// paceHorizon limits how far ahead the queue is simulated, and mostLooked how many moves
+// are examined, so that a simulation takes less than a second.
 const (
 	paceHorizon = 24 * time.Hour
 	mostLooked  = 500_000
@@ -95,8 +98,8 @@ func (r *Rules) Pace(facts Facts, queue *Queue, now time.Time) map[string]*Pace 
 	return p.paces
 }
 
-// settled returns the facts as they will be once moves in progress have landed and
-// current trouble has passed.
+// settled returns the facts as they will be when moves in progress have landed and
+// current trouble is over.
 func settled(facts *Facts, now time.Time) Facts {
 	f := Facts{Pods: facts.Pods, Nodes: facts.Nodes, Ended: slices.Clone(facts.Ended)}
 	for i := range facts.InFlight {
@@ -127,11 +130,13 @@ type pacing struct {
 	// holds contains, by node and reason, how long each bound has delayed the node's
 	// moves.
 	holds map[string]map[reasons.Reason]*Bound
-	// blocked contains, by node, what the first of its remaining moves waits for.
+	// blocked contains, by node, the cause for which the first of its remaining moves
+	// waits.
 	blocked map[string]blocked
 }
 
-// blocked is what a move waits for. Until is zero if it ends with the cycle.
+// blocked is a cause for which a move waits. Until is zero if the cause ends with the
+// cycle.
 type blocked struct {
 	bound Bound
 	until time.Time
@@ -144,7 +149,7 @@ func (p *pacing) cycle(at time.Time) time.Time {
 	p.facts.CycleStart = at
 	fromNode, made := map[string]int{}, 0
 	for {
-		var coming time.Time // the first end of a move that others wait for
+		var coming time.Time // the earliest end of a move for which others wait
 		at, coming = p.pass(at, fromNode, &made, first)
 		if coming.IsZero() || p.queue.Deadline > 0 && coming.Sub(began) >= p.queue.Deadline {
 			return at
@@ -155,7 +160,8 @@ func (p *pacing) cycle(at time.Time) time.Time {
 }
 
 // pass makes, one after another, the moves that can be made from the given time on. It
-// returns when it is done, and when the first move ends that other moves wait for.
+// returns when the pass is done, and the earliest end of a move for which other moves
+// wait.
 func (p *pacing) pass(at time.Time, fromNode map[string]int, made *int, first bool) (done, coming time.Time) {
 	if p.queue.Open != nil {
 		p.facts.Closed, p.facts.Opens = "", time.Time{}
@@ -180,7 +186,7 @@ func (p *pacing) pass(at time.Time, fromNode map[string]int, made *int, first bo
 			continue
 		}
 		for _, of := range partiesOf(&q.Intent) {
-			if of != (party{scope: ofOwner}) { // nobody's
+			if of != (party{scope: ofOwner}) { // has an owner
 				ahead[of]++
 			}
 		}
@@ -206,8 +212,8 @@ func (p *pacing) make(q *Queued, at time.Time) {
 	}
 }
 
-// hinders returns what a move waits for. waits reports whether that may end within the
-// cycle.
+// hinders returns the cause for which a move waits. waits reports whether the cause may
+// end within the cycle.
 func (p *pacing) hinders(v *Verdict, q *Queued, ahead map[party]int, fromNode, made int, at time.Time) (is blocked, waits bool) {
 	switch {
 	case p.queue.PerCycle > 0 && made >= p.queue.PerCycle:
@@ -243,7 +249,7 @@ func (p *pacing) boundOf(q *Queued, reason reasons.Reason) Bound {
 	return Bound{Reason: reason}
 }
 
-// wait records that the blocked nodes are delayed for a duration by what they wait for.
+// wait records that the blocked nodes are delayed for a duration.
 func (p *pacing) wait(d time.Duration) {
 	for node, is := range p.blocked {
 		all := p.holds[node]
@@ -268,8 +274,8 @@ func (p *pacing) after(ended time.Time) time.Time {
 	return next
 }
 
-// earliest returns when the first of the reasons that moves wait for ends; zero
-// if one ends at an unknown time.
+// earliest returns when the first of the causes for which moves wait ends; zero if one of
+// them ends at an unknown time.
 func (p *pacing) earliest() (earliest time.Time) {
 	for _, is := range p.blocked {
 		if is.until.IsZero() {

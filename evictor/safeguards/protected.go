@@ -12,9 +12,9 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// EvictAnnotation with the value "false" on a pod, its owner or its Namespace keeps the
-// pod where it is, as does any value that is neither true nor false. A "true" closer to
-// the pod does not override a "false", because someone relies on the latter.
+// EvictAnnotation on a pod, its owner or its Namespace keeps the pod where it is if its
+// value is "false" or neither true nor false. A "true" closer to the pod does not
+// override a "false", because someone relies on the latter.
 const EvictAnnotation = "evenkeel.io/evict"
 
 const (
@@ -64,16 +64,16 @@ var recreating = []schema.GroupKind{
 
 var job = schema.GroupKind{Group: "batch", Kind: "Job"}
 
-// Words holds the annotations that apply to a pod in addition to its own.
+// Words holds the annotations that apply to a pod in addition to the pod's own.
 type Words struct {
 	Owner, Namespace map[string]string
 	// Parents are the annotations of the owners above Owner.
 	Parents []map[string]string
 }
 
-// Protected returns why a pod must not be moved however hot its node is, and the key or
-// kind responsible; empty if it is not protected. more lists controllers that recreate
-// their pods, in addition to those known for every policy.
+// Protected returns why a pod must not be moved, no matter how hot its node is, and the
+// key or kind responsible; empty if it is not protected. more lists controllers that
+// recreate their pods, in addition to those known under every policy.
 func Protected(pod *v1.Pod, by Words, more []schema.GroupKind, now time.Time) (reason reasons.Reason, detail string) {
 	if where := by.decline(pod); where != "" {
 		return reasons.EvictionDeclined, where

@@ -7,7 +7,7 @@ import (
 	"github.com/evenkeel/evenkeel/ledger"
 )
 
-// Stir describes what others are changing in the cluster at one time.
+// Stir describes the changes that others are making to the cluster at one point in time.
 type Stir struct {
 	// Nodes is the number of nodes. Draining holds, by name, the nodes that are being
 	// cordoned, drained or deleted, with the time at which that began; zero if unknown.
@@ -26,10 +26,10 @@ type Waiting struct {
 	Since time.Time
 }
 
-// Unrest tracks what others change in the cluster, so that evicting stands back in the
-// meantime. It counts only changes that have begun within the duration of a stand-back,
-// because some clusters are never at rest. The zero value is ready for use. It must not
-// be used concurrently.
+// Unrest tracks the changes that others make to the cluster, so that evicting stands back
+// in the meantime. It counts only changes that have begun within the duration of a
+// stand-back, because some clusters never stop changing. The zero value is ready for use.
+// It must not be used concurrently.
 type Unrest struct {
 	seen time.Time
 	stir Stir
@@ -43,12 +43,12 @@ type Unrest struct {
 
 const (
 	unrestEvery = 15 * time.Second
-	// One node or a few pods are not unrest, however small the cluster.
+	// One node or a few pods are not unrest, no matter how small the cluster is.
 	minDraining = 2
 	minWaiting  = 5
-	// rushRests is how many times the duration of a stand-back must pass calmly after a
-	// rush of pods before the next rush counts, because tenants can cause a rush at any
-	// time.
+	// rushRests is the length of the calm after a rush of pods, as a multiple of the
+	// duration of a stand-back, before the next rush counts. It is needed because tenants
+	// can cause a rush at any time.
 	rushRests = 5
 )
 

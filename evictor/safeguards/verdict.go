@@ -22,15 +22,15 @@ type Verdict struct {
 	// it share its budgets. If several moves together exceed a budget, the first ones may
 	// be made.
 	before map[string]counts
-	// all holds the times of all known evictions, evictions those within the last hour.
-	// evicted is the time of the latest eviction, hourEnds the time at which a used-up
-	// hourly budget allows a move again.
+	// all holds the times of all known evictions, and evictions those within the last
+	// hour. evicted is the time of the latest eviction, and hourEnds the time at which a
+	// used-up hourly budget allows a move again.
 	all, evictions    []time.Time
 	evicted, hourEnds time.Time
 
 	nodes      map[string]settling
 	namespaces map[string]*troubles
-	// together is the trouble that is recent enough to stop everyone.
+	// together holds the trouble that is recent enough to stop everyone.
 	together troubles
 	// unsteered holds, by namespace, why its replacements count as not steered.
 	unsteered map[string]reasons.Reason
@@ -58,8 +58,8 @@ const (
 	scopes
 )
 
-// party is an entity with a budget: an owner, a namespace, a pool (nodes in
-// none share one), or everything.
+// party is an entity with a budget: an owner, a namespace, a pool (nodes outside all
+// pools share one), or everything.
 type party struct {
 	scope scope
 	name  string
@@ -68,7 +68,7 @@ type party struct {
 // hour is the part of its hourly budget that a party has used.
 type hour struct {
 	evicted int
-	// intended moves are recorded but not evicted yet: they count in advance.
+	// intended counts moves that are recorded but not made yet. They count in advance.
 	intended int
 	// oldest is the time of the earliest eviction.
 	oldest time.Time
@@ -79,9 +79,8 @@ type counts [scopes]int
 
 // owner holds the results of one owner's moves.
 type owner struct {
-	// unhelpful counts the latest consecutive cycles with moves that did not help.
-	// since is when that was last found, cycle when the newest of these moves was
-	// recorded.
+	// unhelpful counts the latest consecutive cycles with moves that did not help. since
+	// is when such a move was last found, and cycle when the newest of them was recorded.
 	unhelpful    int
 	since, cycle time.Time
 	// denied is when and how an eviction of one of its pods was last denied.

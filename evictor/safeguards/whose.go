@@ -11,9 +11,9 @@ import (
 // owner count as one owner.
 type Whose struct{ Namespace, OwnerUID string }
 
-// minParties is how many owners, and how many namespaces, must be in trouble before the
-// trouble stops everyone. Anyone who can edit one or two namespaces can create any number
-// of owners and pods there.
+// minParties is the number of owners, and of namespaces, that must be in trouble before
+// the trouble stops everyone. Anyone who can edit one or two namespaces can create any
+// number of owners and pods there.
 const minParties = 3
 
 // trouble counts problems by owner. Only this type decides whether trouble is one
@@ -41,7 +41,7 @@ func (t *trouble) namespaces() map[string]int {
 	return all
 }
 
-// exceeds reports whether it is more than limit, regardless of the owners.
+// exceeds reports whether there are more problems than limit, regardless of the owners.
 func (t *trouble) exceeds(limit int) bool { return t.count > limit }
 
 // everybodys reports whether the trouble is everyone's. It must affect at least

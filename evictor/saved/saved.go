@@ -1,6 +1,5 @@
-// Package saved measures how much hot time moves have actually saved, compared with nodes
-// that still had the moved pods in their old places. It uses the usage of the
-// replacements.
+// Package saved measures how much hot time moves have actually saved, compared with
+// leaving the moved pods on their nodes. It uses the usage of the replacements.
 package saved
 
 import (
@@ -14,13 +13,13 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage"
 )
 
-// longestGap is the longest time that may pass between two views. After a
-// longer gap, such as another leader's term, everything starts over, because
-// what happened in between is unknown.
+// longestGap is the longest time that may pass between two views. After a longer gap,
+// such as another leader's term, everything starts over, because the usage in between is
+// unknown.
 const longestGap = 2 * time.Minute
 
-// Watch adds up what landed moves save. It keeps only moves that are in the ledger. The
-// zero value is ready for use; it is safe for concurrent use.
+// Watch adds up the hot time that landed moves save. It keeps only moves that are in the
+// ledger. The zero value is ready for use. It is safe for concurrent use.
 type Watch struct {
 	mu sync.Mutex
 	// began and at are the times of the first and the last view in a series
@@ -29,13 +28,14 @@ type Watch struct {
 	watched   map[string]progress // by the UID of the evicted pod
 }
 
-// progress is what a move has saved so far, and for how long it was watched.
+// progress is the hot time that a move has saved so far, and the time for which it was
+// watched.
 type progress struct {
 	saved   float64 // minutes
 	watched time.Duration
 }
 
-// SoFar returns what the watched moves have saved so far, by the UID of the
+// SoFar returns the hot time that the watched moves have saved so far, by the UID of the
 // evicted pod.
 func (w *Watch) SoFar() map[string]ledger.Saved {
 	w.mu.Lock()
@@ -89,8 +89,8 @@ func within(m *ledger.Move) time.Duration {
 	return max(forecast.Horizon, time.Duration(m.Decision.WithinMinutes*float64(time.Minute)))
 }
 
-// onNode describes how moves have changed a node: gone holds the pods that would be on it
-// without the moves, came those that would not.
+// onNode describes how moves have changed a node. gone holds the pods that would be on it
+// without the moves, and came those that would not.
 type onNode struct{ gone, came []placed }
 
 // placed is the pod of a move with its CPU usage.

@@ -28,12 +28,12 @@ const (
 
 // Pods finds pods by their names.
 type Pods interface {
-	// Pod returns the pod as the watch shows it; nil if it is gone.
+	// Pod returns the pod in the watch; nil if it is gone.
 	Pod(namespace, name string) *v1.Pod
 }
 
-// Trial holds the moves that await judgement. The zero value is ready; it is
-// safe for concurrent use.
+// Trial holds the moves that await judgement. The zero value is ready for use. It is safe
+// for concurrent use.
 type Trial struct {
 	mu      sync.Mutex
 	pending []pending // oldest first

@@ -18,9 +18,9 @@ func (c *Course) Add(pod Expected, pattern PodPattern) { c.add(pod, pattern, 1) 
 // Remove removes a pod that was added.
 func (c *Course) Remove(pod Expected, pattern PodPattern) { c.add(pod, pattern, -1) }
 
-// ownWithin is the share of the variance of samples within a part that is
-// attributed to a pod's own variation. The rest is the difference between pods,
-// which each pod's share already accounts for.
+// ownWithin is the share of the variance within a part that is attributed to a pod's own
+// variation. The rest is the difference between pods. Each pod's share already accounts
+// for that.
 const ownWithin = 0.5
 
 func (c *Course) add(pod Expected, pattern PodPattern, sign float64) {
@@ -81,8 +81,8 @@ func (c *Course) Above(line int64) float64 {
 	return sum / Parts
 }
 
-// beyondDoubt is the number of standard deviations beyond which a chance is
-// taken as 0 or 1.
+// beyondDoubt is the number of standard deviations beyond which a probability counts as 0
+// or 1.
 const beyondDoubt = 5
 
 // HotMinutes returns for how many minutes of a period a node is expected to be

@@ -1,10 +1,9 @@
-// Package forecast expects usage to continue as it was. The mean of the last
-// quarter of an hour is expected for the next one, the mean of the last hour
-// for the rest of the next hour, and the mean of the last four hours for the
-// rest of the next four. So a new burst counts for minutes, a lasting level for
-// hours, and fluctuation as a chance. But a node whose usage has moved further
-// from its level than it usually does is expected to stay there, because
-// nothing suggests that it will return.
+// Package forecast predicts that usage continues as before. It predicts the mean of the
+// last 15 minutes for the next 15 minutes, the mean of the last hour for the rest of the
+// next hour, and the mean of the last four hours for the rest of the next four hours. So
+// a new burst counts for minutes and a lasting level for hours, and fluctuation is a
+// probability. If a node's usage has moved further from its level than it usually does,
+// it is expected to stay there, because nothing suggests that it will return.
 //
 // It covers CPU only. Memory is expected to stay as it is.
 package forecast
@@ -14,15 +13,15 @@ import (
 	"time"
 )
 
-// Spans is the number of future time spans, counted from now: the first ends
-// after 15 minutes, the last after Horizon.
+// Spans is the number of future time spans. The first ends 15 minutes from now, the last
+// at Horizon.
 const Spans = 3
 
 // Horizon is how far ahead the forecast looks.
 const Horizon = 4 * time.Hour
 
-// ends are the ends of the spans, in seconds; they are also the time constants
-// of the means that predict each span.
+// ends holds the ends of the spans, in seconds. They are also the time constants of the
+// means that predict each span.
 var ends = [Spans]float64{15 * 60, 60 * 60, Horizon.Seconds()}
 
 // sampleSeconds is the time that one sample covers, a mean of five minutes.
@@ -67,7 +66,7 @@ func (t *Trend) Add(second uint32, milliCores int64) bool {
 	since, known := float64(second-t.last), float64(second-t.first)+sampleSeconds
 	for s := range t.spans {
 		m := &t.spans[s]
-		gain := weight(since, ends[s]) / weight(known, ends[s]) // so that early samples weigh alike
+		gain := weight(since, ends[s]) / weight(known, ends[s]) // early samples weigh the same
 		off := float64(milliCores) - float64(m.Mean)
 		m.Variance = blend(m.Variance, gain, off)
 		m.Mean += float32(gain * off)
@@ -77,8 +76,8 @@ func (t *Trend) Add(second uint32, milliCores int64) bool {
 	return true
 }
 
-// weight returns the weight that the last seconds have in an exponential mean
-// with time constant over.
+// weight returns the weight of the newest seconds in an exponential mean whose time
+// constant is over.
 func weight(seconds, over float64) float64 { return -math.Expm1(-seconds / over) }
 
 // blend updates a variance with a value's deviation.
@@ -89,7 +88,7 @@ func blend(variance float32, gain, off float64) float32 {
 // Expect returns what is expected; zero for a Trend without samples.
 func (t *Trend) Expect() Expected { return t.spans }
 
-// Times returns what is expected of a pod that needs factor times as much.
+// Times returns the expectation for a pod that needs factor times as much.
 func (e Expected) Times(factor float64) Expected {
 	for s := range e {
 		e[s].Mean *= float32(factor)
@@ -97,8 +96,8 @@ func (e Expected) Times(factor float64) Expected {
 	return e
 }
 
-// Toward returns what is expected if each span moves toward the first one by
-// the given share, from 0 (not at all) to 1 (equal to it).
+// Toward returns the expectation with each span moved toward the first one by the given
+// share: 0 leaves a span unchanged, 1 makes it equal to the first.
 func (e Expected) Toward(believed [Spans]float64) Expected {
 	for s := range e {
 		e[s].Mean += float32(believed[s]) * (e[0].Mean - e[s].Mean)

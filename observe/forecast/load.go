@@ -54,27 +54,27 @@ const (
 	// leastDeviation is the smallest standard deviation assumed for a node, as a
 	// share of its allocatable.
 	leastDeviation = 0.01
-	// A 15-minute mean that is at most usual standard deviations above the
-	// later expectation may well return to it; one that is unheardOf or more
-	// above it is expected to stay.
+	// A 15-minute mean that is at most usual standard deviations above the later
+	// expectation may well return to it. A mean that is unheardOf or more standard
+	// deviations above it is expected to stay.
 	usual, unheardOf = 3, 5
-	// meanVaries is the ratio between the variance of the exponential 15-minute
-	// mean and that of the five-minute samples it is made of.
+	// meanVaries is the variance of the exponential 15-minute mean divided by the
+	// variance of its five-minute samples.
 	meanVaries = sampleSeconds / (2 * 15 * 60.0)
 	// unservedPerMinute is the unserved demand, as a share of a node, that
 	// counts as one more hot minute if it lasts for a minute.
 	unservedPerMinute = 0.1
-	// twice is how far above its line, as a share of allocatable, a node is
-	// expected to be when a hot minute counts twice.
+	// twice is the distance above the line, as a share of allocatable, at which a hot
+	// minute counts twice.
 	twice = 0.2
 )
 
-// Stays returns, for each span, how likely it is to stay like the first one, 0
-// to 1. The more unusual it is for the node to be this far above its expected
-// level, the higher the value. The usual distance of 15-minute means fades
-// within hours, so after some quiet hours a mean raised by a few spikes looks
-// unheard of. But the samples of spikes differ from each other, unlike those of
-// a step, so the mean is trusted only as far as their spread allows.
+// Stays returns, for each span, the probability that usage stays at the level of the
+// first span. The more unusual it is for the node to be this far above its expected
+// level, the higher the probability. The usual distance of 15-minute means fades within
+// hours, so after some quiet hours a mean raised by a few spikes looks unheard of. But
+// the samples of spikes differ from each other, unlike those of a step, so the mean is
+// trusted only as far as their spread allows.
 func (l *Load) Stays(allocatable int64) (believed [Spans]float64) {
 	least := leastDeviation * float64(max(allocatable, 1))
 	for s := range l {
@@ -84,8 +84,8 @@ func (l *Load) Stays(allocatable int64) (believed [Spans]float64) {
 	return believed
 }
 
-// Toward returns the load if each span moves toward the first one by the given
-// share, from 0 (not at all) to 1 (equal to it).
+// Toward returns the load with each span moved toward the first one by the given share: 0
+// leaves a span unchanged, 1 makes it equal to the first.
 func (l Load) Toward(believed [Spans]float64) Load {
 	for s := range l {
 		l[s].mean += believed[s] * (l[0].mean - l[s].mean)
@@ -93,26 +93,25 @@ func (l Load) Toward(believed [Spans]float64) Load {
 	return l
 }
 
-// HotMinutes returns for how many minutes, until Horizon, a node is expected to
-// be hot: the chance that it uses more than line, summed over time. Demand
-// beyond allocatable counts in addition: a tenth of the node for one minute
-// counts as one minute. line and allocatable are in milli-cores. The result is
-// 0 to 240 if all demand is served, and never NaN.
+// HotMinutes returns for how many minutes, until Horizon, a node is expected to be hot:
+// the probability that it uses more than line, summed over time. Demand beyond
+// allocatable counts in addition: a tenth of the node for one minute counts as one
+// minute. line and allocatable are in milli-cores. The result is 0 to 240 if all demand
+// is served, and never NaN.
 func (l *Load) HotMinutes(line, allocatable int64) float64 {
 	return l.minutes(line, allocatable, math.Inf(1))
 }
 
-// WeightedHotMinutes returns HotMinutes with each minute weighted by how far
-// above line the node is expected to be: twice at 20 % of allocatable. So the
-// result grows with every pod, while hot minutes stop growing at Horizon.
-// Variance changes the chance of a hot minute, not its weight, so peaks do not
-// count extra.
+// WeightedHotMinutes returns HotMinutes with each minute weighted by how far above line
+// the node is expected to be: twice at 20 % of allocatable. So the result grows with
+// every pod, whereas hot minutes stop growing at Horizon. Variance changes the
+// probability of a hot minute but not its weight, so peaks do not count extra.
 func (l *Load) WeightedHotMinutes(line, allocatable int64) float64 {
 	return l.minutes(line, allocatable, twice)
 }
 
-// minutes returns hot minutes. A minute counts twice if the mean is above line
-// by the share twice of allocatable.
+// minutes returns the hot minutes. A minute counts twice if the mean exceeds line by
+// twice times allocatable.
 func (l *Load) minutes(line, allocatable int64, twice float64) (minutes float64) {
 	whole := float64(max(allocatable, 1))
 	from := 0.0
@@ -126,11 +125,10 @@ func (l *Load) minutes(line, allocatable int64, twice float64) (minutes float64)
 	return minutes
 }
 
-// tail returns the chance that a standard normal variable is above z.
+// tail returns the probability that a standard normal variable is above z.
 func tail(z float64) float64 { return math.Erfc(z/math.Sqrt2) / 2 }
 
-// excess returns the mean of the part of a normal variable that is above 0,
-// counting values below as 0.
+// excess returns the mean of a normal variable whose negative values count as 0.
 func excess(mean, deviation float64) float64 {
 	z := mean / deviation
 	return max(mean*tail(-z)+deviation*math.Exp(-z*z/2)/math.Sqrt(2*math.Pi), 0)

@@ -18,8 +18,8 @@ type Clock struct {
 	Period time.Duration
 }
 
-// Part returns the number of the part that contains a second, counted across
-// periods from 1970; 0 for earlier times.
+// Part returns the number of the part that contains the given second. Parts are numbered
+// across periods from 1970; earlier times are in part 0.
 func (c Clock) Part(unixSecond int64) int64 { return max(unixSecond, 0) * Parts / c.seconds() }
 
 // begins returns the first second of a part.
@@ -36,11 +36,10 @@ type Pattern struct {
 	// Means holds milli-cores by part of the period; parts never seen hold the
 	// mean of the others.
 	Means [Parts]float32
-	// Pods holds how many pods there were in each part.
+	// Pods holds the number of pods in each part.
 	Pods [Parts]Crowd
-	// Off is the mean square of the differences between parts and their
-	// expectation, Spread that of the differences between parts and their mean,
-	// and Within that of the differences between single samples, of any pod, and
+	// These are mean squared differences: Off between parts and their expectation, Spread
+	// between parts and their mean, and Within between single samples, of any pod, and
 	// the mean of their part.
 	Off, Spread, Within float32
 	// Periods is the number of periods observed.
@@ -53,10 +52,9 @@ type Pattern struct {
 // must have predicted before it is used.
 const leastExplained = 0.5
 
-// Recurs reports whether the pattern has come back often enough, and as
-// predicted: once to be seen, and once more to rule out chance. If the pods of
-// an owner differ too much, their mean usage predicts nothing for any of them,
-// so Recurs returns false.
+// Recurs reports whether the pattern has recurred as predicted, and often enough: once to
+// be seen, and once more to rule out coincidence. If the pods of an owner differ too
+// much, their mean usage predicts nothing for any of them, so Recurs returns false.
 func (p *Pattern) Recurs() bool {
 	if p == nil || p.Periods < 2 {
 		return false
@@ -86,9 +84,9 @@ func (p *Pattern) variance() float32 {
 	return float32(sum / Parts)
 }
 
-// Among returns what is expected of each pod if there are the given number of
-// pods. In a part that had fewer pods, these pods did all the work; the
-// additional pods now share it, or will be gone by then.
+// Among returns the pattern of each pod among the given number of pods. In a part that
+// had fewer pods, those did all the work. The additional pods will share that work or be
+// gone by then.
 func (p *Pattern) Among(pods int) *Pattern {
 	now := CrowdOf(pods)
 	fewer := func(then Crowd) bool { return then > 0 && then < now }
@@ -105,7 +103,7 @@ func (p *Pattern) Among(pods int) *Pattern {
 	return &shared
 }
 
-// summed computes the mean once all part means are final.
+// summed computes the overall mean once all part means are final.
 func (p *Pattern) summed() {
 	p.mean = 0
 	p.mean = p.Mean()
@@ -134,8 +132,8 @@ type Recurrence struct {
 	part         int64
 	sum, squares float64
 	samples      int64
-	// first is the first finished part, ended the number of finished parts, and
-	// judged the number of those that could be compared with an expectation; known
+	// first is the first finished part, and ended the number of finished parts. judged is
+	// the number of finished parts that could be compared with an expectation. known
 	// marks the parts that have ever been seen.
 	first  int64
 	ended  int64
@@ -155,13 +153,12 @@ func (r *Recurrence) Add(part, milliCores int64) {
 	r.sum, r.squares, r.samples = r.sum+used, r.squares+used*used, r.samples+1
 }
 
-// mostPeriods is the number of periods that a part's mean covers; older ones
-// fade.
+// mostPeriods is the number of periods that a part's mean covers. Older periods fade.
 const mostPeriods = 4
 
-// Finish closes the part that samples were added to, if it is over. pods is the
-// current number of pods, 0 if unknown. Samples of a future part are dropped,
-// because they come from a clock that was wrong.
+// Finish closes the current part if it is over. pods is the current number of pods, 0 if
+// unknown. Samples of a future part are dropped, because they come from a clock that was
+// wrong.
 func (r *Recurrence) Finish(part int64, pods int) {
 	finished, samples, sum, squares := r.part, r.samples, r.sum, r.squares
 	if part == finished {
@@ -206,8 +203,7 @@ func (r *Recurrence) Finish(part int64, pods int) {
 	r.pattern = &next
 }
 
-// judge adds a part's deviations from its expectation and from the mean of the
-// period.
+// judge records a part's deviations from its expectation and from the mean of the period.
 func (r *Recurrence) judge(p *Pattern, off, spread float64) {
 	r.judged++
 	gain := 1 / float64(min(r.judged, Parts))
@@ -226,9 +222,9 @@ func (r *Recurrence) level(p *Pattern) float64 {
 	return sum / float64(max(seen, 1))
 }
 
-// periods returns the number of periods for which the pattern was observed: how
-// often each part was seen, ignoring the few parts that were missed and those
-// that never had pods.
+// periods returns the number of periods for which the pattern was observed. This is how
+// often each part was seen, apart from the few parts that were missed and those that
+// never had pods.
 func (r *Recurrence) periods() int32 {
 	seen := r.known
 	slices.Sort(seen[:])
@@ -243,11 +239,11 @@ func (r *Recurrence) periods() int32 {
 // may be missing.
 const mostMissed = 12
 
-// Ahead is what a pattern expects of the spans that begin now, in milli-cores:
-// the means, and the portion of them that comes from busy parts.
+// Ahead is what a pattern predicts for the spans that begin now, in milli-cores: their
+// means, and the portion of each mean that comes from busy parts.
 type Ahead struct{ means, busy [Spans]float32 }
 
-// Ahead returns what is expected from now on.
+// Ahead returns what the pattern predicts from now on.
 func (p *Pattern) Ahead(clock Clock, now time.Time) (ahead Ahead) {
 	part, begun, mean := clock.Part(now.Unix()), 0.0, p.Mean()
 	length := clock.Length().Seconds()
@@ -293,9 +289,9 @@ func (r *Recurrence) Adopt(p *Pattern) {
 	}
 }
 
-// PatternSize is the size of an encoded Pattern in bytes: Periods, Off, Spread
-// and Within take 4 bytes each, every mean takes 2 (keeping 11 bits), and every
-// number of pods takes 1.
+// PatternSize is the size of an encoded Pattern in bytes. Periods, Off, Spread and Within
+// take 4 bytes each, every mean takes 2 (11 significant bits), and every number of pods
+// takes 1.
 const PatternSize = 4*4 + 3*Parts
 
 // Append encodes the pattern.

@@ -1,12 +1,12 @@
 package forecast
 
-// Peak is the highest recent usage of a pod: over the last two to four hours.
-// It takes 12 bytes. The zero value holds no samples.
+// Peak is the highest usage of a pod in the last two to four hours. It takes 12 bytes.
+// The zero value holds no samples.
 type Peak struct {
 	// half is the number of the current half of Horizon.
 	half uint32
-	// most is the highest five-minute mean in the current half, before that of the
-	// half before it, in milli-cores.
+	// most is the highest five-minute mean of the current half, before that of the
+	// previous half, in milli-cores.
 	most, before float32
 }
 

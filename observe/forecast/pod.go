@@ -30,11 +30,11 @@ func (p PodPattern) at(at int64, mean float64) float64 {
 	return used
 }
 
-// Foresee returns what is expected of a pod; e is what is expected if it
-// continues as now. Normally that is what its pattern predicts, varying by no
-// more than the pattern was off. If current usage is above everything that the
-// pattern contains around this time, the pattern cannot predict when that ends,
-// so usage is expected to continue.
+// Foresee returns what is expected of a pod; e is the expectation if usage continues as
+// now. Normally Foresee returns the pattern's prediction, with the pattern's past error
+// as its variance at most. If current usage is above everything that the pattern contains
+// around this time, the pattern cannot predict when that ends, so usage is expected to
+// continue.
 func (p PodPattern) Foresee(e Expected, ahead *Ahead, clock Clock, now time.Time) Expected {
 	if !p.Recurs() {
 		return e
@@ -52,14 +52,12 @@ func (p PodPattern) Foresee(e Expected, ahead *Ahead, clock Clock, now time.Time
 	return e
 }
 
-// unforeseen is the number of standard deviations above a pattern from which
-// usage no longer belongs to it. Usage of twice the pattern never belongs to
-// it.
+// unforeseen is the number of standard deviations above a pattern at which usage stops
+// matching the pattern. Usage of twice the pattern never matches it.
 const unforeseen = 3
 
-// highest returns the most that is expected in the parts that cover the last 15
-// minutes, plus one part before and one after, because usage may have come
-// early or late.
+// highest returns the highest expectation for the parts that cover the last 15 minutes.
+// It includes one part before and one after, because usage may have come early or late.
 func (p PodPattern) highest(clock Clock, now time.Time) float64 {
 	last, length := clock.Part(now.Unix())+1, clock.Length()
 	first := last - 2 - int64((time.Duration(ends[0])*time.Second+length-1)/max(length, 1))
@@ -70,10 +68,9 @@ func (p PodPattern) highest(clock Clock, now time.Time) float64 {
 	return highest
 }
 
-// Unlike is the share by which a pod uses more, or less, than its workload's
-// pattern in busy parts. It is needed because a leader shares a pattern with
-// its followers, and so do two versions. The zero value means that the pod
-// matches the pattern.
+// Unlike is the share by which a pod uses more, or less, than its workload's pattern in
+// busy parts. It is needed because a leader and its followers share one pattern, and so
+// do two versions of a workload. The zero value means that the pod matches the pattern.
 type Unlike float32
 
 // mostUnlike is the largest multiple of the pattern that a pod is assumed to

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Stored is what is known of a workload, as passed on to another process.
+// Stored is the knowledge about one workload that is passed on to another process.
 type Stored struct {
 	// Key is the workload's key.
 	Key     uint64
@@ -28,10 +28,9 @@ const (
 	storedBytes   = 8 + PatternSize + 1
 )
 
-// Store encodes what is known at the given part, in at most most bytes. If that
-// is not enough space, it prefers workloads that recur, and among these the
-// ones whose usage varies most. It reorders all, and returns nil if all is
-// empty.
+// Store encodes what is known at the given part, in at most most bytes. If space is
+// short, it prefers workloads that recur, and among these the ones whose usage varies
+// most. It reorders all. It returns nil if all is empty.
 func Store(all []Stored, most int, clock Clock, part int64) []byte {
 	if len(all) == 0 {
 		return nil
@@ -57,10 +56,9 @@ func Store(all []Stored, most int, clock Clock, part int64) []byte {
 	return data
 }
 
-// Restore decodes what another process has stored. age is how many parts ago
-// the data was stored. The error describes what is wrong with the data. Data
-// for another period or from the future is left out; clocks may differ by one
-// part.
+// Restore decodes what another process has stored. age is the number of parts since the
+// data was stored. The error describes what is wrong with the data. Data for another
+// period or from the future is left out, but clocks may differ by one part.
 func Restore(data []byte, clock Clock, now time.Time) (all []Stored, age int64, err error) {
 	if len(data) < storedHeader {
 		return nil, 0, errors.New("patterns: no header")

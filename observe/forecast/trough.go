@@ -1,14 +1,13 @@
 package forecast
 
-// Trough is the lowest recent usage of a node: over the last two to four hours,
-// as far back as Peak reaches. The zero value holds no samples.
+// Trough is the lowest usage of a node in the last two to four hours, the time that Peak
+// also covers. The zero value holds no samples.
 type Trough struct {
-	// half is the number of the current half of Horizon, last the second of the
+	// half is the number of the current half of Horizon, and last the second of the
 	// newest sample.
 	half, last uint32
-	// least is the lowest five-minute mean in the current half, before that of
-	// the half before it, in milli-cores; 0 for a half that was not observed
-	// completely.
+	// least is the lowest five-minute mean of the current half, before that of the
+	// previous half, in milli-cores. Either is 0 if its half was not observed completely.
 	least, before float32
 }
 

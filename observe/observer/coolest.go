@@ -7,11 +7,10 @@ import (
 	"github.com/evenkeel/evenkeel/ledger"
 )
 
-// Coolest returns which of the nodes would be the coolest with the pod of a
-// move on it. It is used if the pod cannot go to its planned node. It prefers
-// the zone from which the pod comes and falls back to others. The platform
-// always stays the same, and so does the capacity type if the source is known.
-// It returns -1 if there is none.
+// Coolest returns the node that would be the coolest with the pod of a move on it, or -1
+// if there is none. It is used if the pod cannot go to its planned node. It prefers nodes
+// in the pod's current zone. The platform always stays the same, and so does the capacity
+// type if the source is known.
 func (o *Observation) Coolest(move *ledger.Intent, nodes []cluster.NodeIndex, excluded func(cluster.NodeIndex) bool) cluster.NodeIndex {
 	known := o.View.Snapshot
 	suits := o.platforms(move)

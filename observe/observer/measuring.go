@@ -15,7 +15,7 @@ import (
 	"github.com/evenkeel/evenkeel/scorer"
 )
 
-// measuring holds one configuration and its samples. It publishes nothing.
+// measuring holds one configuration and the samples taken with it. It publishes nothing.
 type measuring struct {
 	config  Config
 	usage   *usage.Store
@@ -118,8 +118,8 @@ func (m *measuring) gate(next *Observation) reasons.Reason {
 	return reasons.UsageCoverageTooLow
 }
 
-// settled reports whether, on enough of the known nodes, the sources' own data
-// covers as many samples as it takes to make a node hot.
+// settled reports whether, on enough of the known nodes, the sources' own data covers the
+// number of samples that makes a node hot.
 func (m *measuring) settled(view *usage.View) bool {
 	known, sourceSpan := 0, 0
 	for i := range view.Nodes {
@@ -140,8 +140,8 @@ func (m *measuring) settled(view *usage.View) bool {
 	return known > 0 && 100*float64(sourceSpan) >= m.config.MinCoverage*float64(known)
 }
 
-// read asks the sources in order, each only if the ones before it left
-// something missing.
+// read asks the sources in order, each only if something is still missing after the ones
+// before it.
 func (m *measuring) read(ctx context.Context, snapshot *cluster.Snapshot, now func() time.Time) reading {
 	r := reading{now: now, sources: make([]SourceStatus, len(m.config.Sources))}
 	if m.batches == 0 {
@@ -161,9 +161,8 @@ func (m *measuring) read(ctx context.Context, snapshot *cluster.Snapshot, now fu
 	return r
 }
 
-// past returns the history of the first source that has one, for the time
-// before this process started. The history fills the windows that are computed
-// here.
+// past returns the history from before this process started, from the first source that
+// has one. It fills the windows that Evenkeel computes.
 func (m *measuring) past(ctx context.Context, snapshot *cluster.Snapshot, now time.Time) []usage.Batch {
 	for _, source := range m.config.Sources {
 		historian, ok := source.(Historian)

@@ -11,7 +11,7 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage"
 )
 
-// Metrics reports what is observed. A nil Metrics does nothing.
+// Metrics exports observations as Prometheus metrics. A nil Metrics does nothing.
 type Metrics struct {
 	nodes     *prometheus.GaugeVec
 	gated     *prometheus.GaugeVec

@@ -16,8 +16,8 @@ import (
 	"github.com/evenkeel/evenkeel/scorer"
 )
 
-// Observation is everything that decisions are based on, at one point in time.
-// Only its Board changes until the next Observation.
+// Observation is everything on which decisions are based, at one point in time. Only its
+// Board changes until the next Observation.
 type Observation struct {
 	At     time.Time
 	View   *usage.View
@@ -27,8 +27,8 @@ type Observation struct {
 	Lines *thresholds.Resolved
 	// SamplesNeeded is how many samples in a row make a node hot.
 	SamplesNeeded int
-	// Ready counts the ready nodes that have to be measured; Fresh counts those of
-	// them whose usage is known.
+	// Ready is the number of ready nodes that have to be measured, and Fresh the number
+	// of these whose usage is known.
 	Ready, Fresh int
 	// Batches counts the complete readings so far; First is the time of the
 	// first one that reported a node.
@@ -49,12 +49,12 @@ type Observation struct {
 	Changing bool
 
 	estimate usage.Estimate
-	// charged is by how much the board was adjusted for each pod that has come
-	// since the Observation; the store's lock guards it.
+	// charged holds the amounts charged to the board for each pod that has come since the
+	// Observation. The store's lock guards it.
 	charged map[string]cluster.Amounts
 }
 
-// Blockers returns every reason why usage is not good enough for evicting.
+// Blockers returns every reason for which an Observation can block evicting.
 func Blockers() []reasons.Reason {
 	return []reasons.Reason{reasons.UsageSourceUnavailable, reasons.NoUsageData, reasons.UsageCoverageTooLow, reasons.UsageWindowsFilling}
 }
@@ -75,9 +75,8 @@ func (o *Observation) SourceError() error {
 	return errors.Join(all...)
 }
 
-// LastingError returns SourceError if waiting cannot help, because the API
-// server does not serve the sources or does not allow this process to read
-// them.
+// LastingError returns SourceError if waiting cannot help because the API server does not
+// serve the sources or does not allow this process to read them.
 func (o *Observation) LastingError() error {
 	for i := range o.Sources {
 		err := o.Sources[i].Err
@@ -147,26 +146,25 @@ func (o *Observation) predictedOf(pod *cluster.Pod) (cluster.Amounts, bool) {
 	return cluster.Amounts{}, false
 }
 
-// lateBy is the number of sample intervals to wait for a node that is ready but
-// unknown. A source is read at one moment, at which the newest samples of some
-// nodes may not have arrived.
+// lateBy is the number of sample intervals to wait for a node that is ready but unknown.
+// The newest samples of some nodes may not have arrived yet when the source is read.
 const lateBy = 3
 
-// Ripe reports whether there are enough samples to decide on: enough nodes and
-// pods are known, from sources with history or for the given period, and no
-// further node is about to become known.
+// Ripe reports whether there are enough samples for a decision: enough nodes and pods are
+// known, either from sources with history or for the given period, and no further node is
+// about to become known.
 func (o *Observation) Ripe(period, interval time.Duration, minCoverage float64) bool {
 	seen := o.At.Sub(o.First)
 	if o.Fresh < o.Ready && seen < min(lateBy*interval, period) {
 		return false
 	}
-	// Until the gate opens it is unknown how much time the sources cover.
+	// It is unknown how much time the sources cover until the gate opens.
 	return o.Blocked == "" && (o.Settled || seen >= period) && o.podsCovered(minCoverage)
 }
 
-// podsCovered reports whether at least the given percentage of the pods have
-// been measured for long enough, both of all pods and of the pods on each hot
-// node. Otherwise many small pods would be moved in place of a few large ones.
+// podsCovered reports whether the given percentage of all pods, and of the pods on each
+// hot node, have been measured for long enough. Otherwise many small pods would be moved
+// in place of a few large ones.
 func (o *Observation) podsCovered(percent float64) bool {
 	pods, measured := 0, 0
 	for i := range o.View.Nodes {
@@ -177,7 +175,7 @@ func (o *Observation) podsCovered(percent float64) bool {
 		there, known := 0, 0
 		for _, pod := range node.Pods {
 			if pod.Starting {
-				continue // waiting for it does not help, because other pods start meanwhile
+				continue // waiting for this pod does not help, because other pods keep starting
 			}
 			if there++; pod.Measured {
 				known++

@@ -1,9 +1,9 @@
-// Package observer samples usage at a steady pace, combines it with the
-// cluster's state and publishes one immutable Observation, on which both halves
-// of Evenkeel base their decisions. Between two samples it keeps the published
-// board up to date with the pod watch and the ledger. Under a new policy it
-// keeps its samples or, if they are incompatible, uses the old ones until there
-// are enough new ones. It never evicts and never answers a request.
+// Package observer samples usage at a steady pace, combines it with the cluster's state
+// and publishes one immutable Observation, on which both halves of Evenkeel base their
+// decisions. Between two samples it keeps the published board up to date with the pod
+// watch and the ledger. When the policy changes, it keeps compatible samples; otherwise
+// it uses the old samples until there are enough new ones. It never evicts and never
+// answers a request.
 package observer
 
 import (
@@ -42,9 +42,9 @@ type Observer struct {
 	sampling sync.Mutex
 	at       *measuring // its Observations are published
 	next     *measuring // replaces "at" when it knows enough; usually nil
-	since    time.Time  // when next began
+	since    time.Time  // when next was created
 	steps    steps
-	reported reasons.Reason // the gate last reported
+	reported reasons.Reason // the gate's state that was last reported
 }
 
 // New returns an Observer with its Store, which the caller feeds with nodes and
@@ -65,7 +65,7 @@ func New(config Config) (*Observer, error) {
 	return o, nil
 }
 
-// booked is the ledger's listener.
+// booked makes the Observer the ledger's listener.
 type booked struct{ *Observer }
 
 func (b booked) Reserved(node string, by cluster.Charge) {
@@ -86,8 +86,8 @@ func (o *Observer) Store() *informed.Store { return o.store }
 // Ledger returns the ledger of moves in flight.
 func (o *Observer) Ledger() *ledger.Ledger { return o.ledger }
 
-// Unbound returns the pod with the given UID if the watch shows it without a
-// node, or nil. If it returns a pod, the ledger already knows of it.
+// Unbound returns the pod with the given UID if the watch shows it without a node,
+// otherwise nil. The ledger already knows of a pod that Unbound returns.
 func (o *Observer) Unbound(uid string) *cluster.Pod {
 	found, _ := o.unbound.Load(uid)
 	pod, _ := found.(*cluster.Pod)
@@ -151,8 +151,8 @@ func (o *Observer) interval() time.Duration {
 	return o.at.config.SampleInterval
 }
 
-// Sample takes one reading and publishes its Observation. If the reading fails,
-// the known usage ages.
+// Sample takes one reading and publishes its Observation. If the reading fails, the known
+// usage is kept and ages.
 func (o *Observer) Sample(ctx context.Context) {
 	o.sampling.Lock()
 	defer o.sampling.Unlock()
@@ -166,8 +166,8 @@ func (o *Observer) Sample(ctx context.Context) {
 	})
 }
 
-// observe takes a reading and makes an Observation from it. It calls use with
-// the Observation under the store's lock; use reports whether it was published.
+// observe takes a reading and makes an Observation from it. It calls use with the
+// Observation under the store's lock. use reports whether the Observation was published.
 func (o *Observer) observe(ctx context.Context, m *measuring, use func(*Observation) bool) (published bool) {
 	started := o.now()
 	var before *cluster.Snapshot
@@ -260,9 +260,9 @@ type Unmeasured struct {
 	Requests, Limits cluster.Amounts
 }
 
-// Estimate returns the expected usage of an unmeasured pod: its predecessor's
-// usage, otherwise its siblings', otherwise its requests multiplied by the
-// policy's factors.
+// Estimate returns the expected usage of an unmeasured pod: the usage of its predecessor,
+// otherwise that of its siblings, otherwise its requests multiplied by the policy's
+// factors.
 func (o *Observer) Estimate(on *Observation, pod *Unmeasured) cluster.Amounts {
 	if amounts, ok := o.ledger.Expects(pod.UID); ok {
 		return amounts

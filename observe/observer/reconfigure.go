@@ -9,9 +9,9 @@ import (
 // Reconfigure applies another policy. Now, Listener and Metrics stay as given
 // to New.
 //
-// The meaning of taints applies at once. So do the new lines, scores and limits
-// if the samples are compatible. Otherwise Observations keep following the old
-// policy, without evictions, until the new sources have reported enough.
+// The new meaning of taints applies at once. If the samples are compatible, so do the new
+// lines, scores and limits. Otherwise Observations keep following the old policy, without
+// evictions, until the new sources have reported enough.
 func (o *Observer) Reconfigure(config Config) error {
 	o.sampling.Lock()
 	defer o.sampling.Unlock()

@@ -35,7 +35,7 @@ type SourceStatus struct {
 	Err error
 	// Nodes and Pods count the nodes and pods that the source reported.
 	Nodes, Pods int
-	// Problems are the rejected samples.
+	// Problems lists the rejected samples.
 	Problems usage.Problems
 	Took     time.Duration
 }
@@ -63,15 +63,15 @@ func (r *reading) ask(ctx context.Context, i int, source Source, snapshot *clust
 	r.batches = append(r.batches, batch)
 }
 
-// setProblems records which samples the store rejected.
+// setProblems records the samples that the store rejected.
 func (r *reading) setProblems(problems map[string]usage.Problems) {
 	for i := range r.sources {
 		r.sources[i].Problems = problems[r.sources[i].Name]
 	}
 }
 
-// release frees the ingested batches for the garbage collector, because the
-// Observation that is made next takes as much memory.
+// release lets the garbage collector free the ingested batches, because the Observation
+// that is made next takes as much memory.
 func (r *reading) release() {
 	clear(r.batches)
 	r.history = nil
@@ -85,12 +85,11 @@ func (r *reading) nodes() int {
 	return n
 }
 
-// wanted is what the sources still have to report.
+// wanted holds the nodes and pods that the sources still have to report.
 type wanted struct {
-	// nodes maps each node that has to be measured to the index of the source
-	// that its usage was last taken from. The samples of earlier sources were
-	// rejected at that time, so a report by one of those sources does not
-	// count.
+	// nodes maps each node that has to be measured to the index of the source from which
+	// its usage was last taken. The samples of the sources before it were rejected at
+	// that time, so reports by those sources do not count.
 	nodes map[string]int
 	pods  int
 }
@@ -109,7 +108,7 @@ func (w *wanted) place(view *usage.View, sources []Source) {
 	}
 }
 
-// take removes what the source at position place reported.
+// take removes the nodes and pods that the source at position place has reported.
 func (w *wanted) take(place int, batch *usage.Batch) {
 	for i := range batch.Nodes {
 		if last, ok := w.nodes[batch.Nodes[i].Name]; ok && last <= place {

@@ -7,23 +7,23 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// leastStep is the smallest step of the clock that counts: small corrections
-// may happen at any time.
+// leastStep is the smallest step of the clock that counts, because small corrections may
+// happen at any time.
 const leastStep = 5 * time.Second
 
 // steps detects steps of the clock between two samples.
 type steps struct {
 	now, local time.Time
-	// back is how far the clock is still set back after steps in both directions;
-	// negative if it is set forward.
+	// back is the net amount by which steps have set the clock back; negative if they
+	// have set it forward.
 	back time.Duration
 }
 
-// next returns by how much the clock has stepped since the last call, and by
-// how much the times of kept samples have to be shifted because of that. A step
-// forward may be time during which this machine slept, which the other clock
-// does not count. Kept samples are then as old as they seem, so they are
-// shifted only as far as the step undoes an earlier step back.
+// next returns by how much the clock has stepped since the last call, and by how much the
+// times of kept samples have to be shifted because of that. An apparent step forward may
+// be time during which this machine slept, because the other clock does not count such
+// time. Kept samples are then as old as they seem, so they are shifted only as far as the
+// step undoes an earlier step back.
 func (s *steps) next(now, local time.Time) (stepped, shift time.Duration) {
 	last := *s
 	s.now, s.local = now.Round(0), local

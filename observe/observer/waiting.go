@@ -8,28 +8,28 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// Wait is how a process waits for usage.
+// Wait configures how a process waits for usage.
 type Wait struct {
 	// Period is how long sources without history have to be observed.
 	Period time.Duration
-	// SampleInterval and MinCoverage are the policy's.
+	// SampleInterval and MinCoverage are the values of the policy.
 	SampleInterval time.Duration
 	MinCoverage    float64
 	Local          func() time.Time
-	// Progress is called at each check. Say receives a description of what was
-	// seen so far, unless that was enough.
+	// Progress is called at each check. Say is called with a description of what was seen
+	// so far, if that was not enough yet.
 	Progress func()
 	Say      func(now time.Time, text string)
 	// Hopeless returns why waiting any longer is useless.
 	Hopeless func(*Observation) error
 }
 
-// Await waits until sources with history have reported enough, or for the
-// policy's observation period, counted from the first reading. Windows from a
-// source without history have to fill first, including those of most pods,
-// because an unmeasured pod is not moved. If a source delivers too little,
-// Await waits twice as long and then leaves it to the gate to prevent
-// evictions. It returns false if the context ended or waiting is useless.
+// Await waits until sources with history have reported enough, or for the policy's
+// observation period, counted from the first reading. The windows of a source without
+// history have to fill first, including those of most pods, because an unmeasured pod is
+// not moved. If a source delivers too little, Await waits twice as long and then relies
+// on the gate to prevent evictions. It returns false if the context ended or waiting is
+// useless.
 func (o *Observer) Await(ctx context.Context, w Wait) bool {
 	started := w.Local()
 	err := wait.PollUntilContextCancel(ctx, 250*time.Millisecond, true, func(context.Context) (bool, error) {
@@ -61,8 +61,8 @@ func waiting(latest *Observation, waited, period time.Duration) string {
 	return fmt.Sprintf("Watching usage: %s, %s%v at most", seen, left, (2*period - waited).Round(time.Second))
 }
 
-// Heartbeat calls progress while Observations arrive, and also before they can:
-// until nodes and pods are known, the process waits for the API server.
+// Heartbeat calls progress while Observations arrive. It also calls progress until nodes
+// and pods are known, because the process is then waiting for the API server.
 func (o *Observer) Heartbeat(ctx context.Context, progress func()) error {
 	var seen *Observation // compared by pointer: its time comes from a clock that may be set back
 	wait.UntilWithContext(ctx, func(context.Context) {

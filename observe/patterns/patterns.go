@@ -1,5 +1,5 @@
-// Package patterns persists recurring usage patterns of workloads in a
-// ConfigMap so that a new leader inherits them.
+// Package patterns stores the recurring usage patterns of workloads in a ConfigMap so
+// that a new leader inherits them.
 //
 // Best effort: if reading or writing fails, the error is logged and the process
 // learns the patterns anew.
@@ -23,7 +23,7 @@ const (
 	Name = "evenkeel-patterns"
 	// key is the ConfigMap's data key.
 	key = "patterns"
-	// most bounds the size of the data: an object may have one MiB.
+	// most bounds the size of the data, because an object may be at most one MiB.
 	most = 900 << 10
 	// timeout bounds each call.
 	timeout = 5 * time.Second
@@ -47,7 +47,7 @@ type Keeper struct {
 	Known     Known
 }
 
-// Run adopts what is stored. It then stores what is known at intervals, and
+// Run adopts the stored patterns. It then stores the known patterns at intervals, and
 // once more when the context ends.
 func (k *Keeper) Run(ctx context.Context) error {
 	logger := klog.FromContext(ctx)

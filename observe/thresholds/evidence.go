@@ -16,7 +16,7 @@ type Evidence struct {
 	// Value and Evict are in the policy's unit: percentages, or the metric's own
 	// unit.
 	Value, Evict float64
-	Below        bool // where less is worse
+	Below        bool // whether lower is worse
 	Percent      bool // whether the values are percentages
 	// PercentPerMinute is the rate at which memory rises, in percent of
 	// allocatable, if the rise is too fast to wait for other windows; 0 for

@@ -2,8 +2,8 @@ package thresholds
 
 import "math"
 
-// AboveReject reports whether a metric of a node is predicted above its reject
-// line in every window that has one.
+// AboveReject reports whether any metric of a node is predicted above its reject line in
+// every window that has one.
 func (r *Resolved) AboveReject(i int) bool {
 	groups := r.pools[r.of[i]].groups
 	for k := range groups {
@@ -29,10 +29,9 @@ func (r *Resolved) aboveReject(i int, g *group) bool {
 	return above
 }
 
-// BelowReject reports whether a node that was above a reject line is clearly
-// below it again, on every metric and window. The gap between AboveReject and
-// BelowReject keeps marks on nodes from flapping. Unknown values do not
-// preserve a mark.
+// BelowReject reports whether a node that was above a reject line is clearly below it
+// again, on every metric and window. The gap between AboveReject and BelowReject keeps
+// labels and taints of nodes from flapping. Unknown values do not preserve them.
 func (r *Resolved) BelowReject(i int) bool {
 	return r.under(i, r.view.Nodes[i].Predicted, (*Levels).belowReject)
 }

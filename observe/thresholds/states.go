@@ -18,20 +18,20 @@ const (
 	Unknown State = "unknown"
 )
 
-// HotRule sets when a node becomes hot.
+// HotRule defines when a node becomes hot.
 type HotRule struct {
-	// ConsecutiveSamples is how many samples in a row must be over the evict line,
-	// taken once per SampleInterval. A window that a source has computed counts as
-	// the samples that it is made of.
+	// ConsecutiveSamples is the number of samples in a row that must be over the evict
+	// line. One is taken per SampleInterval. A window that a source has computed counts
+	// as the number of samples that it covers.
 	ConsecutiveSamples int
 	SampleInterval     time.Duration
-	// Startup is how long after a node became ready its usage does not count as
-	// evidence; 0 for none. A window that still reaches back into that time
-	// does not count either.
+	// Startup is the time after a node becomes ready during which its usage does not
+	// count as evidence; 0 for none. A window that reaches back into that time does not
+	// count either.
 	Startup time.Duration
 }
 
-// NodeState is a node's state and what led to it.
+// NodeState is a node's state and the reasons for it.
 type NodeState struct {
 	State State
 	Since time.Time
@@ -39,19 +39,17 @@ type NodeState struct {
 	// is when the newest of them arrived.
 	Over    int
 	Sampled time.Time
-	// Metric is what was over in the newest sample; empty if nothing was.
+	// Metric is the metric that was over in the newest sample; empty if none was.
 	Metric usage.Metric
-	// Starting is when usage over the line starts to count; until then the node
-	// has not been ready for long enough. It is zero once the node has been
-	// ready for that long.
+	// Starting is when usage over the line starts to count, because the node will then
+	// have been ready for long enough. It is zero once that time has come.
 	Starting time.Time
 	// Unknown is why the state is Unknown.
 	Unknown reasons.Reason
 }
 
-// Classify returns each node's state by name, based on the previous states.
-// Call it once per reading; a reading without anything new for a node does not
-// count for that node.
+// Classify returns each node's state by name, based on the previous states. Call it once
+// per reading. A reading that has no new data for a node does not count for that node.
 func (r *Resolved) Classify(before map[string]NodeState, rule HotRule) map[string]NodeState {
 	after := make(map[string]NodeState, len(r.view.Nodes))
 	for i := range r.view.Nodes {
@@ -106,10 +104,10 @@ func (r *Resolved) Glance(i int) State {
 	return Warm
 }
 
-// countsFrom returns the time from which the windows in which a node is over,
-// or their last five minutes, no longer reach back into the node's startup;
-// zero if that is unknown. If the node's ReadySince is further in the future
-// than the startup lasts, it is ignored, because it comes from a wrong clock.
+// countsFrom returns the time from which the windows in which a node is over, or their
+// last five minutes, no longer reach back into the node's startup; zero if it is unknown.
+// A ReadySince that is further in the future than the startup lasts comes from a wrong
+// clock and is ignored.
 func (r *Resolved) countsFrom(i int, startup time.Duration) time.Time {
 	since := r.view.Snapshot.Nodes[i].Node.ReadySince
 	if startup <= 0 || since.IsZero() || since.Sub(r.view.At) > startup {
@@ -118,9 +116,8 @@ func (r *Resolved) countsFrom(i int, startup time.Duration) time.Time {
 	return since.Add(startup + min(r.reach(i), usage.Avg5m.Over))
 }
 
-// overInARow counts consecutive samples over the evict line. Samples of a
-// window that is still too short count: they are valid, there are just few of
-// them.
+// overInARow counts consecutive samples over the evict line. Samples of a window that is
+// still too short count, because they are valid even though there are few of them.
 func (r *Resolved) overInARow(before NodeState, i int, rule HotRule) (int, usage.Metric) {
 	read := &r.view.Nodes[i]
 	if !r.view.Snapshot.Nodes[i].Node.Ready || !read.Known() && read.Unknown != reasons.WindowTooShort {

@@ -1,11 +1,11 @@
-// Package thresholds holds the levels of usage and so the only definition of
-// hot, for both halves of Evenkeel. Levels are set per metric and window and
-// per pool of nodes, absolute or as distances from the mean.
+// Package thresholds holds the levels of usage and thus the only definition of hot, for
+// both halves of Evenkeel. Levels are set per pool of nodes, metric and window, either as
+// absolute values or as distances from the mean.
 //
-// A Set holds the policy's lines. Resolve applies them to a usage.View. The
-// result shows, for each node, whether it is over its evict lines, how much has
-// to leave it, and how much it may take. The package keeps no state: Classify
-// takes the previous states as an argument.
+// A Set holds the policy's lines. Resolve applies them to a usage.View. The result
+// contains, for each node, whether it is over its evict lines, how much has to leave it,
+// and how much it may take. The package keeps no state: Classify takes the previous
+// states as an argument.
 package thresholds
 
 import (
@@ -20,21 +20,21 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage"
 )
 
-// Levels are the four lines of one metric over one window, +Inf for none. They
-// are in percent of allocatable for cpu and memory, of capacity for
-// memory.available, otherwise in the metric's own unit. If less of a metric is
-// worse, the order is reversed and -Inf means none.
+// Levels are the four lines of one metric over one window; +Inf means that there is no
+// line. The unit is percent of allocatable for cpu and memory, percent of capacity for
+// memory.available, and otherwise the metric's own unit. If less of a metric is worse,
+// the order is reversed and -Inf means that there is no line.
 type Levels struct {
-	// Low is the line at or below which, on every metric, a node is cool.
+	// Low is the cool line: a node is cool if it is at or below the line on every metric.
 	Low float64
-	// Reject is the line above which a node, if it is predicted there, takes no
-	// more pods as long as other nodes qualify.
+	// Reject is the line for new pods: a node that is predicted above it gets no more of
+	// them as long as other nodes qualify.
 	Reject float64
-	// Evict is the line above which, in every window of a metric, a node is
-	// over.
+	// Evict is the line for hot nodes: a node is over if it is above the line in every
+	// window of a metric.
 	Evict float64
-	// Leave is the line at or below which, on every metric, a hot node is no
-	// longer hot.
+	// Leave is the line for hot nodes to cool down: a hot node stays hot until it is at
+	// or below the line on every metric.
 	Leave float64
 }
 
@@ -46,9 +46,9 @@ func NoLevels() Levels {
 
 func (l Levels) negated() Levels { return Levels{-l.Low, -l.Reject, -l.Evict, -l.Leave} }
 
-// MemoryAvailable is the memory that the kubelet counts as available, in
-// percent of capacity: capacity minus the working set. Less of it is worse. It
-// is derived from Memory, so every source has it.
+// MemoryAvailable is the memory that the kubelet counts as available (capacity minus the
+// working set), in percent of capacity. Less of it is worse. It is derived from Memory,
+// so every source has it.
 const MemoryAvailable usage.Metric = "memory.available"
 
 // Rule judges one metric over one window.
@@ -61,14 +61,14 @@ type Rule struct {
 	Deviation bool
 	// LowerIsWorse reverses every comparison.
 	LowerIsWorse bool
-	// Relieves is the resource that must leave to lower a signal, in proportion to
-	// how far the signal exceeds its line; Nothing if no move helps. It applies
-	// only to metrics that are not resources.
+	// Relieves is the resource whose usage must leave the node to lower a signal, in
+	// proportion to how far the signal exceeds its line; Nothing if no move helps. It
+	// applies only to metrics that are not resources.
 	Relieves cluster.Resource
 }
 
-// Nothing is the value for a signal that makes a node hot but that no move
-// relieves.
+// Nothing is the Relieves value of a signal that makes a node hot but that no move
+// lowers.
 const Nothing = cluster.NumResources
 
 // Pool is a set of nodes that are judged by the same rules.
@@ -83,16 +83,18 @@ type Pool struct {
 // Set holds the lines of a policy.
 type Set struct {
 	pools []Pool
-	// gapPercent separates lines that are distances from a mean near 0 or 100.
+	// gapPercent is the least gap between lines that are distances from a mean near 0 or
+	// 100.
 	gapPercent float64
-	// Urgent sets when a rise of memory makes a node over; zero for never.
+	// Urgent defines which rise of memory makes a node over without waiting; zero for
+	// none.
 	Urgent Urgent
 }
 
-// Urgent describes a rise of memory that is too urgent to wait until every
-// window is above its evict line. All samples within usage.Config.Rise are
-// above the line, and at their rate FullPercent of allocatable (of capacity,
-// for MemoryAvailable) will be reached within a given time.
+// Urgent describes a rise of memory that is too urgent to wait until every window is
+// above its evict line. A rise is urgent if all samples within usage.Config.Rise are
+// above the line and if, at their rate, memory reaches FullPercent of allocatable (of
+// capacity, for MemoryAvailable) within a given time.
 type Urgent struct {
 	FullPercent float64
 	Within      time.Duration
@@ -114,7 +116,7 @@ func New(pools []Pool, gapPercent float64) (*Set, error) {
 	return &Set{pools: pools, gapPercent: gapPercent}, nil
 }
 
-// check rejects rules that no policy can express.
+// check returns an error for rules that no policy can express.
 func (r *Rule) check() error {
 	resource := r.Metric == usage.CPU || r.Metric == usage.Memory
 	infinite := func(level float64) bool { return math.IsInf(level, 0) }
@@ -135,7 +137,7 @@ type Resolved struct {
 	set   *Set
 	view  *usage.View
 	pools []pool
-	// of is the pool of each node.
+	// of holds the index of each node's pool.
 	of     []uint16
 	urgent Urgent
 }
@@ -146,17 +148,17 @@ type pool struct {
 	groups []group
 }
 
-// group holds the rules of one metric, which is over if every window is.
+// group holds the rules of one metric. The metric is over if every window is.
 type group struct {
 	metric   usage.Metric
 	kind     kind
 	resource cluster.Resource
 	signal   int // index in the View's Signals
 	rules    []rule
-	evicting []rule // those with an evict line
+	evicting []rule // the rules with an evict line
 	newest   []rule // for memory: the rule for the newest sample, with the highest of these lines
-	// calm is the CPU usage, in percent of allocatable and by window, up to which
-	// no contention occurs; it is used for contention only.
+	// calm is, for each window, the CPU usage in percent of allocatable up to which no
+	// contention occurs. It is used for contention only.
 	calm []float64
 }
 
@@ -240,7 +242,7 @@ func (s *Set) resolvePool(r *Resolved, p int) pool {
 	return resolved
 }
 
-// findNewest sets the rule for memory that cannot wait.
+// findNewest sets the rule for memory that rises too fast to wait for the windows.
 func (g *group) findNewest() {
 	if g.kind == ofSignal || g.resource != cluster.Memory || len(g.evicting) == 0 {
 		return
@@ -276,8 +278,8 @@ func (s *Set) around(mean float64, by Levels) Levels {
 	return Levels{Low: low, Reject: reject, Evict: evict, Leave: min(max(mean+by.Leave, (low+evict)/2), evict)}
 }
 
-// mean returns a metric's mean over the known nodes of a pool that are most
-// open to pods, weighted by size; 50 if nothing is known.
+// mean returns a metric's mean, weighted by node size, over those known nodes of a pool
+// that are most open to pods; 50 if nothing is known.
 func (r *Resolved) mean(p int, g *group, window int) float64 {
 	sum, weights, most := 0.0, 0.0, cluster.Shut
 	for i := range r.view.Nodes {
@@ -301,9 +303,9 @@ func (r *Resolved) mean(p int, g *group, window int) float64 {
 	return sum / weights
 }
 
-// value returns the value of a group's metric on a node, computed from the
-// given amounts, which signals ignore; NaN if unknown. Contention is computed
-// for the pods that are still there.
+// value returns the value of a group's metric on a node; NaN if it is unknown. It is
+// computed from the given amounts, except for signals. Contention is computed for the
+// pods that are still there.
 func (r *Resolved) value(i int, g *group, window int, amounts []cluster.Amounts) float64 {
 	node := &r.view.Snapshot.Nodes[i].Node
 	switch g.kind {
@@ -321,8 +323,8 @@ func (r *Resolved) value(i int, g *group, window int, amounts []cluster.Amounts)
 	return percentOf(amounts[window][g.resource], node.Allocatable[g.resource])
 }
 
-// reserved returns the part of the whole machine's usage of a resource that the
-// node's amounts exclude.
+// reserved returns the part of the machine's usage of a resource that is not included in
+// the node's amounts.
 func (r *Resolved) reserved(i, window int, resource cluster.Resource) int64 {
 	if reserved := r.view.Nodes[i].Reserved; window < len(reserved) {
 		return reserved[window][resource]
@@ -330,8 +332,8 @@ func (r *Resolved) reserved(i, window int, resource cluster.Resource) int64 {
 	return 0
 }
 
-// findCalm sets, for the contention of a pool, the CPU usage up to which no
-// contention occurs: the low line of each window, or 0 without one.
+// findCalm sets the CPU usage up to which no contention occurs in a pool: the low line of
+// each window, or 0 without one.
 func (p *pool) findCalm(windows int) {
 	of := func(metric usage.Metric) int {
 		return slices.IndexFunc(p.groups, func(g group) bool { return g.metric == metric })
@@ -349,8 +351,8 @@ func (p *pool) findCalm(windows int) {
 	p.groups[contention].calm = calm
 }
 
-// remaining returns the share of a node's contention that remains without the
-// pods that have gone since it was measured.
+// remaining returns the share of a node's contention that remains without the pods that
+// have left since the measurement.
 func (r *Resolved) remaining(i int, g *group, window int) float64 {
 	read := &r.view.Nodes[i]
 	if window >= len(read.Measured) || window >= len(read.Current) {

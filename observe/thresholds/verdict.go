@@ -18,8 +18,8 @@ func (r *Resolved) worse(i int, g *group, one *rule, amounts []cluster.Amounts) 
 	return v
 }
 
-// overBy returns the rules by which a metric is above its evict line: those of
-// all windows that have such a line or, if memory cannot wait for these, the
+// overBy returns the rules by which a metric is above its evict line: those of all
+// windows that have such a line or, if memory rises too fast to wait for the windows, the
 // rule for the newest sample.
 func (r *Resolved) overBy(i int, g *group) []rule {
 	switch {
@@ -93,8 +93,8 @@ func (r *Resolved) OverOther(i int, metric usage.Metric) bool {
 	return false
 }
 
-// Left reports whether a node is at or below its leave line on every metric and
-// window. Unknown values do not keep a node hot.
+// Left reports whether a node is at or below its leave line on every metric and window.
+// Unknown values count as below it.
 func (r *Resolved) Left(i int) bool {
 	return r.under(i, r.view.Nodes[i].Current, func(l *Levels) float64 { return l.Leave })
 }
@@ -118,9 +118,9 @@ func (r *Resolved) under(i int, amounts []cluster.Amounts, level func(*Levels) f
 	return true
 }
 
-// SourceSpan returns how long sources themselves observed what makes a node
-// hot: the shortest span of the windows by which it is over, or 0 if one of
-// them was computed here.
+// SourceSpan returns the shortest span of the windows by which a node is over, or 0 if
+// Evenkeel computed one of them. For that long, sources have themselves observed what
+// makes the node hot.
 func (r *Resolved) SourceSpan(i int) (shortest time.Duration) {
 	groups := r.pools[r.of[i]].groups
 	found := false
@@ -145,9 +145,9 @@ func (r *Resolved) reach(i int) (longest time.Duration) {
 	return longest
 }
 
-// Need returns what must leave a node to bring every metric that is over down
-// to its evict line, in addition to what has left since the View. A metric that
-// is judged over several windows is down as soon as one window is.
+// Need returns what must leave a node to bring every metric that is over down to its
+// evict line, in addition to what has left since the View. A metric that is judged over
+// several windows is no longer over as soon as one window is at its line.
 func (r *Resolved) Need(i int, left cluster.Amounts) cluster.Amounts {
 	return r.NeedOther(i, "", left)
 }
@@ -176,9 +176,9 @@ func (r *Resolved) needOf(i int, g *group, rules []rule) int64 {
 	return least
 }
 
-// needIn returns what has to leave for one window. A signal is assumed to be
-// proportional to the resource that relieves it, contention to the contending
-// part of CPU usage.
+// needIn returns what has to leave for one window. A signal is assumed to be proportional
+// to the resource that relieves it. Contention is assumed to be proportional to the
+// contending part of CPU usage.
 func (r *Resolved) needIn(i int, g *group, one *rule) int64 {
 	node := &r.view.Snapshot.Nodes[i].Node
 	used := r.view.Nodes[i].Current[one.window][g.resource]
@@ -196,8 +196,8 @@ func (r *Resolved) needIn(i int, g *group, one *rule) int64 {
 	return used - ceiling(one.levels.Evict, node.Allocatable[g.resource])
 }
 
-// excess returns how far a signal is beyond its evict line, as a fraction of
-// the value if higher is worse, or of the line if lower is worse.
+// excess returns how far a signal is beyond its evict line. The result is a fraction of
+// the value if higher is worse, and of the line if lower is worse.
 func excess(worse float64, one *rule) float64 {
 	whole := worse
 	if one.flip {
@@ -209,8 +209,8 @@ func excess(worse float64, one *rule) float64 {
 	return min(max((worse-one.levels.Evict)/whole, 0), 1)
 }
 
-// ForPlacing returns the predicted usage of a node that counts when placing
-// pods: the higher of the last sample and the five-minute mean.
+// ForPlacing returns the predicted usage of a node that is used to place pods: the higher
+// of the last sample and the five-minute mean.
 func ForPlacing(n *usage.NodeUsage) cluster.Amounts {
 	predicted := n.Predicted[usage.AtAvg5m]
 	for k, v := range n.Predicted[usage.AtLast] {
@@ -261,8 +261,8 @@ func (r *Resolved) ceilingIn(i int, g *group, one *rule, predicted int64) int64 
 	return line - max(beyond, 0)
 }
 
-// Of returns the levels of a node's metric over a window, as percentages or in
-// the metric's unit, and whether there are any.
+// Of returns the levels of a node's metric over a window, as percentages or in the
+// metric's unit. The second result reports whether there are any.
 func (r *Resolved) Of(i int, metric usage.Metric, window usage.Window) (Levels, bool) {
 	groups := r.pools[r.of[i]].groups
 	w := r.view.WindowIndex(window)
@@ -294,8 +294,8 @@ func (r *Resolved) HighestEvict(i int, metric usage.Metric) (line float64, ok bo
 	return line, ok
 }
 
-// Now returns the value by which a node's metric is judged over a window, and
-// whether it is judged.
+// Now returns the value by which a node's metric is judged over a window, and reports
+// whether it is judged at all.
 func (r *Resolved) Now(i int, metric usage.Metric, window usage.Window) (value float64, judged bool) {
 	groups := r.pools[r.of[i]].groups
 	w := r.view.WindowIndex(window)

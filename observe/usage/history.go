@@ -13,8 +13,8 @@ type value struct {
 
 func (v value) stamp() uint32 { return v.second }
 
-// history keeps one metric of one node: single samples for windows of up to
-// sampleReach, five-minute means for longer windows and for KindMaxAvg.
+// history keeps one metric of one node: single samples for windows of up to sampleReach,
+// and five-minute means for longer windows and for KindMaxAvg.
 type history struct {
 	samples, means ring[value]
 	// sum and count accumulate the mean of the current five-minute bucket.
@@ -23,7 +23,7 @@ type history struct {
 	count  int
 }
 
-// limits are the lengths of the rings: two for a history, one for a pod.
+// limits holds the lengths of the rings: two of a history and one of a pod.
 type limits struct{ samples, means, pod int }
 
 // limitsFor returns how many samples, one per interval, and means the windows
@@ -40,10 +40,10 @@ func limitsFor(windows []Window, interval time.Duration) limits {
 	return limits{samples: int(reach/interval) + 2, means: int(means / meanLength), pod: int(Avg5m.Over/interval) + 2}
 }
 
-// ofSamples reports whether a window is made of single samples.
+// ofSamples reports whether a window is computed from single samples.
 func (w Window) ofSamples() bool { return w.Kind != KindMaxAvg && w.Over <= sampleReach }
 
-// push adds a sample; one that is not newer than the newest is ignored.
+// push adds a sample. A sample that is not newer than the newest one is ignored.
 func (h *history) push(v value, most limits) {
 	if !h.samples.push(v.second, v, most.samples) || most.means == 0 {
 		return
@@ -57,9 +57,9 @@ func (h *history) push(v value, most limits) {
 	h.bucket, h.sum, h.count = bucket, h.sum+float64(v.value), h.count+1
 }
 
-// window computes a window that ends at second now, sorting in scratch. If
-// nothing was sampled since the window began, it returns the newest sample:
-// callers know that it is fresh. It returns false if there is no sample.
+// window computes a window that ends at second now, sorting in scratch. If the window
+// contains no sample, it returns the newest sample, because callers have checked that
+// this is fresh. It returns false if there is no sample at all.
 func (h *history) window(w Window, now uint32, scratch *[]float32) (float64, bool) {
 	newest, ok := h.samples.newest()
 	since := now - min(now, uint32(w.Over/time.Second))
@@ -72,8 +72,8 @@ func (h *history) window(w Window, now uint32, scratch *[]float32) (float64, boo
 	case w.ofSamples():
 		samplesSince(&h.samples, since, collect)
 	case w.Kind == KindMaxAvg:
-		// The last five minutes, not the bucket that has just begun: a single sample
-		// is not a mean.
+		// Use the last five minutes rather than the bucket that has just begun, because a
+		// single sample is not a mean.
 		recent := newest.second - min(newest.second, uint32(meanLength/time.Second))
 		samplesSince(&h.samples, recent, collect)
 		values = append(values[:0], float32(sumUp(Avg5m, values)))

@@ -6,13 +6,12 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// Ingest stores the sources' Batches of one moment, in order of preference,
-// matched against the snapshot of the same moment. Each node and each pod takes
-// the first fresh and plausible sample. Series of nodes and pods that have left
-// the snapshot are dropped, so the size of the cluster bounds the store. If
-// Batches are older than the newest ones, the clock has gone backwards: the age
-// of stored samples is then meaningless, and the store starts over. Ingest
-// returns the problems per source.
+// Ingest stores the Batches that the sources returned for one reading, in order of
+// preference. It matches them against the snapshot of the same time. Each node and each
+// pod takes the first fresh and plausible sample. Series of nodes and pods that have left
+// the snapshot are dropped, so the size of the cluster bounds the store. If Batches are
+// older than the stored ones, the clock has gone backwards. The age of stored samples is
+// then meaningless, and the store starts over. Ingest returns the problems per source.
 func (s *Store) Ingest(snapshot *cluster.Snapshot, batches ...Batch) map[string]Problems {
 	in := ingestion{store: s, sources: make([]source, len(batches)), read: newReadings(len(s.metrics), len(s.windows)), stolen: make([]given, len(s.windows))}
 	for i := range batches {
@@ -107,7 +106,7 @@ func (in *ingestion) measuredAt(name string) time.Time {
 	return time.Time{}
 }
 
-// pods ingests the pods of a node; measured is when the node was measured.
+// pods ingests the pods of a node. measured is the time at which the node was measured.
 func (in *ingestion) pods(sums *podSums, node *cluster.NodePods, measured time.Time) {
 	for _, pod := range node.Pods {
 		ps, taken := in.series[in.next], false
@@ -141,7 +140,7 @@ func (in *ingestion) pod(ps *podSeries, pod *cluster.Pod, src *source, sample *P
 		case averaged:
 			ps.given = average
 		case !ps.newest.fresh(in.second):
-			ps.given = point{} // nothing was measured between the given mean and this sample
+			ps.given = point{} // the given mean and this sample are not contiguous
 		}
 		ps.newest = stamp
 		ps.used.push(last, in.store.limits.pod)
@@ -172,9 +171,8 @@ func (in *ingestion) podSample(pod *cluster.Pod, src *source, sample *Sample, al
 	return pack(in.second, sample.Used), stamp, true
 }
 
-// add adds a running pod to the sums. An unmeasured one that ran when its node
-// was measured adds its estimate, so that its usage is not attributed to the
-// system.
+// add adds a running pod to the sums. If an unmeasured pod ran when its node was
+// measured, its estimate is added, so that its usage is not attributed to the system.
 func (in *ingestion) add(sums *podSums, ps *podSeries, pod *cluster.Pod, measured time.Time) {
 	newest, ok := ps.used.newest()
 	began := in.store.second(pod.NewestStart(in.store.time(in.second), in.store.config.Startup)) > sums.since
@@ -211,9 +209,8 @@ func (in *ingestion) add(sums *podSums, ps *podSeries, pod *cluster.Pod, measure
 	}
 }
 
-// assumed returns what a running pod without a fresh sample is assumed to use
-// when the system's share is derived: its newest sample, however old, or its
-// estimate.
+// assumed returns the usage that is assumed for a running pod without a fresh sample when
+// the system's share is derived: its newest sample, no matter how old, or its estimate.
 func (s *Store) assumed(pod *cluster.Pod, ps *podSeries) cluster.Amounts {
 	if ps != nil {
 		if newest, ok := ps.used.newest(); ok {
@@ -223,8 +220,9 @@ func (s *Store) assumed(pod *cluster.Pod, ps *podSeries) cluster.Amounts {
 	return s.config.Estimate.Of(pod)
 }
 
-// podMean returns a sampled pod's mean since a second, and the time observed:
-// as provided by the source, otherwise computed from the pod's samples.
+// podMean returns a sampled pod's mean since the given second, and the time that it
+// covers. The mean is the source's if it provides one, otherwise it is computed from the
+// pod's samples.
 func podMean(ps *podSeries, since uint32) (cluster.Amounts, time.Duration) {
 	average, span, ok := ps.mean(since)
 	if !ok {

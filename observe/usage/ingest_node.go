@@ -7,10 +7,9 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// sample ingests one source's sample of a node. If an earlier source provided a
-// sample, only what that sample lacks is used: a window with history, or
-// another metric. It reports whether this source's sample became the node's
-// own.
+// sample ingests one source's sample of a node. If an earlier source has provided a
+// sample, only the windows with history and the metrics that it lacks are used. sample
+// reports whether this source's sample became the node's own.
 func (in *ingestion) sample(ns *nodeSeries, node *cluster.NodePods, src *source, sample *NodeSample, sums podSums, have bool) bool {
 	refused := in.check(node, src, sample)
 	if refused != "" {
@@ -67,7 +66,7 @@ func (in *ingestion) check(node *cluster.NodePods, src *source, sample *NodeSamp
 		}
 		switch {
 		case cause == "":
-		case reading.Metric == CPUStolen: // it is not used for judging
+		case reading.Metric == CPUStolen: // nodes are not judged by it
 			src.problems.Add(cause, "stolen CPU of node "+node.Node.Name)
 			continue
 		default:
@@ -88,7 +87,8 @@ func validity(reading *Reading, stamp sampled) uint32 {
 	return min(stamp.maxAge, clamp32(int64(reading.MaxAge/time.Second)))
 }
 
-// complete reports whether every judged resource has a reading.
+// complete reports whether there is a reading of every resource by which nodes are
+// judged.
 func (in *ingestion) complete() bool {
 	known := false
 	for resource := range cluster.NumResources {
@@ -113,15 +113,15 @@ func (s *Store) shortest(read []given) (int, bool) {
 	return best, best >= 0
 }
 
-// A node's usage may lag behind its pods' by one sample. A larger difference
-// means a wrong unit or a wrong node.
+// A node's usage may lag behind that of its pods by one sample. A larger difference means
+// a wrong unit or a wrong node.
 const (
 	contradictoryFactor  = 3
 	contradictoryPercent = 10
 )
 
-// contradicts reports whether a node's readings are far below its pods'
-// measured usage.
+// contradicts reports whether a node's readings are far below the measured usage of its
+// pods.
 func (in *ingestion) contradicts(pods, allocatable cluster.Amounts) bool {
 	for resource := range cluster.NumResources {
 		highest, known := 0.0, false
@@ -141,8 +141,8 @@ func (in *ingestion) contradicts(pods, allocatable cluster.Amounts) bool {
 	return false
 }
 
-// take stores a source's new readings as the node's own. Without new ones the
-// node's age keeps growing.
+// take stores a source's new readings as the node's own. If there are none, the node's
+// sample keeps aging.
 func (in *ingestion) take(ns *nodeSeries, src *source, sums podSums) {
 	system, newest, sourceSpan := in.present(sums)
 	if in.store.config.SignalsOnly {
@@ -165,8 +165,8 @@ func (in *ingestion) take(ns *nodeSeries, src *source, sums podSums) {
 	}
 }
 
-// canDeriveSystem reports whether system usage can be derived as a node's usage
-// minus its pods'. Otherwise the usage of a starting pod without a sample would
+// canDeriveSystem reports whether the system's usage can be derived as a node's usage
+// minus that of its pods. It cannot if the usage of a starting pod without a sample would
 // count as the system's.
 func (in *ingestion) canDeriveSystem(ns *nodeSeries, unseen bool) bool {
 	newest, known := ns.system.newest()
@@ -174,10 +174,10 @@ func (in *ingestion) canDeriveSystem(ns *nodeSeries, unseen bool) bool {
 	return in.hasPods && (!unseen || !recent)
 }
 
-// asBefore replaces the derived system usage by the previous one as far as pods
-// that came or left explain the difference. A node's sample includes the usage
-// of pods that left since the previous sample, which no pod's sample contains,
-// and only part of the usage of pods that came.
+// asBefore replaces the derived system usage with the previous one to the extent that
+// pods that came or left explain the difference. A node's sample includes the usage of
+// pods that left since the previous sample, which no pod's sample contains, and only part
+// of the usage of pods that came.
 func (in *ingestion) asBefore(ns *nodeSeries, system cluster.Amounts, sums podSums) cluster.Amounts {
 	if len(ns.system.samples) == 0 {
 		return system
@@ -189,10 +189,10 @@ func (in *ingestion) asBefore(ns *nodeSeries, system cluster.Amounts, sums podSu
 	return system
 }
 
-// present returns the system usage according to the readings, which is negative
-// if they lack usage of pods. It also returns the older of the resources'
-// times, and how far back all readings reach: 0 if one of them is a sample,
-// otherwise the length of their means.
+// present returns the system usage according to the readings, which is negative if they
+// lack usage of pods. It also returns the older of the resources' times, and the span
+// that all readings cover: 0 if one of them is a single sample, otherwise the length of
+// their means.
 func (in *ingestion) present(sums podSums) (system cluster.Amounts, newest sampled, sourceSpan time.Duration) {
 	for resource := range system {
 		w, ok := in.store.shortest(in.read[resource])
@@ -220,7 +220,8 @@ func (in *ingestion) answered(src *source) sampled {
 	return stamp
 }
 
-// enter stores the source's windows and feeds the ones computed here.
+// enter stores the windows that the source provides, and adds its samples to the windows
+// that are computed here.
 func (m *metricSeries) enter(in *ingestion, read []given) {
 	w, ok := in.store.shortest(read)
 	if !ok {
@@ -263,11 +264,10 @@ func (in *ingestion) fill(ns *nodeSeries) {
 	}
 }
 
-// enterStolen stores the stolen CPU that a source reports for a node. Some
-// kernels include stolen time in usage. That is the case if this source
-// measures less usage than the node's own source; stolen time must then not
-// count twice. The value also cannot be right if it would leave the machine
-// with less CPU than it uses.
+// enterStolen stores the stolen CPU that a source reports for a node. Some kernels
+// include stolen time in usage. This is the case if this source measures less usage than
+// the node's own source, and stolen time must then not count twice. The value is also
+// wrong if it would leave the machine with less CPU than it uses.
 func (in *ingestion) enterStolen(ns *nodeSeries, node *cluster.NodePods, src *source) {
 	filled := ns.source != src.batch.Source
 	if filled && ns.stolen.closed(in.second) {

@@ -45,18 +45,19 @@ func (in *ingestion) stamp(src *source, at time.Time) (sampled, Cause) {
 type podSums struct {
 	// since is the earliest second to which the node's sample may reach back.
 	since uint32
-	// came is the usage of pods that have started since then, which the node's
-	// sample may lack. left is the usage of pods that left or restarted, which
-	// the sample may include in addition to used.
+	// came is the usage of pods that have started since then. The node's sample may lack
+	// it. left is the usage of pods that left or restarted. The node's sample may include
+	// it in addition to used.
 	came, left cluster.Amounts
-	// used sums the pods' newest samples, with estimates for pods without one;
-	// average sums their means in the same way.
+	// used is the sum of the pods' newest samples, or estimates for pods without a
+	// sample. average is the sum of their means, likewise.
 	used, average cluster.Amounts
-	// sampled sums the fresh newest samples, without estimates.
+	// sampled is the sum of the newest samples that are fresh, without estimates.
 	sampled cluster.Amounts
 	// unseen reports whether any starting pod has no sample yet.
 	unseen bool
-	// least sums, for each pod, the lower of the fresh newest sample and the mean.
+	// least is the sum, over all pods, of the lower of the fresh newest sample and the
+	// mean.
 	least cluster.Amounts
 }
 
@@ -73,9 +74,9 @@ func absurd(used, allocatable cluster.Amounts) bool {
 	return false
 }
 
-// absurdValue reports whether a reading is absurd. A signal must be a number
-// that a history can hold. Resources and percentages of time are never
-// negative, but the result of a query in the policy may be.
+// absurdValue reports whether a reading is absurd. A signal must be a number that a
+// history can hold. Resources and percentages of time cannot be negative, but the result
+// of a query in the policy can.
 func (in *ingestion) absurdValue(metric int, v float64, allocatable cluster.Amounts) bool {
 	least, most := 0.0, float64(math.MaxFloat32)
 	switch {
@@ -90,8 +91,8 @@ func (in *ingestion) absurdValue(metric int, v float64, allocatable cluster.Amou
 	return !(v >= least && v <= most) // also true for NaN
 }
 
-// readings holds one node's sample, checked and sorted by metric and window,
-// parallel to Store.metrics and Store.windows; measured is 0 for missing ones.
+// readings holds one node's checked sample by metric and window, parallel to
+// Store.metrics and Store.windows. measured is 0 for a missing reading.
 type readings [][]given
 
 func newReadings(metrics, windows int) readings {

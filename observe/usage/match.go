@@ -42,7 +42,7 @@ func (in *ingestion) adopt(snapshot *cluster.Snapshot) {
 func (in *ingestion) forget() {
 	for _, ps := range in.store.order {
 		if ps.place == gone {
-			continue // the previous snapshot listed it twice
+			continue // the previous snapshot listed the pod twice
 		}
 		if place := int(ps.place); place >= len(in.series) || in.series[place] != ps {
 			in.leave(ps)

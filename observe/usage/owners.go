@@ -6,9 +6,9 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// owners numbers the owners of pods from 1, so that an owner's data is found
-// without hashing its UID for each of its pods. An owner without pods is
-// dropped and its number reused.
+// owners assigns numbers to the owners of pods, starting at 1, so that an owner's data is
+// found without hashing its UID for each of its pods. An owner without pods is dropped
+// and its number reused.
 type owners struct {
 	workloads
 
@@ -31,7 +31,7 @@ type knownOwner struct {
 	family familyKey
 }
 
-// noOwner is the number of pods without an owner.
+// noOwner is the owner number for pods without an owner.
 const noOwner ownerNumber = 0
 
 func newOwners(seed maphash.Seed) owners {
@@ -40,7 +40,7 @@ func newOwners(seed maphash.Seed) owners {
 	}
 }
 
-// hold returns the number of a pod's owner, and counts the pod.
+// hold returns the number of a pod's owner, and adds the pod to the owner's count.
 func (o *owners) hold(pod *cluster.Pod) ownerNumber {
 	if pod.Owner.UID == "" {
 		return noOwner

@@ -7,7 +7,7 @@ import (
 )
 
 // Patterns encodes known patterns for another process in at most most bytes, as
-// forecast.Store does. It is nil if detection is off or nothing is known.
+// forecast.Store does. It returns nil if detection is off or nothing is known.
 func (s *Store) Patterns(most int) []byte {
 	w := &s.owners.workloads
 	var all []forecast.Stored
@@ -19,10 +19,9 @@ func (s *Store) Patterns(most int) []byte {
 	return forecast.Store(all, most, s.config.Recurs, w.part)
 }
 
-// AdoptPatterns takes over patterns from another process for workloads that are
-// less well known here. Data that is too old, or for another period, is left
-// out. The error describes what is wrong with the data; in that case nothing is
-// adopted.
+// AdoptPatterns takes over patterns from another process for workloads that this process
+// has observed for a shorter time. Data that is too old, or for another period, is left
+// out. The error describes what is wrong with the data; in that case nothing is adopted.
 func (s *Store) AdoptPatterns(data []byte, now time.Time) error {
 	if len(data) == 0 {
 		return nil

@@ -2,8 +2,8 @@ package usage
 
 import "hash/maphash"
 
-// podIndex finds pods' series by name. It holds hashes with a secret seed
-// instead of names, which take several times the memory.
+// podIndex finds pods' series by name. It stores hashes with a secret seed, because names
+// would take several times the memory.
 type podIndex struct {
 	seed   maphash.Seed
 	series map[uint64]*podSeries

@@ -53,9 +53,9 @@ func (s squeezed) pages() uint32 { return unfigure(uint32(s) & (1<<figureBits - 
 // low returns the lower 16 bits of the second.
 func (s squeezed) low() uint16 { return uint16(s >> (2 * figureBits)) } // the highest 16 bits
 
-// push adds a sample; one that is not newer than the newest is ignored. Samples
-// further back than 16 bits of seconds are dropped: no window of a pod reaches
-// that far.
+// push adds a sample. A sample that is not newer than the newest one is ignored. Samples
+// that are older than 16 bits of seconds are dropped, because no window of a pod reaches
+// that far back.
 func (r *podRing) push(p point, limit int) bool {
 	if p.second > r.newestAt && p.second-r.newestAt > math.MaxUint16 {
 		r.samples, r.next = r.samples[:0], 0
@@ -78,7 +78,7 @@ func (r *podRing) since(second uint32) iter.Seq[point] {
 				place = len(r.samples) - 1
 			}
 			s := r.samples[place]
-			at -= uint32(uint16(at) - s.low()) // from the lower bits
+			at -= uint32(uint16(at) - s.low()) // derived from the lower bits
 			if at < second || !yield(point{second: at, cpuMilli: s.cpuMilli(), pages: s.pages()}) {
 				return
 			}
@@ -86,8 +86,8 @@ func (r *podRing) since(second uint32) iter.Seq[point] {
 	}
 }
 
-// mean returns the mean of the samples not older than the given second, and how
-// long they span.
+// mean returns the mean of the samples not older than the given second, and the time that
+// they span.
 func (r *podRing) mean(since uint32) (used cluster.Amounts, span time.Duration, ok bool) {
 	var cpuMilli, pages, n int64
 	oldest := r.newestAt

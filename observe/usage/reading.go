@@ -22,7 +22,7 @@ type reading struct {
 	medians       medians
 	unsampled     []int // among a node's pods, those that ran without a fresh sample
 
-	// The nodes' slices are cut from these.
+	// The slices of all nodes are cut from the following ones.
 	amounts    []cluster.Amounts
 	reported   []Reported
 	sourceSpan []time.Duration
@@ -46,13 +46,13 @@ func cut[T any](from *[]T, n int) []T {
 	return taken
 }
 
-// newest sums the newest samples of a node's pods.
+// newest holds the sums of the newest samples of a node's pods.
 type newest struct {
 	sampled    []bool // by pod
 	stays, all cluster.Amounts
-	// means sums the five-minute means of the same pods.
+	// means is the sum of the five-minute means of the same pods.
 	means cluster.Amounts
-	// expired sums samples that were fresh when the node was sampled.
+	// expired is the sum of the samples that were fresh when the node was sampled.
 	expired cluster.Amounts
 }
 

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Retune applies another Config and keeps the samples. What is sampled, and the
-// sample interval, must stay the same.
+// Retune applies another Config and keeps the samples. The sampled metrics and the sample
+// interval must stay the same.
 func (s *Store) Retune(config Config) error {
 	other, err := NewStore(config, s.epoch)
 	if err != nil {

@@ -18,7 +18,7 @@ type ring[S any] struct {
 	next uint32
 }
 
-// push adds the sample of a second; one that is not newer than the newest is
+// push adds the sample of a second. A sample that is not newer than the newest one is
 // ignored.
 func (r *ring[S]) push(second uint32, s S, limit int) bool {
 	if len(r.samples) > 0 && second <= r.newestAt {
@@ -54,8 +54,8 @@ func (r *ring[S]) newest() (S, bool) {
 // stamped is a sample with its time: seconds since the store's epoch.
 type stamped interface{ stamp() uint32 }
 
-// samplesSince visits the samples not older than the given second, in order,
-// and returns how long they span.
+// samplesSince visits the samples not older than the given second, in order, and returns
+// the time that they span.
 func samplesSince[S stamped](r *ring[S], second uint32, visit func(S)) time.Duration {
 	older, newer := notBefore(r.samples[r.next:], second), notBefore(r.samples[:r.next], second)
 	for _, s := range older {
@@ -109,8 +109,8 @@ func clamp32(v int64) uint32 { return uint32(min(max(v, 0), math.MaxUint32)) }
 // medians finds medians of points; it keeps the slices that it sorts.
 type medians struct{ cpuMilli, pages []uint32 }
 
-// of returns the lower median per resource over the samples since a second, which
-// no single outlier can move; without any, the newest sample.
+// of returns the lower median per resource of the samples since the given second, or the
+// newest sample if there are none. No single outlier can change the lower median much.
 func (m *medians) of(samples *ring[point], since uint32) cluster.Amounts {
 	m.cpuMilli, m.pages = m.cpuMilli[:0], m.pages[:0]
 	samplesSince(samples, since, func(p point) {

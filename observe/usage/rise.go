@@ -7,8 +7,8 @@ import "time"
 type Rise struct {
 	// Lowest is the lowest of the samples, in bytes.
 	Lowest int64
-	// BytesPerMinute is the rate at which memory rises: the slower of the rates of
-	// the first and the second half, so that a single step does not count.
+	// BytesPerMinute is the rate at which memory rises: the lower of the rates in the
+	// first and second half of the duration, so that a single step does not count.
 	BytesPerMinute float64
 }
 

@@ -22,12 +22,12 @@ type podSeries struct {
 	// inBatch is the pod's place in the last Batch that reported the pod.
 	inBatch listPlace
 	owner   ownerNumber
-	// given is the newest five-minute mean from a source, if samples followed
-	// it without a gap; its second is 0 if there is none.
+	// given is the newest five-minute mean from a source, provided that samples followed
+	// it without a gap. Its second is 0 if there is none.
 	given point
-	// trend summarizes how its usage is expected to continue.
+	// trend is used to predict how the pod's usage continues.
 	trend forecast.Trend
-	// peak is its highest recent usage.
+	// peak is the pod's highest recent usage.
 	peak forecast.Peak
 	// unlike is how the pod's usage differs from its workload's pattern.
 	unlike forecast.Unlike
@@ -37,10 +37,10 @@ func (p *podSeries) isOf(namespace, name string) bool {
 	return p.pod.Name == name && p.pod.Namespace == namespace
 }
 
-// mean returns the mean since a second: the source's if it came with the newest
-// sample, otherwise the one computed here. span is how long the pod was
-// observed, limited to its age: a source that provided a mean had observed five
-// minutes, which stays true if the next source provides only samples.
+// mean returns the mean since the given second. It is the source's mean if that came with
+// the newest sample, otherwise it is computed here. span is how long the pod was
+// observed, limited to its age. A source that provided a mean had observed five minutes,
+// which stays true if the next source provides only samples.
 func (p *podSeries) mean(since uint32) (used cluster.Amounts, span time.Duration, ok bool) {
 	if p.given.second == 0 {
 		return p.used.mean(since)
@@ -55,14 +55,14 @@ func (p *podSeries) mean(since uint32) (used cluster.Amounts, span time.Duration
 	return used, span, ok
 }
 
-// sampled is when a sample was taken and how old it may become.
+// sampled holds the time of a sample and its maximum age.
 type sampled struct {
 	measured int64  // unix nanoseconds, which must advance for a sample to be new
 	second   uint32 // when it was measured or, if that appears to be later, when it arrived
 	maxAge   uint32 // seconds
 }
 
-// anyIsNewer makes every later sample count as newer.
+// anyIsNewer makes the next sample count as newer, whatever its time is.
 func (s *sampled) anyIsNewer() { s.measured = min(s.measured, 1) }
 
 func (s sampled) fresh(now uint32) bool {
@@ -77,8 +77,8 @@ type nodeSeries struct {
 	refused Cause
 	// arrived is the second in which the newest sample arrived.
 	arrived uint32
-	// sourceSpan is how far back the source's own windows reach, for a source
-	// that provides no single samples.
+	// sourceSpan is the time that the source's own windows cover, for a source that
+	// provides no single samples.
 	sourceSpan time.Duration
 	metrics    []metricSeries // parallel to Store.metrics
 	stolen     metricSeries   // CPUStolen, from the node's own source
@@ -87,13 +87,13 @@ type nodeSeries struct {
 	left ring[point]
 	// system is usage outside all pods.
 	system ring[point]
-	// pods is the measured usage of its pods at its last sample.
+	// pods is the measured usage of the node's pods at its last sample.
 	pods cluster.Amounts
-	// trend is how its usage varies.
+	// trend describes how the node's usage varies.
 	trend forecast.Trend
 	// trough is the lowest recent CPU usage of the whole machine.
 	trough forecast.Trough
-	// peak is the highest.
+	// peak is the highest recent CPU usage of the whole machine.
 	peak forecast.Peak
 }
 
@@ -115,8 +115,8 @@ type given struct {
 	// validFor is the number of seconds for which the source considers the
 	// window valid.
 	validFor uint32
-	// filled is the second in which a source other than the node's own provided
-	// it; 0 if its own did.
+	// filled is the second in which a source other than the node's own provided the
+	// window; 0 if the node's own source did.
 	filled uint32
 }
 

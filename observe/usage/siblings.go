@@ -45,8 +45,8 @@ func keyOf(seed maphash.Seed, kin *Kin) familyKey {
 	return familyKey(hashOf(seed, family.Namespace, family.Name)) | 1
 }
 
-// hashOf identifies a name in a namespace: 64 bits with a secret seed keep the
-// names of a cluster from being confused.
+// hashOf identifies a name in a namespace. With 64 bits and a secret seed, no two names
+// of a cluster are confused.
 func hashOf(seed maphash.Seed, namespace, name string) uint64 {
 	return 31*maphash.String(seed, name) + maphash.String(seed, namespace)
 }
@@ -79,12 +79,12 @@ func (s *Siblings) Of(kin Kin, limits cluster.Amounts) (cluster.Amounts, bool) {
 type version struct {
 	owner string
 	pods  uint32
-	// used is their mean, with its time.
+	// used is the mean usage of the pods, with its time.
 	used point
 }
 
 const (
-	// enoughPods is the number of pods that makes a version conclusive, however
+	// enoughPods is the number of pods that makes a version conclusive, no matter how
 	// many pods another version has.
 	enoughPods = 3
 	// versionAge is how long a version is remembered after its last measured

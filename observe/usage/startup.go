@@ -12,8 +12,8 @@ import (
 // Its real usage is still kept apart from usage outside pods, and still counts
 // against its node as a destination.
 
-// settledFrom returns the second from which samples of a pod are evidence;
-// arrived and measured are the times of its newest sample.
+// settledFrom returns the second from which samples of a pod are evidence. arrived and
+// measured are the times of its newest sample.
 func (s *Store) settledFrom(pod *cluster.Pod, now time.Time, arrived, measured uint32) uint32 {
 	if s.config.Startup <= 0 {
 		return 0
@@ -22,9 +22,9 @@ func (s *Store) settledFrom(pod *cluster.Pod, now time.Time, arrived, measured u
 	return s.second(pod.NewestStart(now, s.config.Startup).Add(s.config.Startup)) + arrived - measured
 }
 
-// settle returns the mean of a pod since a second. If that time reaches into
-// the pod's startup, it returns the mean of the time after startup; starting
-// reports whether this time is shorter than MinWindow.
+// settle returns the mean of a pod since the given second. If that time reaches into the
+// pod's startup, it returns the mean of the time after startup. starting reports whether
+// the time after startup is shorter than MinWindow.
 func (s *Store) settle(pod *cluster.Pod, ps *podSeries, now time.Time, since uint32, used cluster.Amounts, span time.Duration) (_ cluster.Amounts, _ time.Duration, starting bool) {
 	from := s.settledFrom(pod, now, ps.used.newestAt, ps.newest.second)
 	if s.config.Startup <= 0 || from+uint32(s.config.SampleInterval/time.Second) < since {
@@ -42,10 +42,9 @@ func (s *Store) starting(pod *cluster.Pod, second uint32) bool {
 	return second < s.settledFrom(pod, s.time(second), second, second)
 }
 
-// settledMean returns the mean of the samples that cover no time before a
-// second. The first sample after that second is excluded, because it is a rate
-// since the sample before. A five-minute mean from a source reaches back five
-// minutes.
+// settledMean returns the mean of the samples that cover no time before the given second.
+// The first sample after that second is excluded, because it is a rate since the previous
+// sample. A five-minute mean from a source covers the five minutes before it.
 func (p *podSeries) settledMean(from uint32) (used cluster.Amounts, span time.Duration, ok bool) {
 	reach := uint32(Avg5m.Over / time.Second)
 	switch given := p.given.second; {
@@ -62,8 +61,8 @@ func (p *podSeries) settledMean(from uint32) (used cluster.Amounts, span time.Du
 	return p.used.mean(p.used.newestAt - uint32(span/time.Second) + 1)
 }
 
-// evidence returns how much of a pod's measured usage counts when its node is
-// judged hot: while the pod starts, at most its estimate.
+// evidence returns the part of a pod's measured usage that counts as evidence that its
+// node is hot. While the pod starts, this is at most its estimate.
 func (p *PodUsage) evidence(measured, estimate cluster.Amounts) cluster.Amounts {
 	if p.Starting {
 		for k := range measured {

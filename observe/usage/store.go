@@ -11,27 +11,28 @@ import (
 	"github.com/evenkeel/evenkeel/observe/forecast"
 )
 
-// Config sets how samples are kept and when there are enough of them.
+// Config defines how samples are kept and when there are enough of them.
 type Config struct {
-	// SampleInterval is how often Batches are expected; it bounds the rings.
+	// SampleInterval is the expected time between two Batches. It determines the size of
+	// the rings.
 	SampleInterval time.Duration
-	// MaxAge is how old the newest sample of a node or pod may be; beyond it
-	// the node or pod is unknown. A Batch may override it.
+	// MaxAge is the maximum age of the newest sample of a node or pod. If the sample is
+	// older, the node or pod is unknown. A Batch may override MaxAge.
 	MaxAge time.Duration
 	// MinWindow is how long the samples must span before they count.
 	MinWindow time.Duration
 	// Startup is how long after the start of its newest container a pod's usage
 	// does not count as evidence; 0 for none.
 	Startup time.Duration
-	// Rise is the duration over which a rise of memory is looked for, at most
-	// Avg5m.Over; 0 disables it.
+	// Rise is the duration over which a rise of memory is detected, at most Avg5m.Over; 0
+	// disables the detection.
 	Rise time.Duration
 	// Windows are read for nodes in addition to Last and Avg5m.
 	Windows []Window
 	// Signals are metrics read for nodes in addition to CPU and Memory.
 	Signals []Metric
-	// Optional resources may be missing from a known node, because no rule
-	// judges them. They then count as zero.
+	// Optional marks the resources that may be missing from a known node, because no rule
+	// judges them. A missing one counts as zero.
 	Optional [cluster.NumResources]bool
 	// SignalsOnly means that no rule judges any resource. A node is then known
 	// once a source reports it, even without readings; a signal that is missing
@@ -56,7 +57,7 @@ type Store struct {
 	nodes      map[string]*nodeSeries
 	order      []*podSeries // of all pods, in the order of the last snapshot
 	index      podIndex     // of order
-	// batches hold the pods of each source's newest Batch that had any, in the
+	// batches holds, for each source, the pods of its newest Batch with pods, in the
 	// Batch's order; nil for a sample without a pod.
 	batches map[string][]*podSeries
 	owners  owners // of order
@@ -116,18 +117,18 @@ func (s *Store) Metrics() []Metric { return slices.Clone(s.metrics) }
 // Batches.
 func (s *Store) Lacking() int { return s.lacking }
 
-// EndHistory marks the end of a source's history; live samples follow. Backfill
-// uses our query times, which can be later than a live sample's timestamp, so
-// staleness is reset here.
+// EndHistory marks the end of a source's history; live samples follow. Samples of the
+// history have the times of our queries, which can be later than a live sample's
+// timestamp. So the next sample counts as new.
 func (s *Store) EndHistory() {
 	for _, ns := range s.nodes {
 		ns.newest = sampled{}
 	}
 }
 
-// Shift accounts for a step of the clock during which no additional time
-// passed, so that everything stored keeps its age. The sources' clocks may have
-// stepped as well, so the next sample counts as new, whatever its timestamp is.
+// Shift accounts for a step of the clock during which no additional time passed, so that
+// all stored samples keep their ages. The sources' clocks may have stepped as well, so
+// the next sample counts as new, whatever its timestamp is.
 func (s *Store) Shift(by time.Duration) {
 	s.epoch = s.epoch.Add(by)
 	for _, ns := range s.nodes {

@@ -1,6 +1,5 @@
-// Package usage turns samples of real usage into figures that decisions can
-// rely on: windows with an age, per node and per pod, in which a missing value
-// is never zero.
+// Package usage turns samples of real usage into reliable figures for decisions: windows
+// with an age, per node and per pod, in which a missing value is never zero.
 //
 // A Store keeps samples in bounded rings; a View is an immutable result that
 // combines a Store with a cluster.Snapshot. Both halves of Evenkeel read the
@@ -22,8 +21,8 @@ const (
 	// CPU is in milli-cores, Memory in bytes: the working set.
 	CPU    Metric = "cpu"
 	Memory Metric = "memory"
-	// The pressures are the percentage of time during which some task waited for
-	// the resource (PSI "some"), 0 to 100.
+	// A pressure is the percentage of time during which some task waited for the resource
+	// (PSI "some"), 0 to 100.
 	CPUPressure    Metric = "cpu.pressure"
 	MemoryPressure Metric = "memory.pressure"
 	IOPressure     Metric = "io.pressure"
@@ -36,7 +35,7 @@ const (
 	CPUContention Metric = "cpu.contention"
 )
 
-// OfTime reports whether a built-in metric is a percentage of time.
+// OfTime reports whether the metric is built in and a percentage of time.
 func (m Metric) OfTime() bool {
 	return m == CPUPressure || m == MemoryPressure || m == IOPressure || m == CPUContention
 }
@@ -99,7 +98,7 @@ type Batch struct {
 	MaxAge time.Duration
 	Nodes  []NodeSample
 	Pods   []PodSample
-	// Problems are the samples that the source itself left out.
+	// Problems describes the samples that the source itself left out.
 	Problems Problems
 }
 
@@ -108,8 +107,8 @@ type Cause string
 
 // The causes for which samples are rejected.
 const (
-	// Stale samples are older than MaxAge, Future ones are more than MaxAge ahead
-	// of the clock.
+	// Stale samples are older than MaxAge. Future samples are more than MaxAge ahead of
+	// the clock.
 	Stale  Cause = "stale"
 	Future Cause = "future"
 	// Absurd samples are negative, not finite, or far more than the node has.
@@ -128,8 +127,7 @@ const (
 	Foreign Cause = "foreign"
 	// SeveralClusters means that an answer contains series of several clusters.
 	SeveralClusters Cause = "several_clusters"
-	// Unreadable samples could not be interpreted; Unreachable servers did not
-	// answer.
+	// Unreadable samples could not be interpreted. Unreachable servers did not answer.
 	Unreadable  Cause = "unreadable"
 	Unreachable Cause = "unreachable"
 )

@@ -9,10 +9,10 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// View holds what is known of a cluster's usage at one moment. It is immutable
-// and parallel to its Snapshot: Nodes[i] belongs to Snapshot.Nodes[i] and
-// Nodes[i].Pods[j] to its Pods[j]. The Snapshot is the one passed in unless CPU
-// is stolen from a node; then it is a copy in which that node has less.
+// View holds the known usage of a cluster at one point in time. It is immutable and
+// parallel to its Snapshot: Nodes[i] belongs to Snapshot.Nodes[i], and Nodes[i].Pods[j]
+// to its Pods[j]. The Snapshot is the one passed in unless CPU is stolen from a node.
+// Then it is a copy in which that node has less CPU.
 type View struct {
 	At       time.Time
 	Snapshot *cluster.Snapshot
@@ -43,13 +43,13 @@ func (v *View) SignalIndex(m Metric) int { return slices.Index(v.Signals, m) }
 // NodeUsage is one node's reading. Its slices are parallel to the View's
 // Windows.
 type NodeUsage struct {
-	// Unknown is why the node's usage is unknown; empty if it is known. Unknown
-	// does not mean zero: the amounts below are then meaningless.
+	// Unknown is why the node's usage is unknown; empty if it is known. The amounts below
+	// are meaningless if usage is unknown; they must not be read as zero.
 	Unknown reasons.Reason
 	// Source is the source of the newest sample.
 	Source string
-	// Sampled is when the newest sample arrived, Age how long ago it was measured,
-	// and Span how far back samples reach, at most five minutes.
+	// Sampled is when the newest sample arrived, Age how long ago it was measured, and
+	// Span the time that the samples cover, at most five minutes.
 	Sampled   time.Time
 	Age, Span time.Duration
 	// Measured is the node's usage as measured, including departed pods. It is
@@ -62,7 +62,7 @@ type NodeUsage struct {
 	// same degree as the machine, so that Measured has the same ratio to
 	// allocatable as the whole machine's usage has to capacity.
 	Reserved []cluster.Amounts
-	// ByCapacity reports whether Reserved is based on that assumption.
+	// ByCapacity reports whether Reserved is based on this assumption.
 	ByCapacity bool
 	// SourceSpan is the time that the source itself observed for a window: the
 	// window's length if the source provided it, 0 if it was computed here.
@@ -70,24 +70,24 @@ type NodeUsage struct {
 	// StolenMilliCores is the CPU that the machine was denied, as a five-minute
 	// mean. The View's Snapshot has already deducted it from the node.
 	StolenMilliCores int64
-	// Reported is like Whole, but only for windows whose own value is known,
-	// and including the fractions of a unit that the source provided. Whole
-	// fills the other windows from a shorter or older one.
+	// Reported is like Whole, but only contains windows whose own value is known, and
+	// includes the fractions of a unit that the source provided. Whole fills the other
+	// windows from a shorter or older one.
 	Reported []Reported
 	// System is usage outside all pods and beyond the reserve. It is the
 	// five-minute median, because around a pod's start and end single samples
 	// contain usage that belongs to no pod.
 	System cluster.Amounts
-	// Current is Measured without the usage of pods that have left since or are
-	// leaving, and without usage of starting pods beyond their estimates. It is
-	// the evidence for calling a node hot.
+	// Current is Measured without the usage of pods that have left since or are leaving,
+	// and without usage of starting pods beyond their estimates. It decides whether a
+	// node is hot.
 	Current []cluster.Amounts
-	// Rise is how memory rises; zero if it does not rise.
+	// Rise describes how memory rises; zero if it does not.
 	Rise Rise
-	// Predicted is System plus all pods on the node, including terminating
-	// ones, with estimates for pods that have not been measured long enough. It
-	// is the basis for placing another pod. Windows other than Avg5m differ
-	// from Avg5m by as much as their measurements do.
+	// Predicted is System plus all pods on the node, including terminating ones, with
+	// estimates for pods that have not been measured long enough. It is the basis for
+	// placing another pod. Predictions for other windows differ from that for Avg5m by as
+	// much as the measurements do.
 	Predicted []cluster.Amounts
 	// Expected is the CPU that the node will use if its pods stay the same.
 	Expected forecast.Expected
@@ -96,7 +96,7 @@ type NodeUsage struct {
 	LeastMilliCores int64
 	// PeakMilliCores is the highest CPU usage of the whole machine in the last hours.
 	PeakMilliCores int64
-	// Signals holds one row per Signal of the View, NaN where unknown.
+	// Signals holds one row per Signal of the View; NaN for unknown values.
 	Signals [][]float64
 	Pods    []PodUsage
 }
@@ -130,17 +130,17 @@ type PodUsage struct {
 	// Small fields are grouped to save memory, because there is one PodUsage
 	// for each pod.
 
-	// Measured is false if Used is an estimate, or the usage measured so far if
-	// that is higher.
+	// Measured is false if Used is an estimate, or usage that was measured too briefly
+	// but exceeds the estimate.
 	Measured bool
 	// Starting reports whether the pod is measured, but not for long enough since
 	// its startup.
 	Starting bool
-	// Lasts reports whether the pod, or one in its place, is expected to exist a
-	// period later.
+	// Lasts reports whether the pod, or its replacement, is expected to exist a period
+	// later.
 	Lasts bool
-	// Expected is the CPU that the pod is expected to use; for an unmeasured
-	// pod, constantly Used.
+	// Expected is the CPU that the pod is expected to use. For an unmeasured pod, it is
+	// Used at all times.
 	Expected forecast.Expected
 	// MeasuredIn is how long it takes until the pod is Measured if samples keep
 	// arriving; 0 if it already is, or if no sample has arrived for a long
@@ -149,11 +149,11 @@ type PodUsage struct {
 	// Uncounted is the part of the pod's usage that is ignored when deciding
 	// whether its node is hot, because the pod is Starting.
 	Uncounted cluster.Amounts
-	// Assumed is the part of the pod's usage that is only estimated, beyond
-	// what was measured. It is ignored in the same way.
+	// Assumed is the part of the pod's usage that is only estimated, beyond what was
+	// measured. It is ignored like Uncounted.
 	Assumed cluster.Amounts
 	Span    time.Duration
-	// Used is the five-minute mean, or that of the pod's lifetime if it is
+	// Used is the five-minute mean, or the mean over the pod's lifetime if that is
 	// shorter.
 	Used cluster.Amounts
 	// PeakMilliCores is the highest CPU usage in the last hours; 0 if unknown.

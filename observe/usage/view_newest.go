@@ -8,9 +8,8 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// Newest returns the View as if every window held only the newest sample, as it
-// was measured. It gives users something to see before windows have filled;
-// evictions are never based on it.
+// Newest returns the View as if every window held only the newest sample, as it was
+// measured. Users see it before windows have filled. Evictions are never based on it.
 func (v *View) Newest() *View {
 	newest := *v
 	newest.Nodes = slices.Clone(v.Nodes)
@@ -20,8 +19,8 @@ func (v *View) Newest() *View {
 	return &newest
 }
 
-// HasSample reports whether the node has a fresh sample, whether or not its
-// windows are filled.
+// HasSample reports whether the node has a fresh sample, even if its windows are not
+// filled yet.
 func (n *NodeUsage) HasSample() bool {
 	return !n.Sampled.IsZero() && (n.Known() || n.Unknown == reasons.WindowTooShort)
 }

@@ -53,9 +53,9 @@ func (r *reading) node(view *View, i int) {
 	}
 }
 
-// neverSampled reports whether one of the unsampled pods has never been sampled
-// although a sample is due. Usage of such a pod beyond its estimate is part of
-// the system's usage; usage of a pod with lost samples is not.
+// neverSampled reports whether one of the unsampled pods has never been sampled although
+// a sample is due. Usage of such a pod beyond its estimate is part of the system's usage,
+// unlike usage of a pod whose samples were lost.
 func (r *reading) neverSampled(pods []*cluster.Pod, usage []PodUsage) bool {
 	return slices.ContainsFunc(r.unsampled, func(j int) bool {
 		next := 0
@@ -72,11 +72,12 @@ func (r *reading) stolen(ns *nodeSeries) int64 {
 	return int64(stolen)
 }
 
-// leastLeft is the least that stolen CPU leaves of a node's CPU, in percent.
+// leastLeft is the minimum share of a node's CPU that remains if CPU is stolen, in
+// percent.
 const leastLeft = 1
 
-// without replaces a node by a copy whose CPU is reduced by the stolen amount,
-// but not below its usage, and whose reserve is reduced in proportion.
+// without replaces a node with a copy whose CPU is reduced by the stolen amount, but not
+// below its usage. The copy's reserve is reduced in proportion.
 func (v *View) without(i int, stolen, used int64) *cluster.NodePods {
 	given := v.Snapshot.Nodes[i]
 	whole := max(given.Node.Capacity[cluster.CPU], given.Node.Allocatable[cluster.CPU])
@@ -95,10 +96,10 @@ func (v *View) without(i int, stolen, used int64) *cluster.NodePods {
 	return &less
 }
 
-// leaveOut subtracts the usage covered by the node's reserve from its amounts,
-// because allocatable excludes the reserve, too. exactly reports whether System
-// contains no usage of pods; otherwise the reserve counts as used at most to
-// the same degree as the whole machine.
+// leaveOut subtracts the usage covered by the node's reserve from its amounts, because
+// allocatable also excludes the reserve. exactly is true if System contains no usage of
+// pods. Otherwise the reserve counts as used at most to the same degree as the whole
+// machine.
 func (n *NodeUsage) leaveOut(reserve, capacity cluster.Amounts, systemKnown, exactly bool) {
 	n.ByCapacity = !systemKnown
 	for k := range reserve {
@@ -120,8 +121,8 @@ func (n *NodeUsage) leaveOut(reserve, capacity cluster.Amounts, systemKnown, exa
 	}
 }
 
-// measure reads the windows of a node: the source's if it provided them
-// recently, otherwise those computed here.
+// measure reads the windows of a node. It uses the source's windows if they were provided
+// recently, otherwise the ones computed here.
 func (r *reading) measure(ns *nodeSeries, usage *NodeUsage) {
 	usage.Source = ns.source
 	if ns.newest.measured != 0 {
@@ -149,7 +150,7 @@ func (r *reading) resources(ns *nodeSeries, w int) (used cluster.Amounts, source
 	for m := range used {
 		series := &ns.metrics[m]
 		if r.store.config.Optional[m] && !series.fresh(r.second) {
-			continue // its node may be known without this resource
+			continue // a node may be known without this resource
 		}
 		v, by, ok := r.window(series, w)
 		if !ok {
@@ -226,17 +227,17 @@ func (r *reading) unknown(ns *nodeSeries, node *cluster.Node, usage *NodeUsage) 
 	return ""
 }
 
-// podTotals sums up the present usage of a node's pods, by five-minute means
-// and by newest samples: once for the measured pods that stay, and once for all
-// pods, with estimates for those not measured. Among the newest samples, a pod
-// that ran when the node was sampled needs no estimate, because the node's
-// usage includes it. If the pod had just started, its usage is the part of the
-// node's usage for which neither the other pods nor the system account.
+// podTotals holds the sums of the present usage of a node's pods, of five-minute means
+// and of newest samples: one for the measured pods that stay, and one for all pods, with
+// estimates for those that are not measured. In the sums of newest samples, a pod that
+// ran when the node was sampled needs no estimate, because the node's usage includes it.
+// If the pod had just started, its usage is the part of the node's usage for which
+// neither the other pods nor the system account.
 type podTotals struct {
 	stays, all             cluster.Amounts
 	staysNewest, allNewest cluster.Amounts
-	// then is the usage of the pods at the time of the node's newest sample,
-	// with which that sample is compared.
+	// then is the usage of the pods at the time of the node's newest sample. That sample
+	// is compared with it.
 	then cluster.Amounts
 }
 
@@ -250,7 +251,7 @@ func (r *reading) podTotals(view *View, i int, ns *nodeSeries, reported bool) po
 	var ran, began cluster.Amounts // without a fresh sample
 	for j, pod := range view.Snapshot.Nodes[i].Pods {
 		p := &view.Nodes[i].Pods[j]
-		measured := p.Used // zero if it was not
+		measured := p.Used // zero if the pod was not measured
 		if !p.Measured {
 			estimate := r.estimate(pod, &view.Siblings)
 			for k := range estimate {
@@ -259,7 +260,7 @@ func (r *reading) podTotals(view *View, i int, ns *nodeSeries, reported bool) po
 			p.Expected = forecast.Constant(p.Used[cluster.CPU])
 			counted := p.evidence(measured, estimate)
 			p.Uncounted, measured = measured.Minus(counted), counted
-			if reported { // else the usage of its node is all that is known
+			if reported { // otherwise only the usage of its node is known
 				p.Assumed = p.Used.Minus(p.Uncounted).Minus(counted)
 			}
 			if p.MeasuredIn == 0 {
@@ -292,14 +293,13 @@ func (r *reading) podTotals(view *View, i int, ns *nodeSeries, reported bool) po
 	return t
 }
 
-// attribute divides the node's measured usage beyond its system and its sampled
-// pods among the pods that ran without a fresh sample, and returns their total.
-// It takes the smaller total of the newest sample and the mean, which includes
-// departed pods for five minutes. A pod whose share is above its estimate is
-// predicted at that share. When deciding whether the node is hot, a share
-// counts for as much as was assumed when the system's usage was derived. It
-// does not count while a first sample is still due, because usage at a pod's
-// start is no evidence.
+// attribute divides the node's measured usage beyond its system and its sampled pods
+// among the pods that ran without a fresh sample, and returns their total. It takes the
+// smaller total of the newest sample and the mean, because the mean includes departed
+// pods for five minutes. A pod whose share is above its estimate is predicted at that
+// share. When deciding whether the node is hot, only the part of a share that was assumed
+// when the system's usage was derived counts. It does not count while a first sample is
+// still due, because usage at a pod's start is not evidence.
 func (r *reading) attribute(view *View, i int, t *podTotals) (used cluster.Amounts) {
 	pods, usage := view.Snapshot.Nodes[i].Pods, &view.Nodes[i]
 	byNewest, byMean := usage.Measured[AtLast].Minus(t.then), usage.Measured[AtAvg5m].Minus(r.newest[i].means)
@@ -332,8 +332,8 @@ func (r *reading) attribute(view *View, i int, t *podTotals) (used cluster.Amoun
 	return used
 }
 
-// apportion divides a whole into n parts by weight, or equally if no weight is
-// above 0.
+// apportion divides a whole into n parts in proportion to their weights, or equally if no
+// weight is above 0.
 func apportion(whole int64, n int, weight func(n int) int64) []int64 {
 	total := 0.0
 	for i := range n {
@@ -389,9 +389,9 @@ func (r *reading) podsReported(ns *nodeSeries, pods []*cluster.Pod, usage []PodU
 	return !due
 }
 
-// shift derives Current and Predicted from Measured, based on the pods that
-// came and went. For the window Last, pods count with their newest sample; for
-// all other windows, with their five-minute mean.
+// shift derives Current and Predicted from Measured, based on the pods that came and
+// went. In the window Last, a pod counts with its newest sample; in all other windows,
+// with its five-minute mean.
 func (n *NodeUsage) shift(t *podTotals) {
 	average := n.Measured[AtAvg5m]
 	left, expected := n.System.Plus(t.stays).Minus(average), n.System.Plus(t.all).Minus(average)

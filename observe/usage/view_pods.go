@@ -111,9 +111,9 @@ func (r *reading) estimate(pod *cluster.Pod, siblings *Siblings) cluster.Amounts
 	return amounts
 }
 
-// runsWithin is how long a pod that was never sampled is expected to use as
-// much as its siblings as soon as it runs. Without this bound, a pod that never
-// runs would fill its node indefinitely, however little it requests.
+// runsWithin is how long a pod that was never sampled is expected to start running and
+// then to use as much as its siblings. Without this bound, a pod that never runs would
+// fill its node indefinitely, no matter how little it requests.
 const runsWithin = 30 * time.Minute
 
 // unseen reports whether a pod has never been sampled.

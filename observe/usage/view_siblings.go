@@ -7,8 +7,8 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// siblings averages the measured pods of each owner and remembers the averages
-// of each Deployment.
+// siblings averages the usage of each owner's measured pods and remembers the averages of
+// each Deployment.
 func (r *reading) siblings() Siblings {
 	siblings := Siblings{owners: make(map[ownerKey]cluster.Amounts, len(r.owners)), families: r.families(), seed: r.store.owners.seed}
 	for number := range r.owners {
@@ -30,9 +30,9 @@ func (r *reading) version(owner string, m *measuredOf) version {
 	return version{owner: owner, pods: clamp32(m.pods), used: pack(r.second, m.mean())}
 }
 
-// families returns the best-known version of each Deployment: the one with the
-// most measured pods now, unless that is inconclusive and a remembered one is
-// not.
+// families returns the best-known version of each Deployment. This is the version that
+// has the most measured pods now, unless it is inconclusive and a remembered version is
+// conclusive.
 func (r *reading) families() map[familyKey]version {
 	families := make(map[familyKey]version, len(r.store.families))
 	for number := range r.owners {
@@ -49,12 +49,12 @@ func (r *reading) families() map[familyKey]version {
 	return families
 }
 
-// remember adds versions that were better known than those measured now.
+// remember adds remembered versions that are better known than those measured now.
 func (r *reading) remember(families map[familyKey]version) {
 	gone := map[familyKey]version{}
 	for family, before := range r.store.families {
 		if age := r.second - before.used.second; age > uint32(versionAge/time.Second) {
-			continue // or from the future, which wraps around
+			continue // too old, or from the future (the difference wraps around)
 		}
 		switch now, ok := families[family]; {
 		case !ok:

@@ -6,10 +6,10 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// View combines the store with a snapshot. expected, which may be nil, holds
-// usage known from elsewhere by pod UID, such as the measured usage of the pod
-// that a replacement replaces. View also adds the nodes' usage to their
-// forecasts and remembers the usage of Deployments for their next versions.
+// View combines the store with a snapshot. expected, which may be nil, maps pod UIDs to
+// usage that is known from elsewhere, such as the measured usage of the pod that a
+// replacement replaces. View also adds the nodes' usage to their forecasts and remembers
+// the usage of Deployments for their next versions.
 func (s *Store) View(snapshot *cluster.Snapshot, now time.Time, expected map[string]cluster.Amounts) *View {
 	r := reading{store: s, now: now, second: s.second(now), expected: expected}
 	r.since = r.second - min(r.second, uint32(Avg5m.Over/time.Second))

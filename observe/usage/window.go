@@ -10,7 +10,7 @@ import (
 	"github.com/evenkeel/evenkeel/internal/likely"
 )
 
-// Kind is how a Window aggregates its samples.
+// Kind defines how a Window aggregates its samples.
 type Kind uint8
 
 // The kinds of windows.
@@ -52,8 +52,8 @@ const (
 	MaxReach = 24 * time.Hour
 	// meanLength is the resolution of KindMaxAvg.
 	meanLength = 5 * time.Minute
-	// sampleReach is how long single samples are kept; windows that reach further
-	// back are made of five-minute means.
+	// sampleReach is how long single samples are kept. Windows that reach further back
+	// are computed from five-minute means.
 	sampleReach = time.Hour
 )
 
@@ -118,8 +118,8 @@ var windowNumbers = regexp.MustCompile("[0-9]{1,5}")
 // MarshalText writes the window as its name.
 func (w Window) MarshalText() ([]byte, error) { return []byte(w.String()), nil }
 
-// UnmarshalText accepts a window only by its canonical name, so that no mapping
-// can contain a window twice.
+// UnmarshalText accepts only the canonical name of a window, so that no mapping can
+// contain a window twice.
 func (w *Window) UnmarshalText(text []byte) error {
 	parsed, err := ParseWindow(string(text))
 	if err != nil {

@@ -9,9 +9,9 @@ import (
 	"github.com/evenkeel/evenkeel/observe/forecast"
 )
 
-// Workload identifies the pods that do the same work across versions: those of
-// a Deployment, otherwise those of one owner. It is 64 bits of a hash that is
-// the same in every process and for which nobody can find a colliding name.
+// Workload identifies the pods that do the same work across versions: those of a
+// Deployment, otherwise those of one owner. It is 64 bits of a hash that is the same in
+// every process, and nobody can find two names with the same hash.
 type Workload uint64
 
 func workloadOf(kin *Kin) Workload {
@@ -27,7 +27,7 @@ func workloadOf(kin *Kin) Workload {
 // single pods.
 type workloads struct {
 	known map[Workload]*workload
-	part  int64 // to which samples are added
+	part  int64 // the part to which samples are added
 }
 
 // workload holds what is known of one workload; nil for pods without an owner.
@@ -39,13 +39,13 @@ type workload struct {
 	owners, pods int
 	// without is the number of consecutive parts without a sample.
 	without int32
-	// among is its pattern adapted to its current number of pods.
+	// among is the workload's pattern adapted to its current number of pods.
 	among struct {
 		of   *forecast.Pattern
 		pods int
 		is   *forecast.Pattern
 	}
-	// ahead is what that pattern expects from a given second on. It is cached
+	// ahead is the prediction of that pattern from a given second on. It is cached
 	// because a View needs it for each pod of the workload.
 	ahead   forecast.Ahead
 	aheadOf int64
@@ -55,9 +55,8 @@ const (
 	// partsWithout is the number of parts without a sample for which a workload
 	// is remembered: three periods, which covers a weekend.
 	partsWithout = 3 * forecast.Parts
-	// mostSkipped is the maximum number of parts counted between two samples.
-	// The bound exists because a clock that was wrong at one of them is no
-	// reason to forget everything.
+	// mostSkipped is the maximum number of parts counted between two samples. Without the
+	// bound, a clock that was wrong at one of them would make all patterns be forgotten.
 	mostSkipped = forecast.Parts / 2
 	// mostWorkloads bounds the remembered workloads; beyond it, new ones have no
 	// pattern until others are forgotten.
@@ -102,15 +101,15 @@ func (w *workload) forget() {
 	*w = workload{owners: w.owners, pods: w.pods}
 }
 
-// release forgets all owners, because their pods are counted again.
+// release resets the counts of owners and pods, because all of them are counted again.
 func (w *workloads) release() {
 	for _, known := range w.known {
 		known.owners, known.pods = 0, 0
 	}
 }
 
-// begin sets the part of a period to which samples are added from now on;
-// patterns take the part that ended into account.
+// begin sets the part of a period to which samples are added from now on, and adds the
+// part that ended to the patterns.
 func (w *workloads) begin(part int64) {
 	if part == w.part {
 		return
@@ -126,7 +125,7 @@ func (w *workloads) begin(part int64) {
 			continue
 		}
 		if known.owners > 0 {
-			known.forget() // its pods exist, but are not measured
+			known.forget() // the workload has pods, but they are not measured
 		} else {
 			delete(w.known, key)
 		}
@@ -165,9 +164,9 @@ func (w *workload) aheadAt(clock forecast.Clock, now time.Time) *forecast.Ahead 
 	return &w.ahead
 }
 
-// lasts reports whether a pod is expected to exist a period later, because it
-// has run for a period, or because its workload's pattern was observed for one.
-// A Job's pod is not, because it ends.
+// lasts reports whether a pod is expected to exist a period later, because it has run for
+// a period, or because its workload's pattern was observed for one. A Job's pod is not
+// expected to, because it ends.
 func (w *workload) lasts(pod *cluster.Pod, clock forecast.Clock, now time.Time) bool {
 	if pod.Owner.Kind == jobKind {
 		return false

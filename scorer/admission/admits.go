@@ -10,9 +10,10 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// admits reports whether the pod tolerates the node's taints and selects the node, as the watch shows the node now. It
-// is needed because kube-scheduler ignores a nomination for any other node, and would then place the pod by requests.
-// Nodes that are closed to all pods are excluded by Land itself.
+// admits reports whether the pod tolerates the node's taints and selects the node, as the
+// watch shows the node now. It is needed because kube-scheduler ignores a nomination of a
+// node that does not admit the pod, and then places the pod by requests. Land itself
+// excludes nodes that are closed to all pods.
 func admits(ctx context.Context, nodes corelisters.NodeLister, name string, pod *v1.Pod) bool {
 	node, err := nodes.Get(name)
 	if err != nil {

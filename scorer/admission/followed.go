@@ -34,8 +34,9 @@ func (f *Followed) Wait(ctx context.Context) bool {
 	return cache.WaitForCacheSync(ctx.Done(), f.steerings.Informer().HasSynced)
 }
 
-// Of returns the nodes for a new pod, the planned one first, and whether to hold the pod. It returns no node if there
-// is no key for the pod, or if the key has ended or is one that the API server would not accept.
+// Of returns the nodes for a new pod, the planned one first, and whether to hold the pod.
+// It returns no node if there is no key for the pod, or if the key has ended or would not
+// be accepted by the API server.
 func (f *Followed) Of(namespace string, pod *v1.Pod, now time.Time) (nodes []string, hold bool) {
 	of, owned := idOfPod(pod)
 	if !owned {

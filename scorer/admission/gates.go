@@ -25,15 +25,16 @@ import (
 )
 
 const (
-	// gateWorkers is how many pods are released concurrently, both of the pods that may be replacements and of all
-	// others.
+	// gateWorkers is the number of pods that are released concurrently, separately for
+	// pods that may be replacements and for all others.
 	gateWorkers = 4
 	// The pauses between two attempts to release a pod.
 	minRetry, maxRetry = 20 * time.Millisecond, time.Second
-	// leaderFirst is how long after a pod's creation a process that does not lead leaves the pod to the leader if it
-	// knows no plan for it. Creation times are in whole seconds.
+	// leaderFirst is how long after a pod's creation a follower without a plan for the
+	// pod leaves it to the leader. Creation times are in whole seconds.
 	leaderFirst = 1200 * time.Millisecond
-	// forbiddenRetry is the pause if the permission is missing: anyone who can create pods can give them our gate.
+	// forbiddenRetry is the pause if the permission is missing. It is long because anyone
+	// who can create pods can give them our gate.
 	forbiddenRetry = 30 * time.Second
 )
 
@@ -58,8 +59,9 @@ func newQueue() queue {
 	return workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](minRetry, maxRetry))
 }
 
-// NewGates returns Gates over informers that the caller starts. Gates clears the keys of replacements that have come,
-// and releases pods that node names have stranded.
+// NewGates returns Gates over informers that the caller starts. Gates also clears the
+// keys of replacements that have come, and releases pods that were stranded by a
+// restriction to node names.
 func NewGates(client kubernetes.Interface, keys *Keys, watched informers.SharedInformerFactory) *Gates {
 	core := watched.Core().V1()
 	return &Gates{client: client, keys: keys, informer: core.Pods().Informer(), pods: core.Pods().Lister(), nodes: core.Nodes().Lister()}
@@ -72,7 +74,8 @@ func gateOf(pod *v1.Pod) int {
 	return slices.IndexFunc(pod.Spec.SchedulingGates, func(g v1.PodSchedulingGate) bool { return g.Name == gate })
 }
 
-// keyed reports whether the key that steers a pod is open, in which case the key may be for this pod.
+// keyed reports whether the key that steers a pod is open. If so, the key may be for this
+// pod.
 func (g *Gates) keyed(pod *v1.Pod) bool {
 	of, owned := idOfPod(pod)
 	return owned && g.keys.isOpen(of)
@@ -88,8 +91,9 @@ func (g *Gates) awaited(pod *v1.Pod) bool {
 	return by != nil && slices.ContainsFunc(g.keys.moves.MovesOf(pod.Namespace, string(by.UID)), func(move ledger.Move) bool { return move.InFlight() })
 }
 
-// Run releases pods until the context ends. Pods that it has seen by then are still released, within callTimeout,
-// because after a one-shot run no other process removes their gates.
+// Run releases pods until the context ends. Pods that it has seen by then are still
+// released, within callTimeout, because no other process removes their gates after a
+// one-shot run.
 func (g *Gates) Run(ctx context.Context, land Land) error {
 	awaited, others := newQueue(), newQueue()
 	defer awaited.ShutDown()
@@ -126,7 +130,7 @@ func (g *Gates) Run(ctx context.Context, land Land) error {
 	awaited.ShutDown()
 	others.ShutDown()
 	workers.Wait()
-	return err //nolint:wrapcheck // it says all
+	return err //nolint:wrapcheck // the error is self-explanatory
 }
 
 func (g *Gates) next(ctx context.Context, waiting queue, land Land) bool {
@@ -159,7 +163,7 @@ func (g *Gates) next(ctx context.Context, waiting queue, land Land) bool {
 func (g *Gates) handle(ctx context.Context, name types.NamespacedName, land Land) (after time.Duration, err error) {
 	pod, err := g.pods.Pods(name.Namespace).Get(name.Name)
 	if err != nil {
-		return 0, nil //nolint:nilerr // it is gone
+		return 0, nil //nolint:nilerr // the pod is gone
 	}
 	if stranded(pod) && g.ours(pod) {
 		return g.free(ctx, pod), nil
@@ -197,8 +201,9 @@ func (g *Gates) answer(ctx context.Context, pod *v1.Pod) error {
 	return err
 }
 
-// yields returns for how long a pod is left to the leader. A replica that has just started knows neither usage nor
-// moves, and would release the replacement of a move without a node.
+// yields returns how long a pod is left to the leader. A replica that has just started
+// knows neither usage nor moves, so it would release the replacement of a move without a
+// node.
 func (g *Gates) yields(pod *v1.Pod, node string) time.Duration {
 	if node != "" || g.keys.leader.Leads() == nil {
 		return 0
@@ -206,8 +211,8 @@ func (g *Gates) yields(pod *v1.Pod, node string) time.Duration {
 	return pod.CreationTimestamp.Add(leaderFirst).Sub(g.keys.now())
 }
 
-// plan returns the node that a held pod is planned for. A pod with another gate as well gets no node: by the time that
-// gate is removed, the plan is old.
+// plan returns the node that is planned for a held pod. A pod that also has another gate
+// gets no node, because the plan will be outdated by the time that gate is removed.
 func (g *Gates) plan(ctx context.Context, pod *v1.Pod, land Land) string {
 	if len(pod.Spec.SchedulingGates) > 1 {
 		return ""
@@ -219,7 +224,7 @@ func (g *Gates) plan(ctx context.Context, pod *v1.Pod, land Land) string {
 // scheduling.
 func (g *Gates) letGo(ctx context.Context, pod *v1.Pod, node string) error {
 	klog.FromContext(ctx).V(3).Info("Pod is let go", "pod", klog.KObj(pod), "nominated", node)
-	if node != pod.Status.NominatedNodeName { // a process that has ended since may have nominated a node that no longer holds
+	if node != pod.Status.NominatedNodeName { // a process that has ended since may have nominated a node that is no longer suitable
 		if err := g.nominate(ctx, pod, node); err != nil && !apierrors.IsInvalid(err) {
 			klog.FromContext(ctx).Error(err, "A node was not nominated", "pod", klog.KObj(pod), "node", node)
 		}
@@ -293,11 +298,12 @@ func (g *Gates) free(ctx context.Context, pod *v1.Pod) (after time.Duration) {
 	return releaseRetry
 }
 
-// release evicts a stranded pod if this process leads, even while evicting is paused, because a pod that never ran
-// loses nothing, and nothing else would end its wait.
+// release evicts a stranded pod if this process leads. It does so even while evicting is
+// paused, because a pod that never ran loses nothing and would otherwise wait
+// indefinitely.
 func (g *Gates) release(ctx context.Context, pod *v1.Pod) error {
 	if err := g.keys.leader.Leads(); err != nil {
-		return err //nolint:wrapcheck // it says all
+		return err //nolint:wrapcheck // the error is self-explanatory
 	}
 	return release(ctx, g.client, pod)
 }

@@ -27,9 +27,10 @@ type Leader interface {
 	Leads() error
 }
 
-// Keys writes the keys of pods that are to be steered when they are created. A key is a lease: it ends after keyLasts
-// unless the leader renews it, which it does for as long as a move in the ledger waits for the pod. Only the process
-// that evicts writes keys. It is safe for concurrent use.
+// Keys writes the keys of pods that are to be steered when they are created. A key is a
+// lease: it ends after keyLasts unless the leader renews it. The leader does so for as
+// long as a move in the ledger waits for the pod. Only the process that evicts writes
+// keys. It is safe for concurrent use.
 type Keys struct {
 	client dynamic.NamespaceableResourceInterface
 	moves  *ledger.Ledger
@@ -37,8 +38,8 @@ type Keys struct {
 	now    func() time.Time
 
 	mu sync.Mutex
-	// open are the keys that this process has set or taken over and has not cleared. used is true if there have been
-	// any.
+	// open holds the keys that this process has set or taken over and has not cleared.
+	// used is true if there has ever been one.
 	open map[keyID]key
 	used bool
 	// differs is true if the API server's version of a key differs from what this process knows.
@@ -46,9 +47,9 @@ type Keys struct {
 }
 
 const (
-	// keyLasts is how long a key steers without being renewed. If all our replicas are down, a held pod waits until one
-	// is back, and nothing releases a pod that is restricted to node names. So keys must not outlive the leader by
-	// much.
+	// keyLasts is how long a key steers without being renewed. Keys must not outlive the
+	// leader by much: if all our replicas are down, a held pod waits until one is back,
+	// and nothing releases a pod that is restricted to node names.
 	keyLasts = 10 * time.Second
 	// renewBelow is the remaining time of a key below which it is renewed.
 	renewBelow = 6 * time.Second
@@ -57,8 +58,9 @@ const (
 // keyID identifies a key by the namespace of its Steering and its name there.
 type keyID struct{ namespace, name string }
 
-// idOf returns the key of a controller's next pod. A StatefulSet gives the next pod the name of the last, so its key is
-// only for a pod of that name. The names of other controllers' pods are not known in advance.
+// idOf returns the key of a controller's next pod. A StatefulSet gives a replacement the
+// name of the pod that it replaces, so its key is only for a pod of that name. The names
+// of other controllers' pods are not known in advance.
 func idOf(namespace, ownerKind, ownerUID, pod string) keyID {
 	if ownerKind == "StatefulSet" {
 		return keyID{namespace, ownerUID + "/" + pod}
@@ -84,23 +86,24 @@ func idOfPod(pod *v1.Pod) (keyID, bool) {
 type key struct {
 	podUID string // UID of the pod that is moved
 	until  time.Time
-	// changing is true while the key is being renewed or cleared. No other key of this name may be set meanwhile,
-	// because clearing would remove it, too.
+	// changing is true while the key is being renewed or cleared. No other key of this
+	// name must be set in the meantime, because clearing would also remove it.
 	changing bool
 	// inherited is true if an earlier leader has set the key.
 	inherited bool
 }
 
 var (
-	// errTaken means that the key belongs to another move. There is one key for both, because at admission the pods of
-	// a controller that does not name its pods cannot be told apart.
+	// errTaken means that the key belongs to another move. Two moves share a key if the
+	// controller does not choose the names of its pods, because such pods cannot be told
+	// apart at admission.
 	errTaken = errors.New("another move of the owner has its key")
 	// errFull means that a namespace has as many keys as its Steering can hold.
 	errFull = errors.New("the namespace has as many open moves as can be steered at once")
 )
 
-// NewKeys returns Keys for the moves of a ledger. Keys are written only while this process leads; otherwise they are
-// not this process's to clear.
+// NewKeys returns Keys for the moves of a ledger. This process writes and clears keys
+// only while it leads.
 func NewKeys(client dynamic.Interface, moves *ledger.Ledger, leader Leader, now func() time.Time) *Keys {
 	return &Keys{client: client.Resource(resource), moves: moves, leader: leader, now: now, open: map[keyID]key{}}
 }
@@ -108,7 +111,7 @@ func NewKeys(client dynamic.Interface, moves *ledger.Ledger, leader Leader, now 
 // set opens a key for the move of a pod, unless another move has the key or the namespace is full.
 func (k *Keys) set(ctx context.Context, of keyID, podUID string, to target) error {
 	err := k.take(of, podUID, to.Until)
-	if errors.Is(err, errFull) { // some may have ended
+	if errors.Is(err, errFull) { // some keys may have ended
 		k.settleAll(ctx)
 		err = k.take(of, podUID, to.Until)
 	}
@@ -180,11 +183,11 @@ func (k *Keys) settle(ctx context.Context, of keyID) (open bool, err error) {
 	return false, k.end(ctx, of, held.podUID)
 }
 
-// waits reports whether a key is still needed, and until when it may be renewed; zero if it must not be renewed. Both
-// depend on the move in the ledger.
+// waits reports whether a key is still needed, and until when it may be renewed; zero if
+// it must not be renewed. Both results depend on the move in the ledger.
 func (k *Keys) waits(of keyID, held key) (renewable time.Time, waits bool) {
 	now := k.now()
-	if of.namespace == probeNamespace { // it belongs to no move, and the Probe clears it
+	if of.namespace == probeNamespace { // the key belongs to no move, and the Probe clears it
 		return time.Time{}, now.Before(held.until)
 	}
 	move, known := k.moves.Get(held.podUID)
@@ -269,8 +272,8 @@ func (k *Keys) extend(ctx context.Context, of keyID, podUID string, until time.T
 	return err
 }
 
-// suspend stops all keys that this process has opened from steering. The keys stay in place for the process that takes
-// over their moves.
+// suspend makes all keys that this process has opened stop steering. The keys are kept
+// for the process that takes over their moves.
 func (k *Keys) suspend(ctx context.Context) {
 	k.settleAll(ctx)
 	past := k.now().Add(-keyLasts).Truncate(time.Second) // past by any clock
@@ -289,8 +292,8 @@ func (k *Keys) forget() {
 	maps.DeleteFunc(k.open, func(_ keyID, held key) bool { return !held.changing })
 }
 
-// differ reports whether the API server was seen to have a key that differs from this process's, since it last read
-// them.
+// differ reports whether a key in the API server was found to differ from this process's,
+// since the keys were last read.
 func (k *Keys) differ() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -355,7 +358,7 @@ func create(ctx context.Context, object dynamic.ResourceInterface, steering map[
 		return fmt.Errorf("encoding a Steering: %w", err)
 	}
 	_, err = object.Create(ctx, made, metav1.CreateOptions{})
-	return err //nolint:wrapcheck // write says what for
+	return err //nolint:wrapcheck // write adds the context
 }
 
 // erase removes a key that ends at the given time. A key that ends at another time belongs to the current leader, and
@@ -363,7 +366,7 @@ func create(ctx context.Context, object dynamic.ResourceInterface, steering map[
 func (k *Keys) erase(ctx context.Context, of keyID, until time.Time) error {
 	path := "/targets/" + Pointed(of.name)
 	err := k.patch(ctx, of, Step{"test", path + "/until", until}, Step{Op: "remove", Path: path})
-	if apierrors.IsNotFound(err) || apierrors.IsInvalid(err) { // it is not ours
+	if apierrors.IsNotFound(err) || apierrors.IsInvalid(err) { // the key is not ours
 		return nil
 	}
 	return err
@@ -416,7 +419,7 @@ func (k *Keys) sweep(ctx context.Context) error {
 	return err
 }
 
-// tidy sweeps one Steering, as it was read.
+// tidy sweeps one Steering in the state in which it was read.
 func (k *Keys) tidy(ctx context.Context, steering *unstructured.Unstructured, due map[keyID][]ledger.Move) error {
 	targets, _, _ := unstructured.NestedMap(steering.Object, "targets")
 	left := map[string]any{}

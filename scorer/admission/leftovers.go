@@ -39,7 +39,8 @@ func NewLeftovers(client kubernetes.Interface, steerings dynamic.Interface) *Lef
 // Stored is the Steering of a namespace.
 type Stored struct {
 	Namespace string
-	// Ends are when its keys end, the earliest first; zero for an unreadable key.
+	// Ends holds the times at which its keys end, the earliest first; zero for an
+	// unreadable key.
 	Ends []time.Time
 }
 
@@ -69,7 +70,7 @@ func each(ctx context.Context, fields string, list pager.ListPageFunc, use func(
 	pages := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 		return bounded(ctx, func(ctx context.Context) (runtime.Object, error) { return list(ctx, options) })
 	})
-	return pages.EachListItem(ctx, metav1.ListOptions{FieldSelector: fields}, use) //nolint:wrapcheck // the caller says of what
+	return pages.EachListItem(ctx, metav1.ListOptions{FieldSelector: fields}, use) //nolint:wrapcheck // the caller adds the context
 }
 
 // bounded makes a call that may take callTimeout.
@@ -103,7 +104,7 @@ func (l *Leftovers) Stranded(ctx context.Context) ([]v1.Pod, error) {
 	})
 }
 
-// waiting lists the pods without a node that satisfy of.
+// waiting lists the pods without a node for which of returns true.
 func (l *Leftovers) waiting(ctx context.Context, of func(pod *v1.Pod) bool) ([]v1.Pod, error) {
 	var all []v1.Pod
 	list := func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {

@@ -7,24 +7,28 @@ import (
 )
 
 const (
-	// keptLooks is how many looks determine which duration is usual. An API server that stays slow for longer than
-	// these looks take, about 10 s, is used for steering nevertheless.
+	// keptLooks is the number of looks that determine the usual duration. If the API
+	// server stays slow for longer than these looks take, about 10 s, it is used for
+	// steering anyway.
 	keptLooks = 50
-	// busyAtMost is how long moves wait for a busy API server. The bound is needed because, if one of three servers is
-	// always slow and they answer in turn, its duration never becomes usual.
+	// busyAtMost is how long moves wait for a busy API server. The bound is needed
+	// because, if one of three servers is always slow and they answer in turn, the slow
+	// server's duration never becomes usual.
 	busyAtMost = 15 * time.Second
-	// A look may take timesUsual times the median of the last looks, or aLook, without counting as a sign that the API
-	// server is busy. On two processors, one took 9 ms at rest and 30 to 160 ms during a rollout; with a thousand
-	// nodes, 52 ms all the time.
+	// A look may take timesUsual times the median of the last looks, or aLook, before the
+	// API server counts as busy. On two processors, a look took 9 ms at rest and 30 to
+	// 160 ms during a rollout. With a thousand nodes it always took 52 ms.
 	timesUsual, aLook = 2, 20 * time.Millisecond
-	// quickLooks is how many quick looks in a row show that the API server is no longer busy.
+	// quickLooks is the number of quick looks in a row that show that the API server is
+	// no longer busy.
 	quickLooks = 3
 	// busyPause is the time between two looks at a busy API server.
 	busyPause = 200 * time.Millisecond
 )
 
-// pace makes moves wait while the API server is busy, for example with a rollout. This matters because a key takes
-// about eight calls, and until they are answered it steers every pod that its owner creates.
+// pace makes moves wait while the API server is busy, for example with a rollout. This
+// matters because a key takes about eight calls. Until they are answered, the key steers
+// every pod that its owner creates.
 type pace struct {
 	took  []time.Duration // durations of the last looks
 	left  int             // number of looks that must still be quick

@@ -25,7 +25,8 @@ import (
 )
 
 const (
-	// visibleWithin is how long the API server may take to see a key. The longest time measured was 75 ms.
+	// visibleWithin is how long the API server may take to notice a key. The longest
+	// measured time was 75 ms.
 	visibleWithin = 2 * time.Second
 	// visiblePause is the time between two looks.
 	visiblePause = 5 * time.Millisecond
@@ -47,8 +48,8 @@ type Probe struct {
 	client kubernetes.Interface
 }
 
-// NewProbe returns a Probe that uses a new connection for each question, because several API servers may learn of keys
-// at different times.
+// NewProbe returns a Probe that uses a new connection for each request, because several
+// API servers may learn of keys at different times.
 func NewProbe(keys *Keys, config *rest.Config) (*Probe, error) {
 	config = rest.CopyConfig(config)
 	secured, err := rest.TLSConfigFor(config)
@@ -80,9 +81,10 @@ func (p *Probe) permits(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// installed reports whether this process has permission to write keys. Trying to write them instead would cause a
-// rejected request in every cycle, which audits would report. A client that may do everything was not given this
-// permission for the purpose of steering, so for such a client the kind must exist, too.
+// installed reports whether this process has permission to write keys. Trying to write
+// them instead would cause a rejected request in every cycle, which audits would report.
+// A client with all permissions was not given this one for the purpose of steering, so
+// for such a client the kind must also exist.
 func (p *Probe) installed(ctx context.Context) (bool, error) {
 	given, err := p.allowed(ctx, authorizationv1.ResourceAttributes{Verb: "patch", Group: resource.Group, Resource: resource.Resource})
 	if err != nil || !given {
@@ -125,9 +127,10 @@ func (p *Probe) allowed(ctx context.Context, right authorizationv1.ResourceAttri
 	return answered.Status.Allowed, nil
 }
 
-// visible waits until the API server steers with a key of its own. It then also steers with all keys that were set
-// before, because it learns of them in order. It must steer over inARow connections. visible returns errUnsteered if
-// that does not happen in time, and any other error if the API server cannot be asked.
+// visible waits until the API server steers with a key that the Probe has set, over
+// inARow connections. It then also steers with all keys that were set before, because it
+// learns of keys in order. visible returns errUnsteered if this takes too long, and any
+// other error if the API server cannot be reached.
 func (p *Probe) visible(ctx context.Context, inARow int) error {
 	ctx, cancel := context.WithTimeout(ctx, visibleWithin)
 	defer cancel()
@@ -167,10 +170,10 @@ func (p *Probe) look(ctx context.Context) error {
 }
 
 func (p *Probe) create(ctx context.Context, ownerUID string) (*v1.Pod, error) {
-	return p.client.CoreV1().Pods(probeNamespace).Create(ctx, probePod(ownerUID), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}) //nolint:wrapcheck // visible says what for
+	return p.client.CoreV1().Pods(probeNamespace).Create(ctx, probePod(ownerUID), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}) //nolint:wrapcheck // visible adds the context
 }
 
-// probePod passes the PodSecurity standard restricted.
+// probePod returns a pod that passes the restricted Pod Security Standard.
 func probePod(ownerUID string) *v1.Pod {
 	return &v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{

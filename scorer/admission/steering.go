@@ -28,8 +28,9 @@ type Steering struct {
 	// holds is true if this cycle steers with gates, false if it steers with
 	// names.
 	holds atomic.Bool
-	// absent is when the API server last did not steer. waits is true if the move that is about to be made has no nodes
-	// because it must wait. Only cycles use these fields, and only one cycle runs at a time.
+	// absent is when the API server was last found not to steer. waits is true if the
+	// move that is about to be made has no nodes because it must wait. Only cycles use
+	// these fields, and only one cycle runs at a time.
 	absent time.Time
 	waits  bool
 	pace   pace
@@ -43,8 +44,9 @@ func NewSteering(keys *Keys, probe *Probe, stays bool, now func() time.Time) *St
 	return &Steering{keys: keys, probe: probe, stays: stays, now: now}
 }
 
-// settles is how long the API server must have steered continuously. If there are several API servers, each learns at
-// its own time that the keys' kind is back, which took one of them 2.5 s, and the next proof may reach a different one.
+// settles is how long the API server must have steered continuously. If there are several
+// API servers, each learns at its own time that the keys' kind is back, and the next
+// proof may reach a different one. This took one server 2.5 s.
 const settles = 10 * time.Second
 
 // errSettling means that the API server steers, but has not done so for long enough.
@@ -81,8 +83,9 @@ func (s *Steering) steers(ctx context.Context) (permitted bool, err error) {
 	return permitted, s.probe.visible(ctx, looksOfACycle)
 }
 
-// Restricts implements ledger.Steering. Finding nodes needs kube-scheduler's filters for each move in flight, so it is
-// not done while the key belongs to another move.
+// Restricts implements ledger.Steering. Finding nodes requires running kube-scheduler's
+// filters for each move in flight, so it is not done while the key belongs to another
+// move.
 func (s *Steering) Restricts(leaving *ledger.Leaving) bool {
 	s.waits = !s.holds.Load() && s.keys.another(idOfMove(leaving.Intent), leaving.PodUID)
 	return !s.holds.Load() && !s.waits
@@ -105,7 +108,7 @@ func (s *Steering) Ready(ctx context.Context, leaving *ledger.Leaving) (reason r
 	switch {
 	case errors.Is(err, errTaken), errors.Is(err, errFull):
 		return "", true
-	case apierrors.IsForbidden(err), apierrors.IsInvalid(err), apierrors.IsBadRequest(err): // the error concerns this namespace only, because the probe's key was accepted
+	case apierrors.IsForbidden(err), apierrors.IsInvalid(err), apierrors.IsBadRequest(err): // only this namespace is affected, because the probe's key was accepted
 		klog.FromContext(ctx).V(2).Info("A key was refused, so its pod is not evicted", "namespace", leaving.Namespace, "reason", err.Error())
 		return reasons.SteeringRefused, false
 	case err == nil:
@@ -142,11 +145,11 @@ func (s *Steering) Undo(ctx context.Context, move *ledger.Intent) {
 	s.keys.clear(ctx, idOfMove(move), move.PodUID)
 }
 
-// Settle implements ledger.Steering: it clears the keys that are no longer needed, and everything else in a Steering
-// that belongs to no move in flight.
+// Settle implements ledger.Steering. It clears the keys that are no longer needed, and
+// everything else in a Steering that belongs to no move in flight.
 func (s *Steering) Settle(ctx context.Context) {
 	if s.keys.leader.Leads() != nil {
-		return // another process clears them
+		return // another process clears the keys
 	}
 	s.keys.settleAll(ctx)
 	installed, err := s.probe.installed(ctx)
@@ -158,7 +161,8 @@ func (s *Steering) Settle(ctx context.Context) {
 	}
 }
 
-// The pauses of Keep, between two checks of which keys to renew, and between two checks of which keys exist.
+// Keep pauses for keepPause between two checks of which keys to renew, and for sweepPause
+// between two checks of which keys exist.
 const (
 	keepPause  = 2 * time.Second
 	sweepPause = 30 * time.Second
@@ -200,8 +204,9 @@ func (s *Steering) Begin(ctx context.Context) (end func()) {
 	}
 }
 
-// Stop makes all keys stop steering. It is called when a process is about to end or to follow another one, because
-// otherwise no process might be left to release a held pod. The next leader takes over the keys of moves in flight.
+// Stop makes all keys stop steering. It is called when a process is about to end or to
+// become a follower, because otherwise no process might be left to release a held pod.
+// The next leader takes over the keys of moves in flight.
 func (s *Steering) Stop(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
 	defer cancel()

@@ -22,14 +22,16 @@ const (
 	releaseRetry = 10 * time.Second
 )
 
-// stranded reports whether none of the nodes to which the API server restricted a pod accepts it. Anyone who creates
-// pods can make them look stranded, but then loses them.
+// stranded reports whether none of the nodes to which the API server restricted a pod
+// accepts it. Anyone who creates pods can make them look stranded, but only their own
+// pods are then evicted.
 func stranded(pod *v1.Pod) bool {
 	return len(names.Of(pod)) > 0 && unschedulable(pod)
 }
 
-// restricts reports whether the key of a move may have restricted a pod: the pod's first node is the move's
-// destination, and the pod was created while the move can have had a key, as far as clocks agree.
+// restricts reports whether the key of a move may have restricted a pod: the pod's first
+// node is the move's destination, and the pod was created while the move may have had a
+// key, allowing for differences between clocks.
 func restricts(move *ledger.Move, pod *v1.Pod) bool {
 	nodes, came := names.Of(pod), pod.CreationTimestamp
 	if len(nodes) == 0 || nodes[0] != move.To || came.Time.Before(move.Recorded.Add(-keyLasts)) {

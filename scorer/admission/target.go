@@ -1,6 +1,8 @@
-// Package admission steers replacements when kube-scheduler asks no extender. The API server itself holds the next pod
-// of an owner that has a key, by a MutatingAdmissionPolicy that reads Steering objects. Keys writes them, Probe proves
-// that the API server applies them, and Gates nominates a node for each held pod and releases it to kube-scheduler.
+// Package admission steers replacements when kube-scheduler asks no extender. The API
+// server itself holds the next pod of an owner that has a key, using a
+// MutatingAdmissionPolicy that reads Steering objects. Keys writes them, Probe proves
+// that the API server applies them, and Gates nominates a node for each held pod and
+// releases it to kube-scheduler.
 package admission
 
 import (
@@ -17,7 +19,8 @@ const (
 	probeNamespace = "evenkeel-probe"
 	// objectName is the name of each namespace's Steering.
 	objectName = "evenkeel"
-	// maxKeys is the maximum number of keys of a Steering, maxNodes the maximum number of nodes of a key.
+	// maxKeys is the maximum number of keys in a Steering, and maxNodes the maximum
+	// number of nodes in a key.
 	maxKeys  = 100
 	maxNodes = 32
 )

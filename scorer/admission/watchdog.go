@@ -24,15 +24,17 @@ const (
 	maxOverdueNamed = 5
 )
 
-// Watchdog counts the held pods, and those that the Gates of any replica should have released long ago, and logs the
-// latter. It needs no further permissions and no keys, because it looks only at the gate.
+// Watchdog counts the held pods, and the overdue pods that the Gates of some replica
+// should have released long ago. It logs the overdue pods. It needs no further
+// permissions and no keys, because it looks only at the gate.
 type Watchdog struct {
 	now      func() time.Time
 	informer cache.SharedIndexInformer
 
 	mu sync.Mutex
-	// held has the time since which each pod has been held. That is its creation, because a gate cannot be added later.
-	// It contains no pod that the informer does not have.
+	// held maps each held pod to the time since which it has been held. This is its
+	// creation time, because a gate cannot be added later. It contains only pods that the
+	// informer has.
 	held map[types.NamespacedName]time.Time
 }
 
@@ -97,7 +99,7 @@ func (w *Watchdog) Run(ctx context.Context) error {
 	for {
 		select {
 		case <-ctx.Done():
-			return w.informer.RemoveEventHandler(watching) //nolint:wrapcheck // it says all
+			return w.informer.RemoveEventHandler(watching) //nolint:wrapcheck // the error is self-explanatory
 		case <-ticker.C:
 			told = w.tell(ctx, told)
 		}
@@ -106,7 +108,8 @@ func (w *Watchdog) Run(ctx context.Context) error {
 
 var errOverdue = errors.New("no process removes the gate")
 
-// tell logs overdue pods if there are more than when it last logged them, and returns their number.
+// tell logs the overdue pods if there are more than told, the number that was last
+// logged. It returns their number.
 func (w *Watchdog) tell(ctx context.Context, told int) int {
 	_, overdue := w.count()
 	if len(overdue) > told {

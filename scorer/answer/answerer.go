@@ -1,8 +1,7 @@
-// Package answer answers kube-scheduler. It implements the extender's Answerer
-// from the newest observation and the ledger. A pod that replaces a moved one
-// gets its planned destination and is booked there. Any other pod is kept off
-// hot nodes and, for a while, off a node from which a pod of the same owner was
-// just moved.
+// Package answer answers kube-scheduler. It implements the extender's Answerer on the
+// basis of the newest observation and the ledger. A pod that replaces a moved one gets
+// its planned destination and is booked there. Any other pod is kept off hot nodes and,
+// for a while, off a node from which a pod of the same owner was just moved.
 package answer
 
 import (
@@ -29,7 +28,7 @@ type Answerer struct {
 	last     atomic.Int64 // unix seconds of the newest request
 	recent   *recent
 	names    atomic.Pointer[names]
-	// looks bounds how often requests check whether the watch shows their pods.
+	// looks limits how often requests check whether the watch shows their pods.
 	looks *rate.Limiter
 }
 
@@ -55,7 +54,7 @@ func (a *Answerer) begin() round {
 	return round{answerer: a, observation: observation, index: a.indexOf(observation.Board)}
 }
 
-// names is the index of one board's nodes; boards with the same nodes share it.
+// names is the index of one board's nodes. Boards with the same nodes share it.
 type names struct {
 	board *scorer.Board
 	index *extender.Index
@@ -90,17 +89,17 @@ func (a *Answerer) LastAsked() time.Time {
 	return time.Time{}
 }
 
-// watchLag is how long a request waits for the pod watch that it has overtaken,
-// well within kube-scheduler's timeout of 200 ms; watchEvery is the time
-// between two checks.
+// watchLag is how long a request that has overtaken the pod watch waits for it. This is
+// well within kube-scheduler's timeout of 200 ms. watchEvery is the time between two
+// checks.
 const (
 	watchLag   = 80 * time.Millisecond
 	watchEvery = 2 * time.Millisecond
 )
 
-// lookRate and lookBurst bound the checks of all requests, per second and in a
-// burst. They allow two seconds of waiting, and after that a fifth of the time,
-// so that neither a broken watch nor a stranger's invented pods delay
+// lookRate and lookBurst bound the checks of all requests, per second and in a burst.
+// Requests may wait for two seconds in all, and then for a fifth of the time, so that
+// neither a broken watch nor invented pods in other clients' requests delay
 // kube-scheduler for longer.
 const (
 	lookRate  = 100
@@ -145,9 +144,9 @@ func (r round) Index() *extender.Index { return r.index }
 // Node returns the index of a node, or -1.
 func (r round) Node(name []byte) cluster.NodeIndex { return r.index.Find(name) }
 
-// Filter marks the rejected nodes. kube-scheduler calls it before it chooses,
-// and never calls Prioritize if only one node is left, so Filter's answer for
-// the replacement of a move is an attempt to place it.
+// Filter marks the rejected nodes. kube-scheduler calls it before it chooses, and does
+// not call Prioritize if only one node is left. So Filter's answer for the replacement of
+// a move counts as an attempt to place it.
 func (r round) Filter(asked *extender.Pod, nodes []cluster.NodeIndex, reasons []extender.Reject) {
 	pod := claimed(asked)
 	if pod.learn(r.answerer.observer); !pod.known && r.observation != nil {
@@ -211,8 +210,8 @@ func (r round) rejectFull(pod *subject, amounts cluster.Amounts, nodes []cluster
 	}
 }
 
-// match finds the move for which a pod is the replacement. For a known pod it
-// uses the watch's order, in which all processes pair pods; otherwise it
+// match finds the move for which a pod is the replacement. For a known pod it uses the
+// order of the watch, in which all processes pair pods with moves. For any other pod it
 // guesses.
 func match(moves *ledger.Ledger, pod *subject, now time.Time) (ledger.Move, bool) {
 	if pod.known {
@@ -221,9 +220,9 @@ func match(moves *ledger.Ledger, pod *subject, now time.Time) (ledger.Move, bool
 	return moves.Guess(pod.Pod, now)
 }
 
-// presume charges a pod to the node that kube-scheduler is likely to choose.
-// The actual choice is known only when the watch shows the pod bound, by which
-// time kube-scheduler has placed many other pods.
+// presume charges a pod to the node that kube-scheduler is likely to choose. The actual
+// choice becomes known only when the watch shows the pod bound. By then kube-scheduler
+// has placed many other pods.
 func (r round) presume(pod *subject, node cluster.NodeIndex, charge cluster.Charge) {
 	if node < 0 || !pod.charges {
 		return
@@ -241,10 +240,10 @@ func (r round) unpresume(pod *subject) {
 	}
 }
 
-// land keeps only the planned destination if that is in the request and under
-// its ceiling. Otherwise it keeps only the request's coolest node. That node is
-// charged in addition to the reservation, because no request may change the
-// plan. It returns false if no node of the request qualifies.
+// land keeps only the planned destination if it is in the request and under its ceiling.
+// Otherwise it keeps only the request's coolest node. That node is charged in addition to
+// the reservation, because no request may change the plan. It returns false if no node of
+// the request qualifies.
 func (r round) land(pod *subject, move ledger.Move, nodes []cluster.NodeIndex, reasons []extender.Reject, now time.Time) bool {
 	board := r.observation.Board
 	if move.Usage == (cluster.Amounts{}) { // evicted by a plugin without usage measurements
@@ -301,8 +300,7 @@ func (r round) avoidSource(pod *subject, nodes []cluster.NodeIndex, reasons []ex
 	})
 }
 
-// Prioritize scores the nodes; a planned destination gets the only score above
-// 0.
+// Prioritize scores the nodes. A planned destination gets the only score above 0.
 func (r round) Prioritize(asked *extender.Pod, nodes []cluster.NodeIndex, scores []int8) {
 	pod := claimed(asked)
 	pod.learn(r.answerer.observer)
@@ -335,10 +333,10 @@ func (r round) Prioritize(asked *extender.Pod, nodes []cluster.NodeIndex, scores
 	}
 }
 
-// level gives the best nodes, those within two points of the highest score, the
-// same score. While the watch is broken, no answer is taken into account by the
-// next one, and all pods would be sent to the same coolest node. Among nodes
-// with equal scores kube-scheduler considers which pods it has placed itself.
+// level gives the best nodes, those within two points of the highest score, the same
+// score. While the watch is broken, answers do not take earlier answers into account, so
+// all pods would be sent to the same coolest node. Among nodes with equal scores,
+// kube-scheduler takes the pods into account that it has placed itself.
 func level(scores []int8) {
 	most := max(slices.Max(scores)-2, 0)
 	for k := range scores {

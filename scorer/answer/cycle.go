@@ -8,10 +8,10 @@ import (
 	"github.com/evenkeel/evenkeel/scorer/extender"
 )
 
-// Cycle answers for one pod in a scheduling cycle of kube-scheduler. It decides by the same board
-// and ledger as a round, but kube-scheduler asks node by node and reports its
-// choice, so nothing is booked or presumed before Reserve. Once returned by
-// Consider it is safe for concurrent use.
+// Cycle answers for one pod in a scheduling cycle of kube-scheduler. It uses the same
+// board and ledger as a round. However, kube-scheduler asks node by node and reports its
+// choice, so nothing is booked or presumed before Reserve. A Cycle that Consider has
+// returned is safe for concurrent use.
 type Cycle struct {
 	round   round
 	pod     subject
@@ -20,20 +20,20 @@ type Cycle struct {
 	// there is one.
 	move   ledger.Move
 	moving bool
-	// sources are the nodes from which pods of the same owner were moved.
+	// sources lists the nodes from which pods of the same owner were moved.
 	sources []cluster.NodeIndex
 }
 
-// Consider opens a Cycle on the newest observation. If the watch has not
-// reported the pod yet and the pod may be a replacement, Consider waits a
-// moment, because only the watch shows which move the pod takes up.
+// Consider opens a Cycle on the newest observation. If the watch has not reported the pod
+// yet and the pod may be a replacement, Consider waits briefly, because only the watch
+// shows to which move the pod belongs.
 func (a *Answerer) Consider(pod *extender.Pod) *Cycle {
 	c := a.consider(pod)
 	a.note(&c.pod)
 	return c
 }
 
-// consider is like Consider, for a pod about which there is no request.
+// consider is like Consider, for a pod without a request.
 func (a *Answerer) consider(pod *extender.Pod) *Cycle {
 	c := &Cycle{round: a.begin(), pod: claimed(pod)}
 	if c.pod.learn(a.observer); !c.pod.known && a.observer.Ledger().Overtaken(c.pod.Pod) {
@@ -63,12 +63,12 @@ func (a *Answerer) consider(pod *extender.Pod) *Cycle {
 // rejected and none preferred.
 func (c *Cycle) Neutral() bool { return c.round.observation == nil }
 
-// Replaces reports whether the pod is the replacement of a move, which Land
-// finds one node for.
+// Replaces reports whether the pod is the replacement of a move. Land finds the node for
+// such a pod.
 func (c *Cycle) Replaces() bool { return c.moving }
 
-// Index returns the Index of the known nodes. It stays the same as long as
-// these do.
+// Index returns the Index of the known nodes. It stays the same as long as the set of
+// nodes does.
 func (c *Cycle) Index() *extender.Index { return c.round.index }
 
 // Node returns the index of a node, or -1. Before the first observation no node
@@ -146,7 +146,7 @@ func (c *Cycle) Land(nodes []string, takes func(node string) bool) string {
 	return ""
 }
 
-// maxTries is how many nodes Land tries before a replacement is placed like any
+// maxTries is the number of nodes that Land tries before a replacement is placed like any
 // other pod.
 const maxTries = 32
 
@@ -168,7 +168,7 @@ func (c *Cycle) Score(nodes []cluster.NodeIndex, scores []int8) {
 	c.round.observation.Board.Score100(nodes, c.amounts, scores)
 }
 
-// Reserve charges the pod to the chosen node: a move is booked there, any other
+// Reserve charges the pod to the chosen node. A replacement is booked there; any other
 // pod is presumed there until the watch shows it bound.
 func (c *Cycle) Reserve(node string) {
 	if c.Neutral() || c.moving && c.round.answerer.observer.Ledger().Book(c.move.PodUID, c.pod.UID, node, c.move.Usage, c.round.answerer.now()) {

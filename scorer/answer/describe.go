@@ -41,7 +41,7 @@ func (a *Answerer) Land(pod *v1.Pod, takes func(node string) bool) string {
 	}
 	node := c.Land(c.round.observation.Board.Names(), func(name string) bool { return a.observer.Store().Closed(name) == "" && takes(name) })
 	booked := c.move.State == ledger.Booked && c.move.Node == node
-	if node != "" && !booked { // if a held pod is asked about again, it has not been tried yet
+	if node != "" && !booked { // if the same held pod is queried again, its node has not been tried yet
 		c.Reserve(node)
 	}
 	return node

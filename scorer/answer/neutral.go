@@ -5,8 +5,8 @@ import (
 	"github.com/evenkeel/evenkeel/scorer/extender"
 )
 
-// Neutral answers kube-scheduler as if nothing were known: it keeps all nodes,
-// prefers none and takes up no move.
+// Neutral answers kube-scheduler as if nothing were known: it keeps all nodes, prefers
+// none and places no replacement.
 type Neutral struct{}
 
 var (

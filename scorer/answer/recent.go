@@ -2,7 +2,7 @@ package answer
 
 import "sync"
 
-// recentPods is how many pods of recent requests an Answerer remembers.
+// recentPods is the number of pods from recent requests that an Answerer remembers.
 const recentPods = 4096
 
 // recent is a bounded set of pod UIDs that drops the oldest.

@@ -16,13 +16,13 @@ type subject struct {
 	ownerName        string
 	requests, limits cluster.Amounts // 0 means none
 	hasClaims        bool
-	// known reports whether the pod watch shows the pod without a node. All
-	// fields then come from the watch; otherwise they come from the request,
-	// which anyone may have sent. Claims of a request are good enough for its
-	// own answer, but must not influence answers about other pods.
+	// known reports whether the pod watch shows the pod without a node. If so, all fields
+	// come from the watch. Otherwise they come from the request, which anyone may have
+	// sent. A request's claims are good enough for its own answer, but must not influence
+	// answers about other pods.
 	known bool
-	// charges reports whether the answer may charge the pod to a node, because
-	// the pod is known or because kube-scheduler itself asks, in this process.
+	// charges reports whether the answer may charge the pod to a node. It may if the pod
+	// is known or if kube-scheduler itself asks, in this process.
 	charges bool
 }
 
@@ -40,8 +40,8 @@ func claimed(pod *extender.Pod) subject {
 	}
 }
 
-// learn replaces claims about a pod by what the watch shows, if it shows the
-// pod without a node.
+// learn replaces claims about a pod with the watch's data, if the watch shows the pod
+// without a node.
 func (s *subject) learn(from *observer.Observer) {
 	pod := from.Unbound(s.UID)
 	if pod == nil {

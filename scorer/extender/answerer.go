@@ -6,18 +6,17 @@ import "github.com/evenkeel/evenkeel/cluster"
 // resource, as opposed to requesting 0.
 const Absent int64 = -1
 
-// Pod is what the extender reads of the pod in a request. The Pod is reused
-// after the call, so an Answerer must copy what it keeps (the strings may be
-// kept).
+// Pod holds the fields that the extender reads from the pod in a request. The Pod is
+// reused after the call, so an Answerer must copy it to keep it. Its strings may be kept.
 type Pod struct {
 	Namespace, Name, UID string
 
-	// The controlling owner, empty if there is none.
+	// The controlling owner; empty if there is none.
 	OwnerUID, OwnerKind, OwnerName string
 
 	// Created is metadata.creationTimestamp as sent, in RFC 3339.
 	Created string
-	// TemplateHash distinguishes the revisions of one owner: the label
+	// TemplateHash distinguishes the revisions of one owner. It is the label
 	// controller-revision-hash for pods of StatefulSets and DaemonSets, otherwise
 	// pod-template-hash.
 	TemplateHash string
@@ -26,8 +25,8 @@ type Pod struct {
 	// which may have to be provisioned before it is bound.
 	HasClaims bool
 
-	// Effective requests as kube-scheduler computes them (containers,
-	// sidecars, init containers, pod level, overhead), Absent if unset.
+	// Effective requests as kube-scheduler computes them (containers, sidecars, init
+	// containers, pod level, overhead); Absent if unset.
 	CPUMilli, MemoryBytes int64
 
 	// Effective limits by the same rules; 0 if unset.
@@ -40,21 +39,20 @@ type Answerer interface {
 	Begin() Round
 }
 
-// Round answers one request. One goroutine uses it.
+// Round answers one request. Only one goroutine uses it.
 type Round interface {
 	// Node returns the index of the named node, or a negative number if it is
 	// unknown. It must not keep name.
 	Node(name []byte) cluster.NodeIndex
 
-	// Filter sets reasons[i] to the reason why nodes[i] is rejected; the reasons
-	// arrive as RejectNone. A negative index is an unknown node, which is kept
-	// whatever its reason. If every node is rejected, the reply keeps them all
-	// (but see RejectLoad), so a Round must book only on a node that it keeps.
+	// Filter sets reasons[i] to the reason why nodes[i] is rejected. Initially all
+	// reasons are RejectNone. A negative index is an unknown node, which is kept
+	// regardless of its reason. If every node is rejected, the reply keeps them all (but
+	// see RejectLoad), so a Round must book only on a node that it keeps.
 	Filter(pod *Pod, nodes []cluster.NodeIndex, reasons []Reject)
 
-	// Prioritize sets scores[i], 0 to 10, higher for the better node; the
-	// scores arrive as 0. Only differences between the nodes of one request
-	// matter to kube-scheduler.
+	// Prioritize sets scores[i] to 0 to 10, higher for better nodes. Initially all scores
+	// are 0. Only differences between the nodes of one request matter to kube-scheduler.
 	Prioritize(pod *Pod, nodes []cluster.NodeIndex, scores []int8)
 }
 
@@ -70,24 +68,24 @@ type Reject uint8
 
 // The reasons to reject a node.
 const (
-	// RejectNone keeps the node.
+	// RejectNone means that the node is kept.
 	RejectNone Reject = iota
-	// RejectHot is a node whose predicted usage is above the reject line.
+	// RejectHot means that the node's predicted usage is above the reject line.
 	RejectHot
-	// RejectSource is the node from which the pod's predecessor was moved.
+	// RejectSource means that the pod's predecessor was moved from the node.
 	RejectSource
-	// RejectNotDestination is any node but the planned destination of a move.
+	// RejectNotDestination means that the node is not the planned destination of a move.
 	RejectNotDestination
-	// RejectLoad is a node whose measured usage is above a limit of the policy.
-	// Its message is Config.LoadMessage. With Config.RejectAll it is the only
-	// reason that can reject every node of a request.
+	// RejectLoad means that the node's measured usage is above a limit of the policy. Its
+	// message is Config.LoadMessage. With Config.RejectAll, it is the only reason that
+	// can reject every node of a request.
 	RejectLoad
 
 	rejectCount
 )
 
-// rejectTexts holds the label value and the message of each reason. The
-// messages go into JSON unescaped, so they must not need escaping. RejectLoad's
+// rejectTexts holds the label value and the message of each reason. The messages are
+// written into JSON unescaped, so they must not need escaping. The message of RejectLoad
 // is the default of Config.LoadMessage.
 var rejectTexts = [rejectCount]struct{ label, message string }{
 	RejectNone:           {"None", ""},

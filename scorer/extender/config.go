@@ -29,9 +29,9 @@ const (
 type Config struct {
 	Answerer Answerer
 
-	// Address to listen on, unless Listener is given.
+	// Address is the address to listen on, unless Listener is set.
 	Address string
-	// Listener to serve on; Run closes it.
+	// Listener is the listener to serve on. Run closes it.
 	Listener net.Listener
 	TLS      certs.Files
 	// InsecureAddress, if set, is an additional address that always serves
@@ -42,14 +42,14 @@ type Config struct {
 	// no such page.
 	Status http.Handler
 
-	// Registerer of the metrics; nil keeps them private.
+	// Registerer registers the metrics; nil keeps them private.
 	Registerer prometheus.Registerer
 
 	// LoadMessage is kube-scheduler's message for a node rejected with RejectLoad;
 	// empty uses the default message.
 	LoadMessage string
-	// RejectAll leaves a request without a node when every one of its nodes is
-	// rejected for RejectLoad. Otherwise all are kept.
+	// RejectAll leaves a request without a node if all of its nodes are rejected with
+	// RejectLoad. Otherwise all of them are kept.
 	RejectAll bool
 	// NamesOnly answers a filter request without node names with an error in
 	// the reply, as legacy extenders do, which read only names. Otherwise whole
@@ -63,15 +63,15 @@ type Config struct {
 
 	// MaxBodyBytes is the largest request accepted.
 	MaxBodyBytes int64
-	// MaxConcurrent is how many requests are evaluated at once. Beyond it, answers
-	// are neutral; beyond four times as many, requests are refused.
+	// MaxConcurrent is the number of requests that are evaluated at once. Further
+	// requests get neutral answers. Beyond four times as many, requests are refused.
 	MaxConcurrent int
-	// ListedRejects is how many rejected nodes a filter reply names with their
+	// ListedRejects is the number of rejected nodes that a filter reply lists with their
 	// reason; negative for none. See FullReplies.
 	ListedRejects int
 	// FullReplies includes every rejected node in filter replies and every node in
-	// prioritize replies. kube-scheduler's decisions are the same without it, and
-	// decoding the replies is most of what an extender costs it.
+	// prioritize replies. kube-scheduler's decisions are the same without it, and most of
+	// the cost of an extender is decoding its replies.
 	FullReplies bool
 	// Budget is the time above which a request counts as late. It should be the
 	// httpTimeout of kube-scheduler's extender entry.

@@ -19,16 +19,15 @@ const maxConnectionAge = 5 * time.Minute
 type connection struct {
 	*gathering
 	opened time.Time
-	// by is the server's identity for this connection; nil without TLS.
+	// by is the server's Identity for this connection; nil without TLS.
 	by *certs.Identity
 }
 
 // connectionKey is the context key of a connection.
 type connectionKey struct{}
 
-// withConnection adds a connection to the context of its requests. The
-// handshake comes later, so it may use a newer identity. certificates are nil
-// without TLS.
+// withConnection adds a connection to the context of its requests. The handshake comes
+// later, so it may use a newer Identity. certificates is nil without TLS.
 func withConnection(ctx context.Context, conn net.Conn, certificates *certs.Keeper) context.Context {
 	c := &connection{opened: time.Now()}
 	if secured, ok := conn.(*tls.Conn); ok {
@@ -48,7 +47,7 @@ func connectionOf(r *http.Request) *connection {
 }
 
 // ageing closes connections after a reply if they are old or were opened with
-// certificates that have changed since. certificates are nil without TLS.
+// certificates that have changed since. certificates is nil without TLS.
 func ageing(next http.Handler, certificates *certs.Keeper) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if c := connectionOf(r); c != nil && (time.Since(c.opened) > maxConnectionAge || c.by != nil && c.by != certificates.Current()) {

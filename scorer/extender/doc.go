@@ -1,9 +1,9 @@
 // Package extender answers kube-scheduler over HTTP: which of these nodes may
 // take this pod (filter), and which are preferred (prioritize).
 //
-// It decides nothing about usage. It reads the request in one pass over its
-// bytes, asks an Answerer by node index, and writes the reply. Whatever the
-// Answerer returns or the client sends, it guarantees:
+// It decides nothing about usage. It reads the request in one pass over its bytes, asks
+// an Answerer by node index, and writes the reply. Whatever the Answerer returns or the
+// client sends, the following holds:
 //
 //   - - scheduling never suffers from a lack of data: an unknown node is kept,
 //     an overloaded server keeps all nodes, and without Config.RejectAll a

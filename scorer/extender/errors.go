@@ -32,8 +32,8 @@ func notAllowed(w http.ResponseWriter, methods ...string) error {
 	return statusError{http.StatusMethodNotAllowed, fmt.Errorf("use %s", strings.Join(methods, " or "))}
 }
 
-// adapter turns a function that returns its error into a handler. It is the
-// only place where errors are logged and written.
+// adapter converts a function that returns an error to a handler. It is the only place
+// where errors are logged and written.
 type adapter func(http.ResponseWriter, *http.Request) error
 
 // ServeHTTP implements http.Handler.

@@ -19,8 +19,8 @@ const (
 )
 
 const (
-	// firstRead is how many bytes are allocated on the client's Content-Length
-	// alone. Beyond that the buffer grows with what arrives.
+	// firstRead is the number of bytes that are allocated on the basis of the client's
+	// Content-Length alone. Beyond that, the buffer grows as data arrives.
 	firstRead = 256 << 10
 	// spare is the space in the buffer needed to detect the end of a body.
 	spare = 512
@@ -43,8 +43,8 @@ var (
 	errBusy     = errors.New("too many requests at once")
 )
 
-// read reads the body of r, at most limit bytes, into a buffer that grows as
-// far as limits allow.
+// read reads the body of r, at most limit bytes, into a buffer that grows as far as room
+// allows.
 func (e *exchange) read(r *http.Request, limit int64, room *limits) error {
 	if r.ContentLength > limit {
 		return errTooLarge
@@ -75,12 +75,11 @@ func (e *exchange) read(r *http.Request, limit int64, room *limits) error {
 	}
 }
 
-// growth is the factor by which a buffer that is too small grows. With a
-// smaller one, bytes are copied more often and more memory is left to collect.
+// growth is the factor by which a buffer that is too small grows. With a smaller factor,
+// bytes are copied more often and more garbage is created.
 const growth = 8
 
-// grow enlarges the buffer, up to a maximum size, and reports whether limits
-// allow that.
+// grow enlarges the buffer, up to a maximum size, and reports whether room allows that.
 func (e *exchange) grow(largest int64, room *limits) bool {
 	size := min(max(growth*int64(cap(e.body)), firstRead+spare), largest)
 	if !room.grow(&e.hold, size-int64(cap(e.body))) {
@@ -90,8 +89,8 @@ func (e *exchange) grow(largest int64, room *limits) bool {
 	return true
 }
 
-// resolve looks up the nodes of the request, and returns the Index that guides
-// the next request.
+// resolve looks up the nodes of the request, and returns the Index that the next request
+// tries first.
 func (e *exchange) resolve(round Round) *Index {
 	n := len(e.req.names)
 	e.nodes = slices.Grow(e.nodes[:0], n)[:n]
@@ -113,7 +112,7 @@ func (e *exchange) resolve(round Round) *Index {
 	return index
 }
 
-// clearReasons keeps all nodes.
+// clearReasons resets all reasons to RejectNone.
 func (e *exchange) clearReasons() {
 	n := len(e.req.names)
 	e.reasons = slices.Grow(e.reasons[:0], n)[:n]

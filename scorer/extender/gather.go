@@ -19,15 +19,15 @@ const gatherUpTo = 32 << 10
 type gathering struct {
 	net.Conn
 
-	// mu guards the other fields, because TLS may write on its own, for example
-	// when the client changes keys.
+	// mu guards the other fields, because TLS may also write by itself, for example when
+	// the client changes keys.
 	mu sync.Mutex
-	// on is set while a reply is being written; held is the part written so far.
+	// on is true while a reply is being written. held is the part written so far.
 	on   bool
 	held []byte
 }
 
-// NetConn returns the connection below.
+// NetConn returns the underlying connection.
 func (c *gathering) NetConn() net.Conn { return c.Conn }
 
 // Write keeps a reply until it is complete.
@@ -69,7 +69,7 @@ func (c *gathering) reply(w http.ResponseWriter, body []byte) error {
 		err = sent
 	}
 	if err != nil {
-		_ = c.Close() // the client would take the next reply for the rest of this one
+		_ = c.Close() // the client would mistake the next reply for the rest of this one
 	}
 	return err
 }

@@ -66,14 +66,14 @@ func (h *verbs) exchange(v verb, w http.ResponseWriter, r *http.Request) (result
 	return got, err
 }
 
-// overloaded returns the error for a request that is not read, or not to its
-// end. Its connection is closed, so that the rest is never read.
+// overloaded returns the error for a request that is not read, or not read completely. It
+// makes the connection be closed, so that the rest is never read.
 func overloaded(w http.ResponseWriter) error {
 	w.Header().Set("Connection", "close")
 	return statusError{http.StatusServiceUnavailable, errBusy}
 }
 
-// fill leaves the reply in e.out. After an error e must not be reused: an
+// fill leaves the reply in e.out. After an error, e must not be reused, because an
 // Answerer that panicked may still hold parts of it.
 func (h *verbs) fill(v verb, e *exchange, w http.ResponseWriter, r *http.Request) (got result, err error) {
 	defer func() {
@@ -118,8 +118,8 @@ func (h *verbs) unread(w http.ResponseWriter, r *http.Request, err error) (resul
 	case errors.Is(err, errBusy):
 		return resultOverloaded, overloaded(w)
 	case errors.Is(err, errTooLarge):
-		// Discard what a well-behaved client still sends, so that it reads
-		// the reply instead of a broken connection.
+		// Discard data that a well-behaved client is still sending, so that it reads the
+		// reply instead of getting a broken connection.
 		_, _ = io.CopyN(io.Discard, r.Body, 2*h.config.MaxBodyBytes)
 		return resultTooLarge, statusError{
 			http.StatusRequestEntityTooLarge, fmt.Errorf("%w: more than %d bytes", errTooLarge, h.config.MaxBodyBytes),
@@ -146,8 +146,8 @@ func (h *verbs) filter(e *exchange, r *http.Request) result {
 	return got
 }
 
-// relent keeps nodes after all were rejected: those that keepUnlessLoad kept,
-// or all of them.
+// relent keeps nodes after all have been rejected: those that keepUnlessLoad kept, or all
+// of them.
 func (h *verbs) relent(e *exchange, kept bool) result {
 	why := neutralAllRejected
 	if len(e.reasons) == 1 {
@@ -167,14 +167,14 @@ func (h *verbs) prioritize(e *exchange, r *http.Request) result {
 	return got
 }
 
-// wantsFull reports whether the reply must be complete: by configuration, or
-// for a user who calls it with "?full".
+// wantsFull reports whether the reply must be complete, because of the configuration or
+// because a user has added "?full" to the URL.
 func (h *verbs) wantsFull(r *http.Request) bool {
 	return h.config.FullReplies || r.URL.RawQuery == "full"
 }
 
-// ask runs question in a Round of the Answerer if a slot is free. Otherwise it
-// leaves the neutral answer that e holds.
+// ask runs question in a Round of the Answerer if a slot is free. Otherwise it leaves e
+// unchanged, which holds the neutral answer.
 func (h *verbs) ask(e *exchange, question func(Round)) result {
 	if !h.limits.ask(&e.hold) {
 		h.metrics.neutrals[neutralBusy].Inc()

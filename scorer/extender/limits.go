@@ -18,29 +18,28 @@ const (
 	// bodiesFactor times MaxBodyBytes is the maximum size of all bodies in
 	// progress.
 	bodiesFactor = 2
-	// clientsShare divides every limit to give the part that one client may take,
-	// so that no other is refused because of it.
+	// clientsShare is the divisor of every limit that results in one client's part, so
+	// that no other client is refused because of it.
 	clientsShare = 2
 )
 
-// limits bounds what requests in progress take, in total and per client. A
+// limits bounds the resources that requests in progress take, in total and per client. A
 // client is identified by its address.
 //
-// At a limit, the client that takes most yields to one that takes less: of its
-// requests, the one that has waited longest for data from the client is ended.
-// A request of kube-scheduler never waits, because its body arrives with its
-// header.
+// At a limit, the client that takes most yields to one that takes less: the one of its
+// requests that has waited longest for data from the client is ended. A request of
+// kube-scheduler never waits, because its body arrives with its header.
 type limits struct {
 	requests, asking, bytes limit
 
 	mu sync.Mutex
-	// holds are the requests in progress, oldest first.
+	// holds lists the requests in progress, oldest first.
 	holds []*hold
 }
 
-// limit is the maximum of a resource in total and for one client. A client
-// yields to another one that would then have at most as much or, if half is
-// set, at most half as much.
+// limit is the maximum of a resource in total and for one client. A client yields to
+// another one that would then have at most as much or, if half is true, at most half as
+// much.
 type limit struct {
 	all, each int64
 	half      bool
@@ -48,7 +47,7 @@ type limit struct {
 
 func newLimit(all int64) limit { return limit{all: all, each: max(1, all/clientsShare)} }
 
-// hold is what one request in progress takes. limits guards it.
+// hold records the resources that one request in progress takes. limits guards it.
 type hold struct {
 	client netip.Addr
 	// bytes is the size of the buffer for the request's body.
@@ -64,7 +63,7 @@ type hold struct {
 }
 
 func newLimits(config *Config) *limits {
-	// slack is how much larger than the body the body's buffer may be.
+	// slack is the number of bytes by which a body's buffer may exceed the body.
 	const slack = 4 << 10
 	l := &limits{
 		requests: newLimit(int64(refuseFactor * config.MaxConcurrent)),
@@ -147,8 +146,8 @@ func (h *hold) turn() int64 {
 	return 0
 }
 
-// fits reports whether a request may take more of a resource, and ends others
-// if that makes it fit.
+// fits reports whether a request may take more of a resource. It ends other requests if
+// that frees enough.
 func (l *limits) fits(h *hold, most limit, more int64, of func(*hold) int64) bool {
 	for {
 		all, own := l.taken(h.client, of)
@@ -163,8 +162,7 @@ func (l *limits) fits(h *hold, most limit, more int64, of func(*hold) int64) boo
 	}
 }
 
-// taken returns how much of a resource is taken by all requests and by those of
-// one client.
+// taken returns the amounts of a resource that all requests and those of one client take.
 func (l *limits) taken(client netip.Addr, of func(*hold) int64) (all, own int64) {
 	for _, h := range l.holds {
 		all += of(h)
@@ -175,9 +173,9 @@ func (l *limits) taken(client netip.Addr, of func(*hold) int64) (all, own int64)
 	return all, own
 }
 
-// end ends the oldest waiting request of the client that takes most, if that
-// client takes at least as much as another client would take or, if twice is
-// set, at least twice as much.
+// end ends the oldest waiting request of the client that takes most. That client must
+// take at least other, the amount that the requesting client would take, or at least
+// twice as much if twice is true.
 func (l *limits) end(other int64, twice bool, of func(*hold) int64) bool {
 	if twice {
 		other *= 2
@@ -198,7 +196,7 @@ func (l *limits) end(other int64, twice bool, of func(*hold) int64) bool {
 	l.holds = slices.Delete(l.holds, victim, victim+1)
 	h.ended = true
 	conn, past := http.NewResponseController(h.reply), time.Unix(1, 0)
-	_ = conn.SetReadDeadline(past) // if that is unsupported, the server's own deadlines end it
+	_ = conn.SetReadDeadline(past) // if this is unsupported, the server's own deadlines end the request
 	_ = conn.SetWriteDeadline(past)
 	return true
 }

@@ -13,9 +13,9 @@ import (
 	"github.com/evenkeel/evenkeel/scorer/extender/conns"
 )
 
-// Listen serves on an address until the context ends, and then lets requests
-// finish. It serves HTTPS if secured is given, otherwise HTTP. With an empty
-// address or "0" it serves nothing. what names the pages in errors.
+// Listen serves on an address until the context ends, and then lets requests finish. It
+// serves HTTPS if secured is given, otherwise HTTP. If the address is empty or "0", it
+// serves nothing. what describes the pages in errors.
 func Listen(ctx context.Context, address, what string, handler http.Handler, secured ...*tls.Config) error {
 	if address == "" || address == "0" {
 		<-ctx.Done()

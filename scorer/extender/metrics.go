@@ -50,7 +50,7 @@ type neutral uint8
 const (
 	neutralBusy        neutral = iota // MaxConcurrent requests are being evaluated
 	neutralAllRejected                // it would have rejected every node
-	neutralOneNode                    // the same with a single node, such as a nominated one
+	neutralOneNode                    // it would have rejected the only node, such as a nominated one
 	neutralCount
 )
 
@@ -60,7 +60,7 @@ var neutralLabels = [neutralCount]string{
 
 func (n neutral) String() string { return neutralLabels[n] }
 
-// metrics are the package's metrics, with every label value set from the start.
+// metrics holds the package's metrics. All label values exist from the start.
 type metrics struct {
 	requests   [verbCount][resultCount]prometheus.Counter
 	latency    [verbCount]prometheus.Observer
@@ -69,13 +69,13 @@ type metrics struct {
 	neutrals   [neutralCount]prometheus.Counter
 }
 
-// latencyBuckets are in seconds, from 50 µs to the 200 ms of kube-scheduler's
-// configured httpTimeout.
+// latencyBuckets are in seconds, from 50 µs to 200 ms, kube-scheduler's configured
+// httpTimeout.
 var latencyBuckets = []float64{
 	50e-6, 100e-6, 200e-6, 500e-6, 1e-3, 2e-3, 5e-3, 10e-3, 20e-3, 50e-3, 100e-3, 200e-3,
 }
 
-// newMetrics registers with reg, which may be nil.
+// newMetrics returns the metrics and registers them with reg, which may be nil.
 func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 	requests := counters("responses_total", "Responses to kube-scheduler by verb and result.", "verb", "result")
 	overBudget := counters("over_budget_total", "Requests that took longer than the budget.", "verb")
@@ -96,7 +96,7 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 	for r := RejectNone + 1; r < rejectCount; r++ {
 		m.rejected[r] = rejected.WithLabelValues(reasons.Snake(r.String()))
 	}
-	// Index RejectNone counts reasons that this package does not know.
+	// The counter at index RejectNone counts reasons that this package does not know.
 	m.rejected[RejectNone] = rejected.WithLabelValues(reasons.Snake(rejectCount.String()))
 	for n := range neutralCount {
 		m.neutrals[n] = neutrals.WithLabelValues(n.String())

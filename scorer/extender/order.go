@@ -8,14 +8,13 @@ import (
 	"github.com/evenkeel/evenkeel/internal/jsonscan"
 )
 
-// order is the order in which requests name the nodes of an Index.
-// kube-scheduler lists nodes in an order that hardly changes, so a name is
-// usually followed by the same name as in the previous request. Comparing with
-// that name costs a fraction of finding the name's end, hashing it and looking
-// it up.
+// order is the order in which requests list the nodes of an Index. kube-scheduler lists
+// nodes in an order that hardly changes, so a name is usually followed by the same name
+// as in the previous request. Comparing with that name costs a fraction of finding the
+// end of a name, hashing the name and looking it up.
 type order struct {
-	// quoted holds the names, quoted as in a request and concatenated; node i's
-	// name is from ends[i] to ends[i+1]. It is empty for a name that JSON escapes.
+	// quoted holds the concatenated names, quoted as in a request. The name of node i is
+	// from ends[i] to ends[i+1]. It is empty if JSON escapes the name.
 	quoted []byte
 	ends   []uint32
 	// after[i] is one more than the node that last followed node i; 0 if none has.
@@ -33,8 +32,8 @@ func newOrder(names []string) order {
 	return o
 }
 
-// next returns the node that last followed the given one and the length of its
-// quoted name if text begins with it; otherwise -1.
+// next returns the node that last followed the given one, and the length of its quoted
+// name, if text begins with that name. Otherwise it returns -1.
 func (o *order) next(node cluster.NodeIndex, text []byte) (next cluster.NodeIndex, length int) {
 	if node < 0 {
 		return -1, 0

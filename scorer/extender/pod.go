@@ -8,7 +8,7 @@ var (
 	volumeFields = []string{"persistentVolumeClaim", "ephemeral"}
 )
 
-// readPod fills in a pod. It reports whether the value is not null.
+// readPod fills in a pod. It returns false if the value is null.
 func (r *reader) readPod(pod *Pod) bool {
 	given := r.scan.Next() != 'n'
 	acc := newResources()
@@ -67,7 +67,7 @@ func (r *reader) readLabels(labels *hashLabels) {
 	}
 }
 
-// readOwners keeps the first owner that is the controller.
+// readOwners reads the owners and keeps the first one that is the controller.
 func (r *reader) readOwners(pod *Pod) {
 	found := false
 	for range r.scan.Array {
@@ -79,7 +79,7 @@ func (r *reader) readOwners(pod *Pod) {
 	}
 }
 
-// ownerReference is an owner before it is known to be the controller.
+// ownerReference is an owner that is not yet known to be the controller.
 type ownerReference struct {
 	controls        bool
 	uid, kind, name []byte

@@ -9,7 +9,7 @@ import (
 	"github.com/evenkeel/evenkeel/internal/quantity"
 )
 
-// The numbers of units per core and per byte in which amounts are counted.
+// Amounts are counted in units; these are the numbers of units per core and per byte.
 const (
 	cpuUnits    int64 = 1e9
 	memoryUnits int64 = 1e3
@@ -68,9 +68,8 @@ func plainQuantity(text []byte, perOne uint64) (int64, bool) {
 	return int64(quotient), true
 }
 
-// plainNumber splits text into its digits, how many of them are after the
-// point, and the suffix. A negative fraction means that text is not such a
-// number.
+// plainNumber splits text into its digits, the number of digits after the point, and the
+// suffix. A negative fraction means that text is not a plain number.
 func plainNumber(text []byte) (digits uint64, fraction int, suffix []byte) {
 	const maxLen = 16 // 15 digits and a point, or 16 digits: below 2^64
 	i, point := 0, -1
@@ -94,8 +93,8 @@ func plainNumber(text []byte) (digits uint64, fraction int, suffix []byte) {
 	return digits, fraction, text[i:]
 }
 
-// suffixFactor returns a suffix's factor and divisor; the factor is 0 for an
-// unknown suffix.
+// suffixFactor returns a suffix's factor and divisor. The factor is 0 for an unknown
+// suffix.
 func suffixFactor(suffix []byte) (factor, divisor uint64) {
 	switch string(suffix) {
 	case "":

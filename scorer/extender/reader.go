@@ -13,17 +13,17 @@ import (
 type reader struct {
 	body []byte
 	scan jsonscan.Scanner
-	// where lists the fields that lead to the place where the scanner failed.
+	// where is the path of the field at which the scanner failed.
 	where string
 }
 
-// reset starts with a new body.
+// reset prepares the reader for a new body.
 func (r *reader) reset(body []byte) {
 	r.body, r.where = body, ""
 	r.scan.SetText(body)
 }
 
-// end returns the reason why the body could not be read; nil if it was.
+// end returns the reason why the body could not be read; nil if it could.
 func (r *reader) end() error {
 	if err := r.scan.End(); err != nil {
 		return fmt.Errorf("%s%w", r.where, err)
@@ -31,8 +31,8 @@ func (r *reader) end() error {
 	return nil
 }
 
-// errRepeated means that a key occurs twice in an object that the extender
-// reads. encoding/json's result then depends on the order and on stale values.
+// errRepeated means that a key occurs twice in an object that the extender reads.
+// encoding/json's result would then depend on the order and on stale values.
 var errRepeated = errors.New("key occurs twice")
 
 // members yields the members of an object that have one of these names. The

@@ -12,9 +12,9 @@ const maxScore = 10
 type filterReply struct {
 	req     *request
 	reasons []Reject
-	// listed is how many rejected nodes are named with their reason. The omitted
-	// ones still count as failed and unresolvable; only their message is missing
-	// if the pod stays unscheduled.
+	// listed is the number of rejected nodes that are listed with their reason. Omitted
+	// nodes still count as failed and unresolvable; only their messages are missing if
+	// the pod stays unscheduled.
 	listed int
 	// loadMessage is RejectLoad's message, escaped for JSON.
 	loadMessage string
@@ -40,8 +40,8 @@ func (f filterReply) appendTo(dst []byte) []byte {
 	return append(dst, "}\n"...)
 }
 
-// appendKept copies the kept elements. It copies adjacent ones together with
-// the bytes between them, so if nothing is rejected there is a single copy.
+// appendKept copies the kept elements. It copies adjacent elements together with the
+// bytes between them, so a single copy is enough if nothing is rejected.
 func (f filterReply) appendKept(dst []byte, at func(i int) span) []byte {
 	first := len(dst)
 	for i := 0; i < len(f.reasons); i++ {
@@ -111,8 +111,8 @@ func (r *request) appendName(dst []byte, i int) []byte {
 	return append(dst, r.body[name.start:name.end]...)
 }
 
-// scoreTexts are the ends of the elements of a HostPriorityList, each including
-// the comma before the next element.
+// scoreTexts holds, by score, the end of an element of a HostPriorityList, including the
+// comma before the next element.
 var scoreTexts = [maxScore + 1]string{
 	`,"Score":0},`, `,"Score":1},`, `,"Score":2},`, `,"Score":3},`, `,"Score":4},`, `,"Score":5},`,
 	`,"Score":6},`, `,"Score":7},`, `,"Score":8},`, `,"Score":9},`, `,"Score":10},`,
@@ -122,7 +122,7 @@ var scoreTexts = [maxScore + 1]string{
 type prioritizeReply struct {
 	req    *request
 	scores []int8
-	// full includes every node with its score as the Answerer gave it.
+	// full includes every node, with the score that the Answerer gave it.
 	full bool
 }
 

@@ -26,11 +26,12 @@ var (
 // span is a range of bytes in the request body.
 type span struct{ start, end uint32 }
 
-// nodeName is a node's name in the request body, quotes included; an empty span
-// is a node without a name.
+// nodeName is a node's name in the request body, including the quotes. An empty span is a
+// node without a name.
 type nodeName struct {
 	span
-	// plain reports whether the bytes between the quotes are the name.
+	// plain reports whether the bytes between the quotes are the name itself, without
+	// escapes.
 	plain bool
 }
 
@@ -43,13 +44,13 @@ type request struct {
 	hasPod bool
 
 	names []nodeName
-	// guide is the Index that fills found while decoding; it may be nil. found
-	// has the node of each name: -1 if guide does not know it, notLooked if it
+	// guide is the Index that is used to fill found while decoding; it may be nil. found
+	// holds the node of each name: -1 if guide does not contain the name, notLooked if it
 	// has not been looked up yet.
 	guide *Index
 	found []cluster.NodeIndex
-	// nodes are the whole Node objects, in the order of names; empty when the
-	// request has names only (nodeCacheCapable).
+	// nodes holds the whole Node objects, in the order of names. It is empty if the
+	// request has only names (nodeCacheCapable).
 	nodes []span
 }
 
@@ -98,8 +99,8 @@ func (r *request) lacksNames(err error) bool {
 	return errors.Is(err, errNoNodes) || err == nil && len(r.nodes) > 0
 }
 
-// readNames reads the node names of a nodeCacheCapable request. If there are
-// any, they replace whole nodes that came before.
+// readNames reads the node names of a nodeCacheCapable request. If there are any, they
+// replace whole nodes that were read before.
 func (r *request) readNames() {
 	names, nodes, found := r.names, r.nodes, r.found
 	if len(nodes) > 0 {
@@ -114,8 +115,8 @@ func (r *request) readNames() {
 	}
 }
 
-// readPlainNames consumes names while they are plain and followed by a comma
-// without white space, as kube-scheduler sends all but the last.
+// readPlainNames consumes names while they are plain and followed by a comma without
+// white space. kube-scheduler sends all but the last name in this form.
 func (r *request) readPlainNames() {
 	from := r.scan.Offset()
 	data, pos, names, found := r.body, from, r.names, r.found
@@ -145,8 +146,8 @@ func (r *request) readPlainNames() {
 	r.names, r.found = names, found
 }
 
-// readNodes reads the NodeList of a request that is not nodeCacheCapable. It is
-// ignored if names came before.
+// readNodes reads the NodeList of a request that is not nodeCacheCapable. It ignores the
+// list if names were read before.
 func (r *request) readNodes() {
 	if len(r.names) > 0 {
 		return

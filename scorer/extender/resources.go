@@ -2,15 +2,15 @@ package extender
 
 import "math"
 
-// The resources the extender reads, as indices of amounts.
+// The resources that the extender reads, as indices of amounts.
 const (
 	cpu = iota
 	memory
 	resourceCount
 )
 
-// amounts holds cpu in 1/1e9 cores and memory in 1/1000 bytes, each Absent if
-// not mentioned. These units add up as exactly as resource.Quantity does. The
+// amounts holds cpu in 1/1e9 cores and memory in 1/1000 bytes; Absent if an amount is not
+// mentioned. With these units, sums are as exact as those of resource.Quantity. The
 // largest amounts are 9e9 cores and 9e15 bytes.
 type amounts [resourceCount]int64
 
@@ -32,7 +32,7 @@ func (a amounts) plus(b amounts) amounts {
 	return a
 }
 
-// larger takes the larger of each amount.
+// larger returns the larger of each amount.
 func (a amounts) larger(b amounts) amounts {
 	for i := range a {
 		a[i] = max(a[i], b[i])
@@ -40,7 +40,7 @@ func (a amounts) larger(b amounts) amounts {
 	return a
 }
 
-// or takes b's amounts where b mentions them.
+// or returns a with the amounts that b mentions replaced by those of b.
 func (a amounts) or(b amounts) amounts {
 	for i := range a {
 		if b[i] != Absent {
@@ -50,16 +50,16 @@ func (a amounts) or(b amounts) amounts {
 	return a
 }
 
-// containerResources is what one container asks for.
+// containerResources holds the requests and limits of one container.
 type containerResources struct {
 	requests, limits amounts
 	restarts         bool // an init container with restartPolicy Always: a sidecar
 }
 
-// tally sums one kind of amounts, requests or limits, over the containers of a
-// pod. The rule is that of k8s.io/component-helpers/resource: containers and
-// sidecars add up; an init container needs its own amounts plus those of the
-// sidecars started before it; the pod needs the larger of both.
+// tally sums one kind of amounts, requests or limits, over the containers of a pod. It
+// follows k8s.io/component-helpers/resource: the amounts of containers and sidecars add
+// up, an init container needs its own amounts plus those of the sidecars started before
+// it, and the pod needs the larger of these two.
 type tally struct{ sum, sidecars, init amounts }
 
 func (t *tally) addInit(a amounts, sidecar bool) {
@@ -110,7 +110,7 @@ func (a *resources) total() (requests, limits amounts) {
 	return requests, limits
 }
 
-// settle turns the gathered amounts into the pod's, rounded up.
+// settle sets the pod's amounts to the gathered ones, rounded up.
 func (a *resources) settle(pod *Pod) {
 	requests, limits := a.total()
 	pod.CPUMilli = ceilDiv(requests[cpu], cpuUnits/1000)

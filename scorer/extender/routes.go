@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// routes finds the handler of a path. A verb is recognized by the last element,
-// because kube-scheduler prepends its urlPrefix; other paths match exactly.
+// routes finds the handler of a path. A verb is recognized by the last element of the
+// path, because kube-scheduler prepends its urlPrefix. Other paths must match exactly.
 type routes struct {
 	filter, prioritize http.Handler
 	exact              map[string]http.Handler

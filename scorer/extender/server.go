@@ -34,7 +34,7 @@ const (
 // Server answers kube-scheduler.
 type Server struct {
 	config Config
-	// certificates are nil if only plain HTTP is served.
+	// certificates is nil if only plain HTTP is served.
 	certificates *certs.Keeper
 	verbs        *verbs
 	routes       *routes
@@ -124,7 +124,7 @@ func Serve(ctx context.Context, server *http.Server, listener net.Listener, grac
 	return nil
 }
 
-// listen opens the listeners: all of them or none.
+// listen opens all listeners, or none if one of them fails.
 func (s *Server) listen(ctx context.Context) (listeners []net.Listener, err error) {
 	defer func() {
 		if err != nil {
@@ -158,8 +158,8 @@ func open(ctx context.Context, address string) (net.Listener, error) {
 	return listener, nil
 }
 
-// serving returns a listener with HTTPS, or with plain HTTP without
-// certificates, and logs which clients will be answered.
+// serving returns a listener that serves HTTPS, or plain HTTP if there are no
+// certificates. It logs which clients will be answered.
 func (s *Server) serving(ctx context.Context, listener net.Listener, certificates *certs.Keeper) net.Listener {
 	logger, address := klog.FromContext(ctx), listener.Addr().String()
 	clients := certificates != nil && s.config.TLS.ClientCAFile != ""
@@ -174,9 +174,8 @@ func (s *Server) serving(ctx context.Context, listener net.Listener, certificate
 	return tls.NewListener(gathers, certificates.Config())
 }
 
-// Loopback reports whether an address can only be reached from this host, such
-// as "127.0.0.1:8888" or "localhost:8888". An address without a host means all
-// interfaces.
+// Loopback reports whether an address, such as "127.0.0.1:8888" or "localhost:8888", can
+// be reached only from this host. An address without a host means all interfaces.
 func Loopback(address string) bool {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {

@@ -38,9 +38,9 @@ type Node struct {
 	// Known reports whether usage is known. Hot reports whether a known node is
 	// hot according to the evict lines, including hysteresis.
 	Known, Hot bool
-	// AboveReject reports whether the node is above a reject line, BelowReject
-	// whether it is clearly below all of them. In between, nothing changes: the
-	// marks on the node preserve the previous state.
+	// AboveReject reports whether the node is above a reject line, and BelowReject
+	// whether it is clearly below all of them. In between nothing changes, so the marks
+	// on the node preserve the previous state.
 	AboveReject, BelowReject bool
 	// Out reports whether the policy excludes the node, so that nothing is
 	// published on it.
@@ -48,19 +48,19 @@ type Node struct {
 	// At is the latest time of measurement of Percent, and the timestamp of the
 	// annotations.
 	At time.Time
-	// Percent is usage in percent of capacity. It must not include windows that
-	// were read from annotations: writing them back would make them look fresh
+	// Percent is usage in percent of capacity. It must not include windows that were read
+	// from annotations, because writing them back would make them look fresh
 	// indefinitely.
 	Percent map[usage.Window]cluster.Percents
 }
 
-// Foreign is a key that is not written because it holds another writer's value.
+// Foreign is a key that is not written because its value belongs to another writer.
 type Foreign struct {
 	Kind Kind
 	Key  string
 }
 
-// Decision is what to change on a node.
+// Decision describes the changes to a node.
 type Decision struct {
 	Patch   Patch
 	Foreign []Foreign
@@ -68,15 +68,14 @@ type Decision struct {
 	Corrupt bool
 }
 
-// maxAhead is how far the clock that stamped a measurement may be ahead of
-// ours.
+// maxAhead is how far the clock of a measurement may be ahead of ours.
 const maxAhead = time.Minute
 
 // highestPercent is more than a node can use; higher values are not
 // measurements.
 const highestPercent = 150
 
-// Decide returns what has to change on a node at a time to match the policy.
+// Decide returns the changes that make a node match the policy at the given time.
 func Decide(policy Policy, node Node, now time.Time) Decision {
 	key := policy.recordKey()
 	owned, corrupt := readRecord(node.Annotations, key)
@@ -114,16 +113,15 @@ func Decide(policy Policy, node Node, now time.Time) Decision {
 	return decision
 }
 
-// wish is the wanted value of a key or, if keep is set, the value that we wrote
+// wish is the wanted value of a key. If keep is true, it is the value that we wrote
 // before.
 type wish struct {
 	value string
 	keep  bool
 }
 
-// reconcile returns what to change on a node, which keys and values are ours
-// afterwards, and which keys another writer has taken. Our keys that are not
-// wanted are removed.
+// reconcile returns the changes to a node, the keys and values that are ours afterwards,
+// and the keys that another writer has taken. It removes our keys that are not wanted.
 func reconcile(have, ours map[string]string, want map[string]wish) (changes, map[string]string, []string) {
 	changed, owns := changes{}, map[string]string{}
 	var foreign []string
@@ -173,7 +171,7 @@ func (p Policy) taints(node Node) map[string]wish {
 	return want
 }
 
-// answer is whether a node should have a mark.
+// answer defines whether a node should have a mark.
 type answer uint8
 
 const (
@@ -192,8 +190,8 @@ func (n *Node) hot() answer {
 	return without
 }
 
-// aboveReject returns yes for every hot node, whatever its lines are, so that
-// two taints always mean a hotter node than one.
+// aboveReject returns yes for every hot node, whatever its lines are, so that a node with
+// two taints is always hotter than a node with one.
 func (n *Node) aboveReject() answer {
 	switch {
 	case !n.Known:
@@ -240,15 +238,15 @@ func (a Annotations) wishes(node Node, ours map[string]string, now time.Time) ma
 
 var published = map[usage.Metric]cluster.Resource{usage.CPU: cluster.CPU, usage.Memory: cluster.Memory}
 
-// due reports whether a window has to be written. Time is divided into periods
-// that are shifted according to the node's name, so that the nodes of a cluster
-// are written one after another. Periods that are multiples of a shorter one
-// begin together with it, so that one patch is enough. The relevant period is
-// that of the measurement, not of the write, which is always a little later.
+// due reports whether a window has to be written. Time is divided into periods that are
+// shifted according to the node's name, so that the nodes of a cluster are written one
+// after another. A period that is a multiple of a shorter one begins together with a
+// shorter one, so that one patch is enough. The relevant period is that of the
+// measurement rather than that of the write, which is always a little later.
 func (a Annotations) due(node Node, window usage.Window, written string, now time.Time) bool {
 	period := a.period(window)
 	if node.At.Sub(now) > maxAhead || !now.Before(node.At.Add(period+annotations.Grace)) {
-		return false // readers would reject it
+		return false // readers would reject the value
 	}
 	value, cause := annotations.Parse(written)
 	if cause != "" || value.Reported() != a.Unit {
@@ -257,7 +255,7 @@ func (a Annotations) due(node Node, window usage.Window, written string, now tim
 	location := cmp.Or(a.Location, time.UTC)
 	last := value.In(location)
 	if last.Sub(now) > maxAhead {
-		return true // written in another time zone
+		return true // the value was written in another time zone
 	}
 	shift := shiftOf(node.Name)
 	return node.At.After(last) && slot(node.At, shift, period) != slot(last, shift, period)

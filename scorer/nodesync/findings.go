@@ -1,6 +1,6 @@
 package nodesync
 
-// maxExamples is how many nodes a log line names at most.
+// maxExamples is the maximum number of nodes that a log line names.
 const maxExamples = 5
 
 // findings counts the nodes with other writers' keys and with unreadable

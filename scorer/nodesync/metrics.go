@@ -26,7 +26,7 @@ var resultLabels = [numResults]string{
 	resultSuccess: "success", resultGone: "gone", resultConflict: "conflict", resultError: "error",
 }
 
-// metrics are the package's metrics, with every label value initialized.
+// metrics holds the package's metrics. All label values exist from the start.
 type metrics struct {
 	patches *prometheus.CounterVec
 	foreign *prometheus.GaugeVec
@@ -34,8 +34,8 @@ type metrics struct {
 	waiting prometheus.Gauge
 }
 
-// newMetrics registers with reg, which may be nil. A Syncer that replaces
-// another continues its counters.
+// newMetrics returns the metrics and registers them with reg, which may be nil. A Syncer
+// that replaces another one continues its counters.
 func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 	m := &metrics{
 		patches: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -63,7 +63,8 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 	return m, errors.Join(register(reg, &m.patches), register(reg, &m.foreign), register(reg, &m.corrupt), register(reg, &m.waiting))
 }
 
-// register reuses a collector of the same type that is already registered.
+// register registers a collector, or replaces it with one of the same type that is
+// already registered.
 func register[C prometheus.Collector](reg prometheus.Registerer, c *C) error {
 	err := reg.Register(*c)
 	if there, again := errors.AsType[prometheus.AlreadyRegisteredError](err); again {

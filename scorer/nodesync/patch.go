@@ -9,7 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// Kind is what a patch changes.
+// Kind is the kind of content that a patch changes.
 type Kind uint8
 
 // The kinds of changes.
@@ -32,22 +32,22 @@ func (k Kind) String() string { return kindLabels[k] }
 // changes maps keys to their new values; nil removes the key.
 type changes map[string]*string
 
-// Patch is what has to change on a node. The zero Patch changes nothing.
+// Patch holds the changes to a node. The zero Patch changes nothing.
 type Patch struct {
 	labels, annotations, taints changes
-	// record is the new text of the annotation with the record's key; if
-	// recordChanged, nil removes it.
+	// record is the new text of the annotation with the record's key. If recordChanged is
+	// true, nil removes it.
 	record        *string
 	recordKey     string
 	recordChanged bool
-	// allTaints is the node's whole list with taints applied.
+	// allTaints is the node's whole list of taints with the changes applied.
 	allTaints []v1.Taint
 }
 
 // Empty reports whether there is nothing to do.
 func (p *Patch) Empty() bool { return len(p.Kinds()) == 0 }
 
-// Urgent reports whether the patch changes more than annotations, which are
+// Urgent reports whether the patch changes anything other than annotations, which are
 // rewritten constantly.
 func (p *Patch) Urgent() bool { return len(p.labels)+len(p.taints) > 0 }
 

@@ -7,18 +7,17 @@
 // on the leader only; Remove removes everything again. Other packages measure
 // usage and decide what is hot, including hysteresis.
 //
-// Invariants: what another writer put on a node is never changed or removed,
-// not even under the same key; a node that is correct is not patched; an
-// unknown node is not changed, because unknown usage is no reason for a change.
+// Invariants: content of another writer is never changed or removed, not even under the
+// same key; a node that is correct is not patched; an unknown node is not changed,
+// because unknown usage is no reason for a change.
 //
-// An annotation on the node records the keys and values that were written. A
-// key is ours only while it has the recorded value. Server-side apply with a
-// field manager would keep such a record, too, but it cannot own a single taint
-// (the API declares the list atomic), fails completely if another writer has
-// changed one of its keys, and is lost in caches and tools that drop
-// managedFields. Every patch carries the resourceVersion for which it was
-// decided, so that nothing written in between is overwritten. After a conflict
-// the node is read and decided again.
+// An annotation on the node records the keys and values that were written. A key is ours
+// only while it has the recorded value. Server-side apply with a field manager would also
+// keep such a record. But a field manager cannot own a single taint (the API declares the
+// list atomic), fails completely if another writer has changed one of its keys, and is
+// lost in caches and tools that drop managedFields. Every patch carries the
+// resourceVersion for which it was decided, so that changes made in between are not
+// overwritten. After a conflict, the node is read again and a new decision is made.
 //
 // It needs the permissions to get, list and patch nodes; the caller watches
 // them.
@@ -32,22 +31,22 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage/annotations"
 )
 
-// Policy is what to publish. The zero Policy publishes nothing and removes what
-// was published before.
+// Policy defines what to publish. The zero Policy publishes nothing and removes
+// everything that was published before.
 type Policy struct {
 	Annotations Annotations
 	Label       Mark
 	// Taint is set on hot nodes, RejectTaint on hot nodes and on nodes above
 	// the reject line. With both, kube-scheduler prefers hot nodes least.
 	Taint, RejectTaint Mark
-	// Record is the annotation that records what is ours: ApartRecordKey or, if
-	// empty, RecordKey.
+	// Record is the key of the annotation that records what is ours. If it is empty,
+	// RecordKey is used.
 	Record string
 }
 
 func (p Policy) recordKey() string { return cmp.Or(p.Record, RecordKey) }
 
-// Annotations are the windows to publish in Crane's format.
+// Annotations defines the windows to publish in Crane's format.
 type Annotations struct {
 	Enabled bool
 	Windows []usage.Window
@@ -55,7 +54,7 @@ type Annotations struct {
 	Unit annotations.Unit
 	// Location is the time zone of the timestamps; nil means UTC.
 	Location *time.Location
-	// Periods are how often windows are written; windows that are not listed
+	// Periods holds the time between two writes of a window. Windows that are not listed
 	// use annotations.DefaultPeriod.
 	Periods map[usage.Window]time.Duration
 }

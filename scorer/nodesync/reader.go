@@ -74,10 +74,9 @@ func (r *Reader) node(object *v1.Node, latest *observer.Observation, i int) Node
 	return node
 }
 
-// publishes reports whether a window should be published. Its whole length must
-// be covered, by the source or by samples taken here. It must not have been
-// read from annotations, because rewriting them would make them look fresh
-// indefinitely.
+// publishes reports whether a window should be published. The source or samples taken
+// here must cover its whole length. It must not have been read from annotations, because
+// rewriting them would make them look fresh indefinitely.
 func (r *Reader) publishes(read *usage.NodeUsage, w int, window usage.Window) bool {
 	if read.SourceSpan[w] == 0 {
 		return window.Over <= usage.Avg5m.Over || r.Clock.Local().Sub(r.Begun) >= window.Over

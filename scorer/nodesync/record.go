@@ -10,9 +10,9 @@ import (
 	"github.com/evenkeel/evenkeel/policy/check"
 )
 
-// RecordKey is the annotation that records what the evicting process wrote on a
-// node. A process that only publishes uses ApartRecordKey, so that neither
-// removes what the other has written.
+// RecordKey is the annotation that records what the evicting process wrote on a node. A
+// process that only publishes uses ApartRecordKey, so that neither process removes
+// content that the other has written.
 const (
 	RecordKey      = "evenkeel.io/nodesync"
 	ApartRecordKey = "evenkeel.io/nodesync-apart"
@@ -26,7 +26,7 @@ const (
 	maxRecordEntries = 3 * policy.MaxPublishedWindows
 )
 
-// record is the keys and values that we wrote on a node.
+// record holds the keys and values that we wrote on a node.
 type record struct {
 	Labels      map[string]string `json:"labels,omitempty"`
 	Annotations map[string]string `json:"annotations,omitempty"`
@@ -34,10 +34,9 @@ type record struct {
 	Taints map[string]string `json:"taints,omitempty"`
 }
 
-// readRecord returns the record in the annotations of a node. A record that
-// cannot be ours, because it names keys that we never write, owns nothing:
-// trusting it would let others make us remove what they are not allowed to
-// remove themselves.
+// readRecord returns the record in the annotations of a node. If a record cannot be ours
+// because it names keys that we never write, nothing in it counts as ours. Trusting it
+// would let others make us remove keys that they are not allowed to remove themselves.
 func readRecord(nodeAnnotations map[string]string, key string) (owned record, corrupt bool) {
 	text, exists := nodeAnnotations[key]
 	if !exists {

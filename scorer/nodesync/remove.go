@@ -22,15 +22,15 @@ type Report struct {
 	// Nodes counts the changed nodes; the other fields count what was removed from
 	// them.
 	Nodes, Annotations, Labels, Taints int
-	// Corrupt lists nodes whose record could not be read: the record was removed,
+	// Corrupt lists the nodes whose record could not be read. The record was removed, and
 	// everything else was left in place.
 	Corrupt []string
 }
 
-// Remove removes from all nodes everything that is ours according to the
-// records, and the records themselves. If keys are given, it considers only
-// these records. It leaves what another writer has changed since. Running it
-// again has no effect. It should not run at the same time as a Syncer.
+// Remove removes from all nodes everything that is ours according to the records, and the
+// records themselves. If keys are given, it considers only these records. It does not
+// remove content that another writer has changed since. Running it again has no effect.
+// It should not run at the same time as a Syncer.
 func Remove(ctx context.Context, client kubernetes.Interface, keys ...string) (Report, error) {
 	w := writer{
 		nodes: client.CoreV1().Nodes(), timeout: DefaultTimeout,
@@ -107,8 +107,8 @@ func (w *writer) page(ctx context.Context, from string) (*v1.NodeList, error) {
 	return w.nodes.List(ctx, metav1.ListOptions{Limit: listPage, Continue: from})
 }
 
-// removal decides what to remove from a node: what is ours according to its
-// record, and the record.
+// removal decides what to remove from a node: everything that is ours according to its
+// record, and the record itself.
 func (n *recordedNode) removal(now Object) Decision {
 	decision := Decide(Policy{Record: n.key}, Node{Object: now}, time.Time{})
 	decision.Patch.recordChanged = decision.Patch.recordChanged || decision.Corrupt

@@ -32,9 +32,9 @@ const (
 	DefaultQueriesPerSecond = 20
 	// concurrency is the number of calls in flight at once.
 	concurrency = 4
-	// maxFailures is how many changes may fail in a row before a pass gives up:
-	// the API server is then unavailable or the permission missing, so the other
-	// nodes would fail, too.
+	// maxFailures is the number of changes that may fail in a row before a pass gives up.
+	// The API server is then unavailable or the permission is missing, so the other nodes
+	// would fail, too.
 	maxFailures = 5
 )
 
@@ -48,7 +48,7 @@ type Config struct {
 	// nil while nothing is known.
 	Nodes func() []Node
 	Now   func() time.Time
-	// Interval, Timeout and QueriesPerSecond have defaults, which 0 selects.
+	// Interval, Timeout and QueriesPerSecond use their defaults if they are 0.
 	Interval, Timeout time.Duration
 	QueriesPerSecond  float32
 	// Registerer registers the metrics; it may be nil.
@@ -64,13 +64,13 @@ type Syncer struct {
 	// budget is the maximum number of nodes that a pass changes, so that urgent
 	// changes never wait for a long pass.
 	budget int
-	// failed are the nodes that could not be changed in the last pass; they come
-	// last in the next one. logged are the foreign keys and corrupt records that
-	// were already logged.
+	// failed holds the nodes that could not be changed in the last pass. They come last
+	// in the next pass. logged holds the foreign keys and corrupt records that were
+	// already logged.
 	failed map[string]bool
 	logged map[string]bool
-	// changed counts the nodes changed so far, missed those that the last pass
-	// could not change.
+	// changed counts the nodes changed so far, and missed those that the last pass could
+	// not change.
 	changed, missed atomic.Int64
 }
 
@@ -160,10 +160,9 @@ func (s *Syncer) change(ctx context.Context, node Node) error {
 	return err
 }
 
-// decide returns the nodes to change: first those that became hot or are no
-// longer hot, then the others, beginning with those whose measurements are
-// oldest. Nodes that failed in the last pass come at the end, so that they do
-// not delay others.
+// decide returns the nodes to change. Nodes that became hot or are no longer hot come
+// first, then the others, beginning with those whose measurements are oldest. Nodes that
+// failed in the last pass come at the end, so that they do not delay others.
 func (s *Syncer) decide(logger klog.Logger) []due {
 	var work []due
 	found := findings{}
@@ -225,7 +224,7 @@ func compareBools(a, b bool) int {
 	return 1
 }
 
-// failures are the changes of a pass that failed.
+// failures holds the failed changes of a pass.
 type failures struct {
 	mu    sync.Mutex
 	nodes map[string]bool

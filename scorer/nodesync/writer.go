@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/util/flowcontrol"
 )
 
-// maxAttempts is how often changing a node is attempted while others change it.
+// maxAttempts is the number of attempts to change a node while others change it.
 const maxAttempts = 4
 
 const fieldManager = "evenkeel-nodesync"
@@ -100,9 +100,9 @@ func (w *writer) patch(ctx context.Context, object Object, patch *Patch) error {
 	return err
 }
 
-// outcome returns the result of a change from its error. A node that is gone
-// needs no change, and one that others keep changing is tried again in the next
-// pass; neither is an error.
+// outcome returns the result of a change from its error. Neither a node that is gone nor
+// a node that others keep changing is an error: the former needs no change, and the
+// latter is tried again in the next pass.
 func outcome(err error) (result, error) {
 	switch {
 	case apierrors.IsNotFound(err):

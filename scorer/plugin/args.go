@@ -21,8 +21,8 @@ const EvenkeelLoad = policy.EvenkeelLoadName
 
 // Policy is the policy to which a legacy plugin's args are equivalent.
 type Policy struct {
-	// File is the path of the policy. Given, if set, is a policy without a
-	// file; Text is its text.
+	// File is the path of the policy. Given, if set, is a policy without a file, and Text
+	// is its text.
 	File  string
 	Given *policy.File
 	Text  string
@@ -51,8 +51,8 @@ func (s *Sides) read(name string, object runtime.Object) (request, error) {
 	if err != nil {
 		return request{}, fmt.Errorf("args: %s", oneLine(err))
 	}
-	// Legacy plugins do not use the ledger, because their users have not
-	// granted access to it, and none of these plugins evicts.
+	// Legacy plugins do not use the ledger, because their users have not granted access
+	// to it and none of these plugins evicts.
 	return request{SideConfig{PolicyFile: asked.File, Given: asked.Given}, asked.Text}, nil
 }
 

@@ -12,16 +12,16 @@ import (
 // asked is the state of a pod in one of its scheduling cycles. Copies of
 // kube-scheduler's state share it.
 type asked struct {
-	// cycle is the state for which it was opened, which differs from its copies.
+	// cycle is the state for which asked was opened. It differs from its copies.
 	cycle fwk.CycleState
 	// steering is nil while the Side has no Answerer.
 	steering *answer.Cycle
 	// places is nil if PreFilter was not called; nodes are then checked one by
 	// one.
 	places *places
-	// refused is why each known node is refused; nil if none is.
+	// refused holds the reason for refusing each known node; nil if none is refused.
 	refused []extender.Reject
-	// left are the nodes that remain to be scored.
+	// left holds the nodes that remain to be scored.
 	left        []fwk.NodeInfo
 	destination once[string]
 	others      once[bool]
@@ -44,7 +44,7 @@ func (a *asked) judge(known *placesCache, nodes []fwk.NodeInfo) bool {
 	return a.refused != nil || a.steering.Replaces()
 }
 
-// reject returns why a node, considered alone, is refused.
+// reject returns the reason for which a node, considered alone, is refused.
 func (a *asked) reject(node *v1.Node) extender.Reject {
 	place := a.place(node)
 	if a.places == nil {

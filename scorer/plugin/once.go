@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 )
 
-// once keeps the first answer.
+// once computes an answer once and keeps it.
 type once[T any] struct {
 	sync  sync.Once
 	known atomic.Bool

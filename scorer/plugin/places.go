@@ -23,7 +23,7 @@ type places struct {
 	missed atomic.Int32
 }
 
-// placesCache keeps places until the nodes change or too many objects are new.
+// placesCache keeps the places until the nodes change or too many objects are new.
 type placesCache struct{ newest atomic.Pointer[places] }
 
 // of returns the places of all nodes for a cycle.

@@ -1,11 +1,10 @@
-// Package plugin is Evenkeel's scheduling half inside kube-scheduler. It is a
-// plugin of the scheduling framework that uses the same observation, board and
-// ledger as the extender, but without a round trip and with scores ten times as
-// fine.
+// Package plugin is Evenkeel's scheduling half inside kube-scheduler. It is a plugin of
+// the scheduling framework that uses the same observation, board and ledger as the
+// extender. It needs no round trip, and its scores are ten times as fine.
 //
-// It decides nothing about usage: scorer/answer decides whether a node suits a
-// pod. It knows how kube-scheduler calls it: node by node, in parallel, before
-// it is known which nodes pass the other plugins. Its Side observes.
+// It decides nothing about usage: scorer/answer decides whether a node suits a pod. It
+// adapts these decisions to the way kube-scheduler calls plugins: node by node, in
+// parallel, before it is known which nodes pass the other plugins. Its Side observes.
 //
 // Invariants:
 //   - No pod ever fails for lack of data or because of an error in Evenkeel;
@@ -42,7 +41,7 @@ type Plugin struct {
 	name string
 	host host
 	side Side
-	// parts reports whether the plugin picks one of several nodes with equal
+	// parts reports whether the plugin itself picks one of several nodes with equal
 	// scores for each pod, because no other plugin distinguishes them.
 	parts bool
 
@@ -71,22 +70,20 @@ type SideConfig struct {
 	// Name distinguishes the Side from other Sides of the process, in logs and
 	// metrics.
 	Name string
-	// PolicyFile is the policy's path; Given is a policy without a file.
+	// PolicyFile is the policy's path, and Given is a policy without a file.
 	PolicyFile string
 	Given      *policy.File
-	// Namespace is the ledger's namespace; Follow reports whether the ledger is
-	// used.
+	// Namespace is the ledger's namespace, and Follow reports whether the ledger is used.
 	Namespace string
 	Follow    bool
-	// REST configures access to the API server; Informers are kube-scheduler's
-	// watches.
+	// REST configures access to the API server. Informers are kube-scheduler's watches.
 	REST      *rest.Config
 	Informers informers.SharedInformerFactory
 }
 
 // Side is the observing half of one policy.
 type Side interface {
-	// Answerer returns what answers questions about pods; nil until it is ready.
+	// Answerer returns the Answerer; nil until it is ready.
 	Answerer() *answer.Answerer
 	// Refusal returns the message for a node above a measured limit, empty for
 	// the default, and whether a pod waits when all nodes are above it.
@@ -98,8 +95,8 @@ type Side interface {
 // Name returns the name under which the plugin is registered.
 func (p *Plugin) Name() string { return p.name }
 
-// PreFilter opens the pod's cycle and checks all nodes. If none is refused it
-// makes kube-scheduler skip the filter.
+// PreFilter opens the pod's cycle and checks all nodes. If none is refused, it makes
+// kube-scheduler skip the filter.
 func (p *Plugin) PreFilter(_ context.Context, cycle fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
 	opened := p.open(cycle, pod)
 	refuses := opened.judge(&p.places, nodes)
@@ -149,8 +146,8 @@ func (p *Plugin) Filter(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, 
 	return refuse(message)
 }
 
-// refusal returns the message for a refused node, and whether it is refused
-// even if no other node accepts the pod.
+// refusal returns the message for a refused node, and whether the node is refused even if
+// no other node accepts the pod.
 func (p *Plugin) refusal(reject extender.Reject) (message string, all bool) {
 	if reject != extender.RejectLoad {
 		return reject.Message(), false
@@ -159,14 +156,14 @@ func (p *Plugin) refusal(reject extender.Reject) (message string, all bool) {
 	return cmp.Or(message, reject.Message()), all
 }
 
-// refuse returns a status with the message, which also tells kube-scheduler
-// that preemption would not help.
+// refuse returns a status with the message. Its code means that preemption would not
+// help.
 func refuse(message string) *fwk.Status {
 	return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, message)
 }
 
-// PreScore records which nodes are left for the pod. If nothing is known it
-// makes kube-scheduler skip scoring.
+// PreScore records the nodes that are left for the pod. If nothing is known, it makes
+// kube-scheduler skip scoring.
 func (p *Plugin) PreScore(_ context.Context, cycle fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) *fwk.Status {
 	asked := p.of(cycle, pod)
 	if asked.steering == nil || asked.steering.Neutral() && !p.parts {

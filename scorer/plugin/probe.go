@@ -12,9 +12,9 @@ import (
 )
 
 // probe runs the filters of all other plugins on nodes, from within Filter.
-// kube-scheduler asks about one node at a time and stops when it has enough, so
-// the plugin has to check the others itself. This costs running their filters
-// on a few more nodes, and only for pods for which a node is refused.
+// kube-scheduler asks about one node at a time and stops when it has found enough nodes,
+// so the plugin has to check the others itself. The cost is small: the filters run on a
+// few more nodes, and only for pods for which a node is refused.
 type probe struct {
 	host  host
 	ctx   context.Context //nolint:containedctx // lives as long as one call of Filter
@@ -23,8 +23,8 @@ type probe struct {
 	asked *asked
 }
 
-// probing marks the context in which the plugin itself runs the filters. Its
-// own filter then passes every node.
+// probing marks the context in which the plugin runs the filters. Its own filter then
+// passes every node.
 type probing struct{}
 
 // host is what the plugin needs from kube-scheduler.

@@ -11,8 +11,8 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 )
 
-// MakeSide makes a Side. An error means that the policy is invalid; Run retries
-// whatever cannot be reached.
+// MakeSide makes a Side. An error means that the policy is invalid. Servers that cannot
+// be reached are not an error, because Run retries them.
 type MakeSide func(ctx context.Context, config SideConfig) (Side, error)
 
 // Sides makes plugins. Plugins with the same policy share one Side, whatever

@@ -25,12 +25,12 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage/source"
 )
 
-// Extender is an extender in a separate process, reached by HTTP. If the host
-// of its URL has several addresses, as with a headless Service, each address is
-// a separate process, and all of them are queried.
+// Extender is an extender in a separate process, reached over HTTP. If the host of its
+// URL has several addresses, as with a headless Service, each address is a separate
+// process, and all of them are queried.
 type Extender struct {
 	URL string
-	// TLS is how the extender is verified, and how this process authenticates to
+	// TLS configures how the extender is verified, and how this process authenticates to
 	// it.
 	TLS source.TLS
 	// Resolve returns a host's addresses; nil uses DNS.
@@ -60,15 +60,15 @@ func (s *Status) add(other *Status) {
 const (
 	// timeout bounds a request to a separate extender.
 	timeout = 5 * time.Second
-	// maxStatusBytes bounds its answer.
+	// maxStatusBytes bounds an extender's status.
 	maxStatusBytes = 1 << 20
 )
 
-// maxProcesses bounds how many addresses of one host are asked.
+// maxProcesses bounds how many addresses of one host are queried.
 const maxProcesses = 16
 
-// Status reads the extender's status, including what it knows about one pod. It
-// fails if a process does not answer, unless another was asked about the pod.
+// Status reads the extender's status, including what it knows about one pod. It fails if
+// a process does not answer, unless kube-scheduler asked another process about the pod.
 func (r *Extender) Status(ctx context.Context, podUID string) (status Status, err error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -85,8 +85,8 @@ func (r *Extender) Status(ctx context.Context, podUID string) (status Status, er
 	return ofAll(ctx, clients, address)
 }
 
-// ReadGeneration returns the generation of the newest stored ledger that all of
-// its replicas have read.
+// ReadGeneration returns the generation of the newest stored ledger that all replicas of
+// the extender have read.
 func (r *Extender) ReadGeneration(ctx context.Context) (int64, error) {
 	status, err := r.Status(ctx, "")
 	return status.Ledger.Generation, err
@@ -123,7 +123,7 @@ func (r *Extender) clients(ctx context.Context, address *url.URL) ([]*http.Clien
 	}
 	addresses, err := resolve(ctx, host)
 	if err != nil {
-		addresses = nil // a proxy may know the host; otherwise the request fails with the reason
+		addresses = nil // a proxy may resolve the host; otherwise the request fails with the reason
 	}
 	addresses = ofOneFamily(addresses)
 	if len(addresses) > maxProcesses {
@@ -173,7 +173,7 @@ func ofOneFamily(addresses []netip.Addr) []netip.Addr {
 	return slices.Compact(addresses)
 }
 
-// Validate reports the first mistake in the address and the certificates.
+// Validate returns an error for the first mistake in the address and the certificates.
 func (r *Extender) Validate() error {
 	if _, err := r.Address(); err != nil {
 		return err
@@ -185,7 +185,7 @@ func (r *Extender) Validate() error {
 	return err
 }
 
-// Address reads the URL.
+// Address parses the URL.
 func (r *Extender) Address() (*url.URL, error) {
 	address, err := url.Parse(r.URL)
 	if err != nil || address.Scheme != "http" && address.Scheme != "https" || address.Host == "" {
@@ -194,7 +194,7 @@ func (r *Extender) Address() (*url.URL, error) {
 	return address, nil
 }
 
-// maxRefusalBytes is how much of an error response is reported.
+// maxRefusalBytes bounds the part of an error response that is reported.
 const maxRefusalBytes = 400
 
 // Ask decodes an extender's JSON response into a value. The address is below

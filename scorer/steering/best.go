@@ -22,15 +22,15 @@ type Best struct {
 	Admission ledger.Steering
 
 	mu sync.Mutex
-	// active is the way used in this cycle; nil before the first
+	// active is the way of steering in this cycle; nil before the first
 	active ledger.Steering
 	asked  int64 // as of the latest cycle
 }
 
 var _ ledger.Steering = (*Best)(nil)
 
-// Proven implements ledger.Steering. It makes the choice for the cycle that
-// begins.
+// Proven implements ledger.Steering. It also chooses the way of steering for the cycle
+// that begins.
 func (s *Best) Proven(ctx context.Context) (bool, error) {
 	asked := s.Extender.Asked(ctx)
 	s.mu.Lock()

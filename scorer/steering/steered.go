@@ -28,8 +28,8 @@ type inference struct {
 // as steered.
 const chanceAtMost = 0.05
 
-// judge judges a landing. A landing that no extender would have allowed shows
-// that none was asked. A single good landing proves nothing.
+// judge judges a landing. A landing that no extender would have allowed shows that
+// kube-scheduler asked none. A single good landing proves nothing.
 func (i *inference) judge(move *ledger.Move, states map[string]thresholds.NodeState) ledger.Proof {
 	if move.Node == move.From || states[move.Node].State == thresholds.Hot {
 		return ledger.NotSteered
@@ -43,8 +43,8 @@ func (i *inference) judge(move *ledger.Move, states map[string]thresholds.NodeSt
 	return i.unlikely(states)
 }
 
-// unlikely updates chance for a landing as planned: without steering, each cool
-// node is equally likely.
+// unlikely updates chance after a landing as planned. It assumes that, without steering,
+// each cool node is equally likely.
 func (i *inference) unlikely(states map[string]thresholds.NodeState) ledger.Proof {
 	cool := 0
 	for _, state := range states {
@@ -77,8 +77,8 @@ type Observer interface{ Latest() *observer.Observation }
 // landed.
 type Extender struct {
 	Observer Observer
-	// Here tracks the requests that this process answered; nil if it answers
-	// none. Several is true if other replicas answer kube-scheduler, too.
+	// Here tracks the requests that this process answered; nil if it answers none.
+	// Several is true if other replicas also answer kube-scheduler.
 	Here    Answers
 	Several bool
 	// Remote is a separate extender; nil if there is none.

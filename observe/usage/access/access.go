@@ -1,11 +1,11 @@
 // Package access makes HTTP clients that authenticate and verify servers:
 // bearer token, basic authentication, CA, client certificate and extra headers.
 //
-// It decides when credentials are read again: files for every request, so that
-// rotated credentials are used; Secrets at most once a minute, and soon after a
-// 401. Certificates are checked unless explicitly disabled. Redirects are not
-// followed, because they would end at a login page or send the token elsewhere.
-// Request contexts set the time limits; the caller provides access to Secrets.
+// It decides when credentials are read again. Files are read for every request, so that
+// rotated credentials are used. Secrets are read at most once a minute, and again soon
+// after a 401. Certificates are checked unless explicitly disabled. Redirects are not
+// followed, because they would end at a login page or send the token elsewhere. Request
+// contexts set the time limits; the caller provides access to Secrets.
 package access
 
 import (
@@ -102,7 +102,8 @@ func (e *Env) authenticate(c *Config, next http.RoundTripper) http.RoundTripper 
 	return &authenticating{next: next}
 }
 
-// credentials names the credential that the client sends; empty if it sends none.
+// credentials returns the name of the credential that the client sends; empty if it sends
+// none.
 func (c *Config) credentials() string {
 	switch {
 	case c.BearerTokenFile != "" || c.BearerTokenSecret != source.SecretKey{}:

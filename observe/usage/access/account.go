@@ -13,9 +13,9 @@ import (
 )
 
 const (
-	// minTokenAge is how long a token, or the lack of one, is kept even if it
-	// is refused, so that a server that refuses everything, or a failing API
-	// server, does not cause a token request with every request.
+	// minTokenAge is how long a token is kept although a server refuses it, and how long
+	// the lack of a token is remembered. Otherwise a server that refuses everything, or a
+	// failing API server, would cause a token request with every request.
 	minTokenAge = 5 * time.Second
 	// tokenRetry is how long to wait after a failed renewal, and how long a denial
 	// is remembered.
@@ -61,13 +61,13 @@ func (a *account) fetch(ctx context.Context, refused bool) (string, error) {
 	}
 	valid := a.token != "" && now.Before(a.expires)
 	if ctx.Err() != nil && !valid {
-		return "", err // this request was cancelled, which is irrelevant to the next one
+		return "", err // only this request was cancelled
 	}
 	a.at, a.next = now, now.Add(tokenRetry)
 	switch {
 	case err == nil:
 		a.token, a.err, a.expires, a.next = token, nil, expires, now.Add(expires.Sub(now)/2)
-	case valid: // still the best guess
+	case valid: // the old token may still work
 	default:
 		a.token, a.err = "", err
 		if !notGranted(err) {
@@ -84,21 +84,20 @@ func notGranted(err error) bool { return apierrors.IsForbidden(err) || apierrors
 // Account is a ServiceAccount in the process's namespace.
 type Account struct {
 	Name string
-	// Remedy ends the error if the API server grants no token: how to get one, or
-	// how to do without.
+	// Remedy is appended to the error if the API server grants no token. It explains how
+	// to get a token, or how to do without one.
 	Remedy string
 }
 
-// AsAccount returns a transport that authenticates as another ServiceAccount:
-// bare sends requests with its token. Without a token nothing is sent, because
-// the process's own token, which can evict pods, must not be used instead.
-// Requests must have no body.
+// AsAccount returns a transport that authenticates as another ServiceAccount and sends
+// requests through bare. Without a token nothing is sent: the process's own token can
+// evict pods and must not be used instead. Requests must have no body.
 func (e *Env) AsAccount(a Account, bare http.RoundTripper) http.RoundTripper {
 	return &authenticating{next: bare, credential: &account{Account: a, env: e}}
 }
 
-// IsOwnToken reports whether a file contains the token with which the process
-// itself reaches the API server. A file that cannot be read does not.
+// IsOwnToken reports whether a file contains the token with which the process itself
+// reaches the API server. It returns false for a file that cannot be read.
 func (e *Env) IsOwnToken(path string) bool {
 	content, err := os.ReadFile(path)
 	token := bytes.TrimSpace(content)

@@ -15,8 +15,8 @@ import (
 
 // credential is a token or password.
 type credential interface {
-	// fetch returns the value. refused means that a server has just refused it,
-	// in which case a cached value is read again.
+	// fetch returns the value. refused means that a server has just refused it; a cached
+	// value is then read again.
 	fetch(ctx context.Context, refused bool) (string, error)
 }
 
@@ -44,8 +44,8 @@ func (f *file) fetch(context.Context, bool) (string, error) {
 const (
 	// maxSecretAge is how long the value of a Secret is used.
 	maxSecretAge = time.Minute
-	// minSecretAge is how long the value is used even if it is refused, so that a
-	// wrong one does not keep the API server busy.
+	// minSecretAge is how long the value is used even if it is refused, so that a wrong
+	// value does not cause too many requests to the API server.
 	minSecretAge = 5 * time.Second
 )
 
@@ -78,7 +78,7 @@ func (s *secret) fetch(ctx context.Context, refused bool) (string, error) {
 	}
 	value, err := s.read(ctx, s.key.Namespace, s.key.Name, s.key.Key)
 	if err != nil && s.value != "" {
-		s.at = now.Add(minSecretAge - maxSecretAge) // it is still the best guess; read again soon
+		s.at = now.Add(minSecretAge - maxSecretAge) // the old value may still work; read again soon
 		return s.value, nil
 	}
 	if err != nil {
@@ -91,10 +91,9 @@ func (s *secret) fetch(ctx context.Context, refused bool) (string, error) {
 	return value, nil
 }
 
-// authenticating adds a credential to copies of requests. The caller's requests
-// must not change: the transports below share headers with them
-// (github.com/prometheus/common/issues/981), and those would grow with every
-// retry.
+// authenticating adds a credential to copies of requests. The caller's requests must not
+// change, because the underlying transports share headers with them
+// (github.com/prometheus/common/issues/981), and the headers would grow with every retry.
 type authenticating struct {
 	next http.RoundTripper
 	// credential is nil if none is sent.

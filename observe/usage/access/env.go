@@ -41,7 +41,7 @@ type Env struct {
 	Timeout, MaxAge, Interval time.Duration
 	// QueriesPerSecond bounds the requests to one server.
 	QueriesPerSecond float64
-	// Windows and Metrics are what is needed for nodes.
+	// Windows and Metrics are those that are needed for nodes.
 	Windows []usage.Window
 	Metrics []usage.Metric
 	// NodesOnly skips pods. EveryNode lists all nodes, including those without

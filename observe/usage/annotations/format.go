@@ -15,20 +15,20 @@ type Unit = source.Unit
 
 // The units of annotations.
 const (
-	// Auto derives the unit from the way a number is written.
+	// Auto derives the unit from the number of decimals.
 	Auto = source.Auto
 	// Fraction is 0 to 1 with five decimals, Percent 0 to 100 with one.
 	Fraction = source.Fraction
 	Percent  = source.Percent
 )
 
-// decimals is the number of decimals written for each unit, by which Auto
-// distinguishes writers.
+// decimals is the number of decimals written for each unit. Auto uses it to detect the
+// unit.
 var decimals = map[Unit]int{Fraction: 5, Percent: 1}
 
 const (
-	// stampLayout ends in a Z that is meaningless: writers put their local time
-	// before it.
+	// stampLayout ends in a meaningless Z, because writers put their local time before
+	// it.
 	stampLayout = "2006-01-02T15:04:05Z"
 	// minStamp is the shortest stamp that Crane's readers accept.
 	minStamp = 5
@@ -37,8 +37,8 @@ const (
 	// highestFraction is the highest plausible usage as a fraction, with a margin
 	// for inexact measurements. A higher number can only be a percentage.
 	highestFraction = 1.5
-	// highestPercent is above any real percentage; Linux counts some CPU time
-	// twice, but never that much.
+	// highestPercent is above any real percentage. Linux counts some CPU time twice, but
+	// never that much.
 	highestPercent = 400
 )
 
@@ -47,7 +47,7 @@ var prefixes = map[usage.Metric]string{usage.CPU: "cpu_usage_", usage.Memory: "m
 
 // Value is an annotation's value as written.
 type Value struct {
-	// Number is the part before the comma, Decimals the number of digits after its
+	// Number is the part before the comma, and Decimals the number of digits after its
 	// decimal point.
 	Number   float64
 	Decimals int
@@ -66,8 +66,8 @@ func Key(metric usage.Metric, window usage.Window) string {
 	return prefix + window.String()
 }
 
-// ParseKey is the reverse of Key. It returns no error, because other keys
-// belong to others.
+// ParseKey is the inverse of Key. It returns false instead of an error, because other
+// tools have keys of their own.
 func ParseKey(key string) (usage.Metric, usage.Window, bool) {
 	for metric, prefix := range prefixes {
 		name, found := strings.CutPrefix(key, prefix)
@@ -80,9 +80,9 @@ func ParseKey(key string) (usage.Metric, usage.Window, bool) {
 	return "", usage.Window{}, false
 }
 
-// Format returns an annotation's value: a percentage in a unit, and the time of
-// measurement in location (nil: UTC). Auto is written as Fraction, which
-// Crane's own readers expect.
+// Format returns an annotation's value: a percentage converted to unit, and the time of
+// measurement in location (UTC if nil). Auto is written as Fraction, which Crane's own
+// readers expect.
 func Format(percent float64, unit Unit, at time.Time, location *time.Location) string {
 	if location == nil {
 		location = time.UTC
@@ -132,7 +132,7 @@ func plain(number string) bool {
 	return whole != "" && strings.IndexFunc(whole+part, notDigit) < 0
 }
 
-// Reported is the unit implied by a value's notation, otherwise Auto.
+// Reported returns the unit implied by a value's notation, or Auto if it implies none.
 func (v Value) Reported() Unit {
 	switch {
 	case v.Decimals == decimals[Fraction]:
@@ -143,8 +143,8 @@ func (v Value) Reported() Unit {
 	return Auto
 }
 
-// Percent returns the value in percent, given the unit stated in the policy,
-// and the unit that was used. The cause is empty if they are consistent.
+// Percent returns the value in percent and the unit that was used. stated is the unit in
+// the policy. The cause is empty if value and unit are consistent.
 func (v Value) Percent(stated Unit) (percent float64, unit Unit, cause usage.Cause) {
 	unit = stated
 	if stated != Fraction && stated != Percent {
@@ -163,9 +163,9 @@ func (v Value) Percent(stated Unit) (percent float64, unit Unit, cause usage.Cau
 	return v.Number, unit, ""
 }
 
-// In returns when a value was written if its writer's clock shows the time of
-// the given location. If clocks were put back and an hour occurs twice, it
-// returns the earlier time, so that a value never seems fresher than it is.
+// In returns when a value was written, assuming that its writer's clock shows the time of
+// the given location. If clocks were put back and an hour occurs twice, In returns the
+// earlier time, so that a value never seems fresher than it is.
 func (v Value) In(location *time.Location) time.Time {
 	year, month, day := v.Wall.Date()
 	hour, minute, second := v.Wall.Clock()

@@ -10,7 +10,7 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage/source"
 )
 
-// item is one annotation on its way to becoming a reading.
+// item is one annotation that is being converted to a reading.
 type item struct {
 	node    *cluster.Node
 	key     string
@@ -91,7 +91,7 @@ func (s *Source) location(found []item, now time.Time) *time.Location {
 	return s.zones.choose(newest[len(newest)/outliers], now, shortest+Grace)
 }
 
-// fresh returns the items that are neither from the future nor overdue.
+// fresh returns the items that are neither from the future nor expired.
 func fresh(found []item, location *time.Location, now time.Time, problems *usage.Problems) []item {
 	kept := found[:0]
 	for _, it := range found {
@@ -109,9 +109,9 @@ func fresh(found []item, location *time.Location, now time.Time, problems *usage
 	return kept
 }
 
-// agreeing returns the items in the unit of the majority. There should be one
-// writer; if two writers use different units, the values of one cannot be
-// interpreted. In case of a tie, no values can be.
+// agreeing returns the items in the unit of the majority. There should be one writer. If
+// two writers use different units, the values of the minority are discarded; in case of a
+// tie, all values are.
 func agreeing(found []item, stated Unit, problems *usage.Problems) []item {
 	count := map[Unit]int{}
 	units := make([]Unit, 0, len(found))

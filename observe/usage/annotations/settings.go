@@ -14,8 +14,8 @@ const Name = "Annotations"
 
 // Config configures how usage annotations of nodes are read.
 type Config struct {
-	// Unit is the unit of the values: fraction, percent, or auto, which
-	// detects it from the way a number is written.
+	// Unit is the unit of the values: fraction, percent, or auto, which detects the unit
+	// from the number of decimals.
 	Unit source.Unit `json:"unit"`
 	// Timezone is the time zone of the timestamps, regardless of the Z at their
 	// end: an IANA name such as UTC or Asia/Shanghai. Empty detects it from the

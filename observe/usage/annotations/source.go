@@ -3,11 +3,11 @@
 // cpu_usage_avg_5m: "0.38542,2026-11-21T14:00:00Z". It sends no requests; the
 // annotations come with the snapshot.
 //
-// It decides what only the text reveals: whether a number is a fraction or a
-// percentage, which time zone the writer's clock uses although its timestamps
-// end in Z, and whether a value is older than its writer's period allows.
-// Uncertain values are left out and counted, never assumed to be fresher or
-// smaller. Everything else is left to usage.Store.
+// It decides everything that has to be derived from the text: whether a number is a
+// fraction or a percentage, which time zone the writer's clock uses (although timestamps
+// end in Z), and whether a value is older than its writer's period allows. Uncertain
+// values are left out and counted; they are never assumed to be fresher or smaller than
+// they are. Everything else is left to usage.Store.
 package annotations
 
 import (
@@ -27,9 +27,9 @@ const (
 	// maxReadings bounds the readings of one node, because anyone who may
 	// annotate a node could name thousands of windows.
 	maxReadings = 32
-	// outliers is the number of nodes per outlier: one in outliers nodes may have
-	// timestamps newer than the one that decides the time zone, because one node
-	// with a wrong clock must not decide for all.
+	// outliers limits the nodes that are ignored when the time zone is detected: the
+	// newest timestamps of one in outliers nodes do not count, because one node with a
+	// wrong clock must not decide for all.
 	outliers = 20
 )
 
@@ -40,7 +40,7 @@ type Source struct {
 	// timestamps.
 	zone    *time.Location
 	now     func() time.Time
-	periods map[time.Duration]time.Duration // by the length of a window
+	periods map[time.Duration]time.Duration // by window length
 	maxAge  time.Duration
 
 	mu    sync.Mutex

@@ -8,34 +8,32 @@ import (
 // skew is how far the clocks of writer and reader may differ.
 const skew = time.Minute
 
-// shanghai is the zone of Crane's clock unless its $TZ sets another. It has had
-// no daylight saving time since 1991, and must work in an image without a time
-// zone database.
+// shanghai is the time zone of Crane's clock unless its $TZ sets another. It is fixed so
+// that it works in an image without a time zone database. Shanghai has had no daylight
+// saving time since 1991.
 var shanghai = time.FixedZone("Asia/Shanghai", 8*60*60)
 
 // zones detects the zone of the writer's clock.
 //
-// The rule: a stamp cannot be from the future, so a zone in which the newest
-// stamp would be in the future is excluded. Of the other zones, the one in
-// which the stamp is youngest is chosen if the stamp is then as young as an
-// active writer keeps it; otherwise the zone that makes all stamps oldest. A
-// zone is proven if all others were excluded, or if a stamp that is new since
-// the last look is as recent in that zone as it must be. A proven zone stays
-// until another one is proven or it is excluded.
+// A stamp cannot be from the future, so a zone in which the newest stamp would be in the
+// future is excluded. Of the other zones, the one in which the stamp is youngest is
+// chosen if the stamp is then as young as an active writer keeps it. Otherwise the zone
+// in which all stamps are oldest is chosen. A zone is proven if all others are excluded,
+// or if a stamp that is new since the last call is as recent in that zone as it must be.
+// A proven zone is kept until it is excluded or another one is proven.
 //
-// The trap: to a reader that has just started, the stamps of a writer in
-// Shanghai that stopped 8 hours ago look like those of an active writer in UTC.
-// They seem fresh until they are a period and five minutes older. Stating the
-// location avoids this.
+// One case is ambiguous: to a reader that has just started, the stamps of a writer in
+// Shanghai that stopped 8 hours ago look like those of an active writer in UTC. They seem
+// fresh for another period and five minutes. Setting the timezone avoids this.
 type zones struct {
 	candidates []*time.Location
-	// newest is the newest stamp of the last look; at is when that was.
+	// newest is the newest stamp at the last call, and at the time of that call.
 	newest, at time.Time
 	proven     *time.Location
 }
 
-// choose returns the zone according to the newest stamp of a batch. activeAge
-// is how old that stamp can be while its writer is active.
+// choose returns the zone that the newest stamp of a batch implies. activeAge is the
+// maximum age of that stamp while its writer is active.
 func (z *zones) choose(newest Value, now time.Time, activeAge time.Duration) *time.Location {
 	isNew, elapsed := !z.at.IsZero() && newest.Wall.After(z.newest), now.Sub(z.at)
 	z.newest, z.at = newest.Wall, now
@@ -59,8 +57,8 @@ func (z *zones) choose(newest Value, now time.Time, activeAge time.Duration) *ti
 	return zone
 }
 
-// youngest returns the zone in which a stamp is youngest, not from the future
-// and not older than the limit; nil if none.
+// youngest returns the zone in which a stamp is youngest, provided that it is neither
+// from the future nor older than limit; nil if there is none.
 func (z *zones) youngest(stamp Value, now time.Time, limit time.Duration) *time.Location {
 	var best *time.Location
 	bestAge := limit
@@ -77,8 +75,8 @@ func (z *zones) oldest(stamp Value) *time.Location {
 	return slices.MinFunc(z.candidates, func(a, b *time.Location) int { return stamp.In(a).Compare(stamp.In(b)) })
 }
 
-// onlyOne reports whether all zones in which a stamp is not from the future
-// agree on when it was.
+// onlyOne reports whether a stamp has the same time in all zones in which it is not from
+// the future.
 func (z *zones) onlyOne(stamp Value, now time.Time) bool {
 	var times []time.Time
 	for _, zone := range z.candidates {

@@ -1,6 +1,6 @@
-// Package contention computes how long containers wait for a CPU because others
-// use it. It defines what counts, for all sources alike. It does no I/O and
-// keeps no state.
+// Package contention computes how long containers wait for a CPU because others use it.
+// It defines what counts as contention, for all sources alike. It does no I/O and keeps
+// no state.
 package contention
 
 import (
@@ -10,18 +10,18 @@ import (
 
 // The rules that define which containers count, and which quantile Of takes.
 const (
-	// Quantile is the quantile over containers: a third of them wait longer. So
-	// one container with more threads than CPUs, or one whose throttling went
-	// unnoticed, does not make its node contended.
+	// Quantile is the quantile over containers. About a third of them wait longer, so one
+	// container with more threads than CPUs, or one whose throttling went unnoticed, does
+	// not make its node contended.
 	Quantile = 0.66
 	// BusyMilli is the least CPU that a container has to use or wait for to
 	// count; other containers demand too little to have to wait. A container
 	// that waits for one percent of the time would use ten milli-cores more.
 	BusyMilli = 50
-	// ThrottledAtPercent is the usage, in percent of its own CPU limit, from
-	// which a container is assumed to wait for its quota and not for others. A
-	// container that always demands more was measured at 94 to 95 %, even on a
-	// busy machine.
+	// ThrottledAtPercent is the usage, in percent of its own CPU limit, from which a
+	// container is assumed to wait for its quota rather than for other containers.
+	// Containers that always demand more were measured at 94 to 95 %, even on a busy
+	// machine.
 	ThrottledAtPercent = 90
 	// ThrottledPeriodsPercent is the equivalent for counted throttling: the share
 	// of periods in which a container was throttled.

@@ -9,11 +9,11 @@ import (
 	"net/url"
 )
 
-// maxDrain is how much of the unread rest of a body is read, so that the
+// maxDrain is the maximum number of unread bytes of a body that are drained so that the
 // connection can be reused.
 const maxDrain = 4 << 10
 
-// ask sends one request, and its fallback if it is refused.
+// ask sends one request, and its fallback if the request is refused.
 func (f *Fanout) ask(ctx context.Context, request Request, read func(fallback bool, body io.Reader) error) error {
 	late := fmt.Errorf("no answer within %v: %w", f.config.Timeout, context.DeadlineExceeded)
 	ctx, cancel := context.WithTimeoutCause(ctx, f.config.Timeout, late)

@@ -10,8 +10,8 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage"
 )
 
-// saidBytes bounds how much of an error's body is kept, in which a kubelet
-// names the missing permission.
+// saidBytes bounds how much of an error's body is kept. A kubelet names the missing
+// permission there.
 const saidBytes = 200
 
 // StatusError is an answer other than 200.

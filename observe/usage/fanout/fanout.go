@@ -1,14 +1,13 @@
 // Package fanout sends the same HTTP request to every node of a cluster, for
 // sources that read their figures from the nodes themselves.
 //
-// It decides in which order nodes are asked, how many at a time and for how
-// long; the source decides what is asked and what an answer means. A node that
-// hangs occupies one worker for its own timeout, and the round ends in time
-// however many hang. Nodes that failed last time are asked last, starting with
-// the one that has not been asked for the longest time. So dead nodes keep
-// neither healthy nor recovered ones from being asked. Answers are read as they
-// arrive and never buffered. Redirects are not followed, because they would
-// carry credentials to wherever a node points.
+// It decides in which order nodes are asked, how many at a time and for how long; the
+// source decides what is asked and what an answer means. A node that hangs occupies one
+// worker for its own timeout, and the round ends in time no matter how many nodes hang.
+// Nodes that failed last time are asked last, starting with the one that has not been
+// asked for the longest time. So dead nodes keep neither healthy nor recovered ones from
+// being asked. Answers are read as they arrive and never buffered. Redirects are not
+// followed, because they would send credentials to any address that a node returns.
 package fanout
 
 import (
@@ -37,20 +36,20 @@ type Config struct {
 	MaxResponseBytes int64
 }
 
-// Request is the question to one node.
+// Request is the request to one node.
 type Request struct {
 	// Node is the node's name.
 	Node string
 	// Err is why the node cannot be asked; it is returned unchanged.
 	Err error
-	// URL is asked first; Fallback is asked instead if the node answers that it
-	// does not have (404) or allow (403) the first.
+	// URL is requested first. Fallback is requested if the node answers that it does not
+	// have (404) or allow (403) URL.
 	URL, Fallback string
 }
 
-// ReadFunc reads the answer to the request with an index, to the end. It is
-// called concurrently, but never twice at the same time for one index. fallback
-// reports whether the Request's Fallback answered.
+// ReadFunc reads the whole answer to the request with the given index. It is called
+// concurrently, but never twice at the same time for one index. fallback reports whether
+// the Request's Fallback answered.
 type ReadFunc func(index int, fallback bool, body io.Reader) error
 
 // Fanout asks nodes. It is safe for concurrent use.
@@ -63,8 +62,8 @@ type Fanout struct {
 	marks map[string]mark // by node
 }
 
-// mark is the state kept for a node between rounds: the round in which it was
-// last asked. The bit failed puts nodes that failed behind the others.
+// mark is the round in which a node was last asked. The bit failed puts nodes that failed
+// behind the others.
 type mark uint64
 
 const failed mark = 1 << 63

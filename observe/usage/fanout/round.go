@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Ask sends all requests and returns their errors in the same order, nil for an
-// answer that was read. Every call of read has returned by then.
+// Ask sends all requests and returns their errors in the same order, nil for each answer
+// that was read. Every call of read has returned by then.
 func (f *Fanout) Ask(ctx context.Context, requests []Request, read ReadFunc) []error {
 	over := fmt.Errorf("no answer before the end of the %v round: %w", f.config.RoundTimeout, context.DeadlineExceeded)
 	ctx, cancel := context.WithTimeoutCause(ctx, f.config.RoundTimeout, over)
@@ -52,8 +52,8 @@ func (f *Fanout) order(requests []Request) []int {
 	return order
 }
 
-// remember records the outcomes of the requests. It forgets nodes of earlier
-// rounds, so the cluster bounds it.
+// remember records the outcomes of the requests. It forgets nodes of earlier rounds, so
+// its size is bounded by the cluster.
 func (f *Fanout) remember(requests []Request, errs []error, asked []bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// errNoAddress means that a node cannot be asked.
+// errNoAddress is the error for a node without a usable address.
 var errNoAddress = errors.New("it has neither an InternalIP nor a Hostname address")
 
 // Endpoint is the URL part that is the same for all nodes.
@@ -24,9 +24,9 @@ type Endpoint struct {
 	Path string
 }
 
-// URL returns where a node serves the endpoint: at its InternalIP, otherwise at
-// its Hostname. A path that names another host is an error, because paths may
-// come from annotations.
+// URL returns the URL at which a node serves the endpoint. The host is the node's
+// InternalIP, or its Hostname if it has none. A path that names another host is an error,
+// because paths may come from annotations.
 func (e Endpoint) URL(node *cluster.Node) (string, error) {
 	host := cmp.Or(node.InternalIP, node.Hostname)
 	if host == "" {

@@ -1,6 +1,6 @@
-// Package kinds lists the kinds of usage sources. A new one requires a package
-// next to this one and a line here; policies, lint, doctor and the policy
-// reference use its description.
+// Package kinds lists the kinds of usage sources. A new kind requires a package next to
+// this one and a line here. Policies, lint, doctor and the policy reference use its
+// description.
 package kinds
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage/source"
 )
 
-// All are the kinds of usage sources.
+// All lists the kinds of usage sources.
 var All = source.Kinds{
 	new(prometheus.Config),
 	new(kubelet.Config),
@@ -25,7 +25,7 @@ var All = source.Kinds{
 	new(metricsserver.Config),
 }
 
-// maker makes the reader of a source.
+// maker is a configuration that makes the reader of its source.
 type maker interface {
 	New(env *access.Env) (access.Reader, error)
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage/contention"
 )
 
-// stats are the parts of CPU, memory or IO stats that are used.
+// stats holds the fields of CPU, memory or IO stats that are used.
 type stats struct {
 	at                              time.Time
 	usageNanoCores, coreNanoSeconds number
@@ -15,7 +15,7 @@ type stats struct {
 	waited, percent60, percent300   number
 }
 
-// wait is how long some task of a container waited for a CPU.
+// wait is the time for which some task of a container waited for a CPU.
 type wait struct {
 	at                    time.Time
 	percent60, percent300 float64
@@ -40,11 +40,10 @@ const maxContainers = 1000
 
 func (c *containers) reset() { c.all, c.names = c.all[:0], c.names[:0] }
 
-// counted returns the waits of the containers that count, and whether any
-// measured container has PSI. Containers do not count if they wait because of
-// their own limit or the pod's, hardly run, or lack a value. A pod's usage is
-// at least the sum of its containers', because its own value is zero until it
-// is measured.
+// counted returns the waits of the containers that count, and whether any measured
+// container has PSI. A container does not count if it waits because of its own limit or
+// that of its pod, if it hardly runs, or if a value is missing. A pod's usage is at least
+// the sum of its containers' usage, because its own value is zero until it is measured.
 func (c *containers) counted(pod *stats, limits cluster.CPULimits) (psi bool, waits []wait) {
 	used := 0.0
 	for i := range c.all {

@@ -12,11 +12,11 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// maxLine bounds a line of metrics; the longest, with names of full length, has
-// less than a kilobyte.
+// maxLine bounds a line of metrics. A line with names of the maximum length is shorter
+// than a kilobyte.
 const maxLine = 64 << 10
 
-// exposition is the used part of a kubelet's /metrics/resource.
+// exposition is the part of a kubelet's /metrics/resource that is used.
 type exposition struct {
 	node part
 	// pods are in the order of the node's pods in the snapshot.
@@ -37,10 +37,10 @@ type podParts struct {
 	containers []part
 }
 
-// decodeExposition reads the metrics of the node and its pods in the snapshot,
-// in Prometheus's text format. A text that ends within a line is rejected,
-// because its last value may be truncated. Prometheus's own parser takes five
-// times as long and allocates twenty times as much.
+// decodeExposition reads the metrics of the node and of its pods in the snapshot, in
+// Prometheus's text format. Text that ends within a line is rejected, because its last
+// value may be truncated. Prometheus's own parser takes five times as long and allocates
+// twenty times as much.
 func decodeExposition(from io.Reader, node *cluster.NodePods) (*exposition, error) {
 	out := &exposition{pods: make([]podParts, len(node.Pods))}
 	own := newIndex(node)
@@ -70,8 +70,7 @@ func decodeExposition(from io.Reader, node *cluster.NodePods) (*exposition, erro
 	return out, nil
 }
 
-// wholeLines splits like bufio.ScanLines, but rejects a last line without a
-// line end.
+// wholeLines splits like bufio.ScanLines, but rejects a last line without a newline.
 func wholeLines(data []byte, atEOF bool) (advance int, token []byte, err error) {
 	if i := bytes.IndexByte(data, '\n'); i >= 0 {
 		return i + 1, data[:i], nil
@@ -82,7 +81,7 @@ func wholeLines(data []byte, atEOF bool) (advance int, token []byte, err error) 
 	return 0, nil, nil
 }
 
-// enter stores a line's value where it belongs.
+// enter stores a line's value in the field that it belongs to.
 func (x *exposition) enter(line *line, own *index) error {
 	into := &x.node
 	if line.kind != ofNode {
@@ -129,7 +128,7 @@ const (
 	ofContainer
 )
 
-// line is one sample; its bytes are valid until the next is read.
+// line is one sample. Its bytes are valid until the next one is read.
 type line struct {
 	kind                            kind
 	memory                          bool

@@ -18,8 +18,8 @@ func newIndex(node *cluster.NodePods) index {
 	return x
 }
 
-// unmatched counts the pods that the snapshot does not have on this node and
-// names one of them as an example.
+// unmatched counts the pods that the snapshot does not have on this node, and holds the
+// name of one of them as an example.
 type unmatched struct {
 	count   int
 	example string

@@ -28,8 +28,8 @@ const mostOfOne = 1 << 50
 // zero.
 func amount(value float64) int64 { return int64(math.Ceil(min(value, mostOfOne))) }
 
-// older returns the earlier of two times, because a value made of two
-// measurements is as old as the older one.
+// older returns the earlier of two times, because a value derived from two measurements
+// is as old as the older one.
 func older(a, b time.Time) time.Time {
 	if b.Before(a) {
 		return b

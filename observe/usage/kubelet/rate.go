@@ -7,9 +7,9 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage"
 )
 
-// A rate requires two readings of a counter. They must be at least minStep
-// apart, or clock errors would distort the rate, and at most maxGap, or the
-// rate would not describe the present.
+// A rate requires two readings of a counter. They must be at least minStep apart, because
+// clock errors would otherwise distort the rate, and at most maxGap apart, because the
+// rate would otherwise not describe the present.
 const (
 	minStep = time.Second
 	maxGap  = 5 * time.Minute
@@ -23,10 +23,9 @@ type counter struct {
 	cores   number
 }
 
-// next returns the counter after another reading. A reading that is hardly
-// newer changes nothing, so the last rate is returned again with its old time.
-// After a reset, a step back in time or a gap there is no rate until the
-// reading after it.
+// next returns the counter after another reading. A reading that is hardly newer changes
+// nothing, so the last rate is returned again with its old time. After a reset, a step
+// back in time or a gap, there is no rate until the following reading.
 func (c counter) next(reading point) counter {
 	fresh := counter{seconds: reading.value, at: reading.at}
 	elapsed := reading.at.Sub(c.at)
@@ -40,9 +39,9 @@ func (c counter) next(reading point) counter {
 	return fresh
 }
 
-// confirms reports whether the kubelet's own rate, in cores, agrees with the
-// growth of the counter since the previous reading. Times are in whole seconds,
-// so each may be one second off.
+// confirms reports whether the kubelet's own rate, in cores, agrees with the growth of
+// the counter since the previous reading. Times are in whole seconds, so each may be off
+// by one second.
 func (c counter) confirms(cores number, before counter) bool {
 	grown, elapsed := c.seconds-before.seconds, c.at.Sub(before.at).Seconds()
 	return cores.known && cores.value*(elapsed-1) <= grown && grown <= cores.value*(elapsed+1)
@@ -65,7 +64,8 @@ type scrape struct {
 	report        *report
 }
 
-// rated turns an exposition into a report and the counters for the next one.
+// rated converts an exposition to a report, and returns the counters for the next
+// exposition.
 func rated(node *cluster.NodePods, x *exposition, before counters, received time.Time) (*report, counters) {
 	s := scrape{before: before, after: make(counters, 1+len(node.Pods)), received: received, report: &report{node: node}}
 	s.report.unmatched(x.unmatched)
@@ -125,8 +125,7 @@ func (s *scrape) milli(key seriesKey, reading point) point {
 	return point{number{value: c.cores.value * 1000, known: c.cores.known}, c.at}
 }
 
-// total sums up parts; it is unknown if any of them is unknown or if there are
-// none.
+// total sums up parts. The sum is unknown if any of them is unknown or if there are none.
 func total(parts []part, value func(part) point) (sum point) {
 	for i := range parts {
 		p := value(parts[i])
@@ -141,16 +140,16 @@ func total(parts []part, value func(part) point) (sum point) {
 	return sum
 }
 
-// current returns the CPU usage of a node or pod in a summary, in milli-cores,
-// and keeps its counter for the next one. The usage between two readings
-// follows from the counter. The kubelet's own usageNanoCores is the difference
-// of its last two measurements and more exact than whole seconds allow, so it
-// is used if the counter confirms it or if there is no second reading.
+// current returns the CPU usage of a node or pod in a summary, in milli-cores, and keeps
+// its counter for the next one. The usage between two readings follows from the counter.
+// The kubelet's own usageNanoCores is the difference between its last two measurements.
+// It is more precise than whole seconds allow, so it is used if the counter confirms it
+// or if there is no second reading.
 //
-// After the first measurement of a node or pod the kubelet writes zero,
-// although it does not know the usage yet. So if there is no second reading and
-// the counter has run, zero is accepted only if idle is true, which a pod's
-// containers show, and never after the counter has restarted.
+// After the first measurement of a node or pod the kubelet reports zero, although it does
+// not know the usage yet. So if there is no second reading and the counter has run, zero
+// is accepted only if idle is true (the pod's containers are known to be idle), and never
+// after the counter has restarted.
 func (s *scrape) current(key seriesKey, cpu *stats, idle bool) point {
 	own := cpu.usageNanoCores
 	answered := point{number{value: own.value * nanoToMilli, known: own.known}, cpu.at}

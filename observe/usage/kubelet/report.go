@@ -26,7 +26,7 @@ func (r *report) podProblem(cause usage.Cause, pod *cluster.Pod, why string) {
 	r.problems.Add(cause, fmt.Sprintf("pod %q: %s", pod.Key(), why))
 }
 
-// reading adds a value of the node. The caller reports missing ones.
+// reading adds a value of the node. The caller reports missing values.
 func (r *report) reading(reading usage.Reading) {
 	value := number{value: reading.Value, known: true}
 	switch {
@@ -73,7 +73,7 @@ func (r *report) unmatched(s unmatched) {
 func summarized(node *cluster.NodePods, summary *summary, before counters) (*report, counters) {
 	s := scrape{before: before, after: make(counters, 1+len(node.Pods)), report: &report{node: node}}
 	if summary.nodeName != "" && summary.nodeName != node.Node.Name {
-		// The node's address now belongs to, or leads to, another machine.
+		// The node's address now belongs, or is routed, to another machine.
 		s.report.problems.Add(usage.UnmatchedNode, fmt.Sprintf("node %q: %q answered at its address", node.Node.Name, summary.nodeName))
 		return s.report, nil
 	}
@@ -97,8 +97,8 @@ func summarized(node *cluster.NodePods, summary *summary, before counters) (*rep
 	return s.report, s.after
 }
 
-// summaryPod reports a pod of a summary. measured means that the kubelet has
-// measured its node's CPU usage.
+// summaryPod reports a pod of a summary. measured is true if the kubelet has measured its
+// node's CPU usage.
 func (s *scrape) summaryPod(pod *cluster.Pod, p *podStats, measured bool) {
 	switch {
 	case !p.seen:
@@ -113,8 +113,8 @@ func (s *scrape) summaryPod(pod *cluster.Pod, p *podStats, measured bool) {
 	}
 }
 
-// memory reads the node's memory as the kubelet does when it decides on
-// evictions: whatever is not available is used.
+// memory reads the node's memory as the kubelet does when it decides on evictions: memory
+// that is not available counts as used.
 func (r *report) memory(s *stats) {
 	capacity := float64(r.node.Node.Capacity[cluster.Memory])
 	reading := usage.Reading{Metric: usage.Memory, Window: usage.Last, At: s.at}
@@ -122,7 +122,8 @@ func (r *report) memory(s *stats) {
 	case s.availableBytes.known && capacity > 0:
 		reading.Value = capacity - s.availableBytes.value
 		if reading.Value < 0 {
-			// This includes a kubelet subtraction that underflowed to near 2^64.
+			// This also rejects a subtraction in the kubelet that underflowed to near
+			// 2^64.
 			r.nodeProblem(usage.Contradictory, "%.0f bytes of memory are available, of %.0f", s.availableBytes.value, capacity)
 			return
 		}
@@ -163,20 +164,20 @@ func (r *report) percent(reading usage.Reading, percent number) {
 	}
 }
 
-// times sets a missing time to the answer's arrival, for formats that may omit
-// it.
+// times sets a missing time to the time at which the answer arrived, because some formats
+// may omit it.
 func (p *point) times(received time.Time) {
 	if p.at.IsZero() {
 		p.at = received
 	}
 }
 
-// staleContainer is how much older than the node's stats a container's may be,
-// because a kubelet may still report a container that has ended.
+// staleContainer is how much older than the node's stats a container's stats may be. It
+// is limited because a kubelet may still report a container that has ended.
 const staleContainer = time.Minute
 
-// contention derives the node's contention from its containers. If no container
-// has PSI, it is unknown; if none counts, it is zero.
+// contention derives the node's contention from its containers. Contention is unknown if
+// no container has PSI, and zero if no container counts.
 func (r *report) contention(s *summary) {
 	var last, avg5m []float64
 	psi := false

@@ -41,7 +41,7 @@ func (s *Source) Sample(ctx context.Context, snapshot *cluster.Snapshot) (usage.
 	return batch, nil
 }
 
-// read turns an answer into the target's report.
+// read converts an answer to the target's report.
 func (s *Source) read(t *target, fallback bool, body io.Reader) error {
 	if t.resource || fallback {
 		exposition, err := decodeExposition(body, t.node)

@@ -86,8 +86,8 @@ func (c *Config) Validate(path *field.Path, _ []usage.Metric) field.ErrorList {
 	return append(errs, c.TLS.Validate(path.Child("tls"), c.Scheme == source.HTTP)...)
 }
 
-// given reports whether the policy sets credentials, in which case neither
-// Evenkeel's own nor the ServiceAccount's are sent.
+// given reports whether the policy sets credentials. In that case neither Evenkeel's own
+// credentials nor those of the ServiceAccount are sent.
 func (c *Config) given() bool {
 	return c.BearerTokenFile != "" || c.TLS.CertFile != "" || c.Scheme == source.HTTP
 }
@@ -116,8 +116,8 @@ func (c *Config) Describe() source.Description {
 	return d
 }
 
-// rights returns the rights needed to get the token of the ServiceAccount. What
-// the ServiceAccount may read is not a right of this process.
+// rights returns the rights needed to get the token of the ServiceAccount. The rights of
+// the ServiceAccount itself are not listed, because this process does not need them.
 func (c *Config) rights() []source.Right {
 	return []source.Right{{Verb: "create", Resource: "serviceaccounts/token", OwnNamespace: true, Name: c.ServiceAccount}}
 }
@@ -154,9 +154,8 @@ func (c *Config) client(env *access.Env) (*http.Client, error) {
 	return &http.Client{Transport: env.AsAccount(access.Account{Name: c.ServiceAccount, Remedy: remedy}, transport)}, nil
 }
 
-// hasSecret reports whether the credentials for the API server include
-// something that a server could reuse once it has seen it, unlike a client
-// certificate.
+// hasSecret reports whether the credentials for the API server include a secret that a
+// server could reuse after receiving it, unlike a client certificate.
 func hasSecret(api *rest.Config) bool {
 	return api.BearerToken != "" || api.BearerTokenFile != "" || api.Username != "" || api.ExecProvider != nil || api.AuthProvider != nil
 }

@@ -1,11 +1,11 @@
-// Package kubelet reads usage directly from each node's kubelet:
-// /stats/summary, or /metrics/resource if that is not served or not allowed. It
-// needs no monitoring stack, only network access to the nodes' kubelet ports.
+// Package kubelet reads usage directly from each node's kubelet: from /stats/summary, or
+// from /metrics/resource if the summary is not served or not allowed. It needs no
+// monitoring stack, only network access to the nodes' kubelet ports.
 //
-// It decides what a kubelet's figures mean: used memory is what the kubelet's
-// own eviction formula counts as unavailable, CPU is the growth of its counter
-// between two readings, and what it has not measured yet is left out, never
-// zero. A kubelet is trusted only about its own node and the pods that the
+// It decides what a kubelet's figures mean. Used memory is the memory that the kubelet's
+// own eviction formula counts as unavailable. CPU usage is the growth of its counter
+// between two readings. A value that the kubelet has not measured yet is left out; it
+// never becomes zero. A kubelet is trusted only about its own node and the pods that the
 // snapshot has on it. Credentials, TLS and freshness are handled elsewhere.
 //
 // Kubelets get the token of a ServiceAccount that has no other rights, if the
@@ -34,14 +34,14 @@ const (
 	summaryPath  = "/stats/summary"
 	resourcePath = "/metrics/resource"
 	defaultPort  = 10250
-	// accept is what both endpoints serve. The text format's version is fixed,
-	// because others write times differently.
+	// accept lists the formats that the two endpoints serve. The version of the text
+	// format is fixed, because other versions write times differently.
 	accept = "application/json, text/plain;version=0.0.4;q=0.9"
 	// maxResponseBytes is far above the summary of a node with as many pods as
 	// possible.
 	maxResponseBytes = 16 << 20
-	// refusalLasts is how long a kubelet that refused its summary is not asked for
-	// it again.
+	// refusalLasts is how long a kubelet is not asked for its summary again after it
+	// refused one.
 	refusalLasts = 10 * time.Minute
 )
 
@@ -53,7 +53,7 @@ type settings struct {
 	maxResponseBytes int64
 }
 
-// Source reads usage. It is safe for concurrent use, one reading at a time.
+// Source reads usage. It is safe for concurrent use; readings are taken one at a time.
 type Source struct {
 	config settings
 	fanout *fanout.Fanout

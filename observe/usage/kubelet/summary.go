@@ -9,7 +9,7 @@ import (
 	"github.com/evenkeel/evenkeel/internal/jsonscan"
 )
 
-// summary is the used part of a /stats/summary.
+// summary is the part of a /stats/summary that is used.
 type summary struct {
 	nodeName        string
 	cpu, memory, io stats
@@ -19,8 +19,8 @@ type summary struct {
 }
 
 type podStats struct {
-	// seen is true if there are stats of the pod, exact if they have its UID,
-	// and twice if there are several.
+	// seen is true if there are stats of the pod, exact is true if they have its UID, and
+	// twice is true if there are several.
 	seen, exact, twice bool
 	uid                string // UID by which the kubelet knows the pod
 	cpu, memory        stats
@@ -40,8 +40,8 @@ type summaryDecoder struct {
 	namespace, name []byte
 	found           bool
 	out             summary
-	// contention is true if containers are read, too. containers then holds
-	// those of the current pod.
+	// contention is true if containers are also read. containers then holds those of the
+	// current pod.
 	contention bool
 	containers containers
 }
@@ -145,7 +145,7 @@ func (p *podStats) merge(o podStats) {
 	}
 }
 
-// stats reads a block of stats; values that are missing stay unknown.
+// stats reads a block of stats. Missing values stay unknown.
 func (d *summaryDecoder) stats(s *stats) {
 	for key := range d.Object {
 		switch string(key) {
@@ -192,8 +192,8 @@ func (d *summaryDecoder) once(n *number, key []byte) {
 	n.value, n.known = d.Float()
 }
 
-// windowBytes is how much of a summary is held at a time, because only a tenth
-// of its bytes is used.
+// windowBytes is how much of a summary is held at a time. It is small because only a
+// tenth of a summary is used.
 const windowBytes = 16 << 10
 
 // newScanner returns a Scanner for summaries. A namespace and a name have at
@@ -202,8 +202,8 @@ func newScanner() *jsonscan.Scanner {
 	return jsonscan.NewReader(windowBytes, jsonscan.Limits{Text: 1 << 10, Depth: 1 << 20})
 }
 
-// podContainers reads the CPU stats of a pod's containers, keeps them if they
-// are needed, and reports whether any is busy, and whether all are idle.
+// podContainers reads the CPU stats of a pod's containers and keeps them if they are
+// needed. It reports whether any container is busy, and whether all are idle.
 func (d *summaryDecoder) podContainers() (busy, idle bool) {
 	for range d.Array {
 		cpu := d.container()

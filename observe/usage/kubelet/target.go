@@ -13,7 +13,7 @@ import (
 // reading goroutine accesses it.
 type target struct {
 	node *cluster.NodePods
-	// resource means that only resource metrics are asked for.
+	// resource is true if only resource metrics are requested.
 	resource bool
 	memory   memory
 	report   *report
@@ -30,7 +30,7 @@ func (s *Source) targets(snapshot *cluster.Snapshot) ([]target, []fanout.Request
 		}
 		t := target{node: node, memory: s.nodes[node.Node.Name]}
 		refused := t.memory.refused
-		since := now.Sub(refused) // negative if the clock went back
+		since := now.Sub(refused) // negative if the clock went backwards
 		t.resource = s.config.Endpoint == Resource || !refused.IsZero() && since >= 0 && since < refusalLasts
 		targets = append(targets, t)
 		requests = append(requests, s.request(&t))
@@ -57,10 +57,9 @@ func (s *Source) request(t *target) fanout.Request {
 	return request
 }
 
-// remember keeps what the next reading needs, for nodes in the snapshot only. A
-// node that did not answer keeps its counters, which are useful until the gap
-// is too long. It does not keep its refusal, because it may serve its summary
-// by now.
+// remember keeps the state that the next reading needs, for nodes in the snapshot only.
+// The counters of a node that did not answer are kept, because they are useful until the
+// gap is too long. Its refusal is not kept, because it may serve its summary by now.
 func (s *Source) remember(snapshot *cluster.Snapshot, targets []target, errs []error) {
 	for i := range targets {
 		kept := targets[i].memory

@@ -13,7 +13,7 @@ import (
 	"github.com/evenkeel/evenkeel/internal/quantity"
 )
 
-// item is one NodeMetrics or PodMetrics. It is valid until the next is read.
+// item is one NodeMetrics or PodMetrics. It is valid until the next one is read.
 type item struct {
 	namespace, name string
 	at              time.Time
@@ -21,7 +21,7 @@ type item struct {
 	containers      []quantities
 }
 
-// quantities are the usage of one container or node; empty if missing.
+// quantities is the usage of one container or node. A missing quantity is empty.
 type quantities struct{ cpu, memory string }
 
 // mostOfOne caps the value read for one container, far above any node, so that
@@ -50,7 +50,8 @@ func bounded(q *resource.Quantity, value func(*resource.Quantity) int64) int64 {
 	return min(value(q), mostOfOne)
 }
 
-// sum adds up a pod's containers. A pod without any is unknown, not idle.
+// sum adds up a pod's containers. The usage of a pod without containers is unknown rather
+// than zero.
 func (i *item) sum() (sum cluster.Amounts, ok bool) {
 	for k := range i.containers {
 		used, ok := i.containers[k].amounts()

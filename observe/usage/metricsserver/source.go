@@ -1,8 +1,7 @@
-// Package metricsserver reads usage from the metrics.k8s.io API, as
-// metrics-server serves it: one LIST for nodes and one for pods per sample. It
-// keeps no state and decides nothing. An incomplete list is an error, because
-// an incomplete reading would make pods look idle. A node or pod that cannot be
-// interpreted is left out and counted.
+// Package metricsserver reads usage from the metrics.k8s.io API, as served by
+// metrics-server: one LIST for nodes and one for pods per sample. It keeps no state and
+// decides nothing. An incomplete list is an error, because an incomplete reading would
+// make pods look idle. A node or pod that cannot be interpreted is left out and counted.
 package metricsserver
 
 import (
@@ -32,7 +31,7 @@ func (*Config) New(env *access.Env) (access.Reader, error) {
 	config := rest.CopyConfig(env.REST)
 	config.QPS, config.Burst = float32(env.QueriesPerSecond), max(int(env.QueriesPerSecond), 2)
 	config.ContentType = "application/json"
-	config.NegotiatedSerializer = scheme.Codecs.WithoutConversion() // only for error responses of the API server
+	config.NegotiatedSerializer = scheme.Codecs.WithoutConversion() // used only for error responses of the API server
 	client, err := rest.UnversionedRESTClientFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("making the metrics.k8s.io client: %w", err)
@@ -77,8 +76,8 @@ func (s *Source) Sample(ctx context.Context, snapshot *cluster.Snapshot) (usage.
 	return batch, nil
 }
 
-// roomFor returns a Batch with capacity for the whole cluster: a slice that
-// grows step by step leaves several times its size to the garbage collector.
+// roomFor returns a Batch with capacity for the whole cluster, because a slice that grows
+// step by step leaves several times its size to the garbage collector.
 func roomFor(snapshot *cluster.Snapshot) usage.Batch {
 	if snapshot == nil {
 		return usage.Batch{}

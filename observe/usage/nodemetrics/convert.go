@@ -9,17 +9,16 @@ import (
 )
 
 const (
-	// mostFraction is the highest value that may be a fraction, with a margin
-	// for overshoot; no cluster uses such a low percentage of its memory.
+	// mostFraction is the highest value that may be a fraction, with a margin for
+	// overshoot. No cluster uses so low a percentage of its memory.
 	mostFraction = 1.5
 	// mostPercent is the highest value that may be a percentage.
 	mostPercent = 400
 )
 
-// fractions reports whether values that should be percentages are fractions,
-// because all values of all nodes are at most mostFraction, memory included.
-// Fewer values prove nothing: a single node may be that idle, and so may the
-// CPUs of a whole cluster.
+// fractions reports whether values that should be percentages are fractions: all values
+// of all nodes, including memory, are at most mostFraction. Fewer values prove nothing,
+// because a single node may be that idle, and so may the CPUs of a whole cluster.
 func fractions(answers []answer) bool {
 	memory := false
 	for i := range answers {
@@ -36,7 +35,7 @@ func fractions(answers []answer) bool {
 // converter turns answers into readings.
 type converter struct {
 	unit source.Unit
-	// tooLow rejects all values, because they look like fractions.
+	// tooLow is true if all values are rejected because they look like fractions.
 	tooLow   bool
 	problems *usage.Problems
 }
@@ -63,8 +62,8 @@ func (c *converter) readings(node *cluster.Node, a *answer) []usage.Reading {
 	return readings
 }
 
-// wrong returns the cause for which a value is left out, and an explanation; no
-// cause if it is kept.
+// wrong returns the cause for which a value is left out, with an explanation. The cause
+// is empty if the value is kept.
 func (c *converter) wrong(v value, capacity int64) (cause usage.Cause, why string) {
 	switch {
 	case v.twice:

@@ -10,7 +10,7 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage"
 )
 
-// column is one of the values that an exporter provides.
+// column describes one of the values that an exporter provides.
 type column struct {
 	key      string
 	resource cluster.Resource
@@ -19,7 +19,7 @@ type column struct {
 }
 
 const (
-	// numColumns is how many columns of usage there are.
+	// numColumns is the number of columns of usage.
 	numColumns = 8
 	// allColumns includes columns of stolen CPU, which few exporters provide.
 	allColumns = numColumns + 2
@@ -53,7 +53,7 @@ type answer struct {
 // windowBytes is how much of an answer is held at a time.
 const windowBytes = 1 << 10
 
-// value is one value, if known; twice means that its key occurs again.
+// value is one value, if known. twice is true if its key occurs more than once.
 type value struct {
 	number       float64
 	known, twice bool

@@ -2,13 +2,12 @@
 // runs on every node: GET /statistics, a flat JSON object of percentages of the
 // node's total. It covers nodes only.
 //
-// It maps the keys to windows, converts percentages using the node's capacity
-// and rejects an impossible unit, because some deployments report fractions
-// instead of percentages. The format has no timestamps, so a value is as old as
-// the answer. The format hides two things: the exporter's first CPU sample is
-// the mean since boot, and its max_avg windows hold the highest 15-second
-// sample, not the highest five-minute mean, so they are higher than those of
-// other sources.
+// It maps the keys to windows, converts percentages using the node's capacity and rejects
+// an impossible unit, because some deployments report fractions instead of percentages.
+// The format has no timestamps, so a value is as old as the answer. Two properties are
+// not visible in the format. The exporter's first CPU sample is the mean since boot. Its
+// max_avg windows hold the highest 15-second sample instead of the highest five-minute
+// mean, so they are higher than those of other sources.
 package nodemetrics
 
 import (

@@ -18,7 +18,7 @@ const (
 	matrix = "matrix"
 )
 
-// point is one value of a series, NaN if the server's is not a number.
+// point is one value of a series; NaN if the server's value is not a number.
 type point struct {
 	at    time.Time
 	value float64
@@ -27,7 +27,7 @@ type point struct {
 // span locates a label's name and value in series.text.
 type span struct{ name, middle, end int }
 
-// series is one series of an answer. It is valid until the next is read.
+// series is one series of an answer. It is valid until the next one is read.
 type series struct {
 	text   []byte
 	labels []span
@@ -104,8 +104,8 @@ const (
 	maxLabelBytes = 1 << 20
 )
 
-// decode calls visit for each series of a result and returns the server's
-// warnings. On an error, discard what was visited.
+// decode calls visit for each series of a result and returns the server's warnings. If it
+// returns an error, the caller must discard the visited series.
 func decode(body io.Reader, want string, visit func(*series)) ([]string, error) {
 	d := &decoder{Scanner: jsonscan.NewReader(windowBytes, jsonscan.OfAnswers), want: want, visit: visit}
 	d.Reset(body)
@@ -165,8 +165,8 @@ func (d *decoder) inData() {
 	}
 }
 
-// once rejects a second occurrence of a member that contains series, because
-// they would count twice.
+// once rejects a second occurrence of a member that contains series, because the series
+// would count twice.
 func (d *decoder) once(seen *bool, name string) {
 	if *seen {
 		d.Fail(fmt.Errorf("the answer contains %q twice", name))
@@ -183,8 +183,8 @@ func (d *decoder) warning() {
 	}
 }
 
-// element reads and visits one series. Histograms are skipped: such a series
-// has no points.
+// element reads and visits one series. Histograms are skipped, so their series have no
+// points.
 func (d *decoder) element() {
 	d.one.text, d.one.labels, d.one.points = d.one.text[:0], d.one.labels[:0], d.one.points[:0]
 	for key := range d.Object {

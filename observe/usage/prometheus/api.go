@@ -19,7 +19,7 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// api queries one server, bounded in time, rate and size.
+// api queries one server. It limits the time, rate and size of queries.
 type api struct {
 	client   *http.Client
 	base     *url.URL
@@ -30,8 +30,8 @@ type api struct {
 	getOnly atomic.Bool
 }
 
-// ask sends a form to an endpoint and visits the series of the result. On an
-// error, discard what was visited.
+// ask sends a form to an endpoint and visits the series of the result. If it returns an
+// error, the caller must discard the visited series.
 func (a *api) ask(ctx context.Context, endpoint string, form url.Values, visit func(*series)) ([]string, error) {
 	if err := a.limiter.Wait(ctx); err != nil {
 		return nil, fmt.Errorf("waiting for the rate limiter: %w", err)
@@ -58,8 +58,8 @@ func (a *api) ask(ctx context.Context, endpoint string, form url.Values, visit f
 	return warnings, err
 }
 
-// send posts a form, because expressions may be longer than a URL; servers and
-// proxies that refuse POST are asked by GET.
+// send sends a form by POST, because expressions may be longer than a URL. It uses GET
+// for servers and proxies that refuse POST.
 func (a *api) send(ctx context.Context, endpoint string, form url.Values) (*http.Response, error) {
 	if !a.getOnly.Load() {
 		response, err := a.do(ctx, http.MethodPost, endpoint, form)

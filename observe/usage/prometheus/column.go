@@ -10,8 +10,8 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage/source"
 )
 
-// cell is one query's value for one node at one time. A node with two
-// contradicting values has none.
+// cell is one query's value for one node at one time. If two values for a node contradict
+// each other, the node has no value.
 type cell struct {
 	value float64
 	state cellState
@@ -39,7 +39,7 @@ type column struct {
 	steps  int
 	cells  []cell
 	series int
-	// notFraction is set if a value cannot be a fraction.
+	// notFraction is true if some value cannot be a fraction.
 	notFraction bool
 }
 
@@ -50,8 +50,8 @@ func newColumn(query *nodeQuery, snapshot *cluster.Snapshot, index *nodeIndex, s
 	}
 }
 
-// find returns the node of a series and whether it was scraped at that node's own
-// address, and records a series without one.
+// find returns the node of a series and whether the series was scraped at that node's own
+// address. It records a series that belongs to no node.
 func (c *column) find(s *series) (node int, own, ok bool) {
 	c.series++
 	node, ok = c.index.find(s)
@@ -95,9 +95,9 @@ func (c *column) instant(s *series) {
 	c.set(node, 0, own, s.points[0].value)
 }
 
-// set stores a value. A value that was scraped at the node's own address
-// replaces others. If several values agree, the lowest counts, so that a node
-// is hot only if all of them show it.
+// set stores a value. A value that was scraped at the node's own address replaces others.
+// If several values agree, the lowest counts, so that a node is hot only according to all
+// of them.
 func (c *column) set(node, step int, own bool, raw float64) {
 	of := &c.nodes[node].Node
 	at := &c.cells[node*c.steps+step]
@@ -126,15 +126,14 @@ func (c *column) set(node, step int, own bool, raw float64) {
 }
 
 const (
-	// agreePart is the share of the value by which two servers that measure the
-	// same may differ; agreePercent is in percent of the whole, so that they agree
-	// on idle nodes as well.
+	// agreePart is the share of the value by which the results of two servers for the
+	// same node may differ. agreePercent is the difference allowed in percent of the
+	// whole, so that the servers also agree on idle nodes.
 	agreePart    = 0.10
 	agreePercent = 5
 )
 
-// agree reports whether two values may belong to the same node, as seen by two
-// servers.
+// agree reports whether two values may be measurements of the same node by two servers.
 func (c *column) agree(a, b float64, node *cluster.Node) bool {
 	whole := 0.0
 	if resource, ok := resourceOf(c.query.metric); ok {
@@ -145,11 +144,11 @@ func (c *column) agree(a, b float64, node *cluster.Node) bool {
 	return math.Abs(a-b) <= max(agreePart*max(math.Abs(a), math.Abs(b)), agreePercent/100.0*whole)
 }
 
-// finish checks a column as a whole. If all percentages are above 0 and at most
-// 1.5, they are taken for fractions, because a cluster that uses so little
-// everywhere needs no balancing anyway.
+// finish checks a column as a whole. Percentages that are all above 0 and at most 1.5 are
+// treated as fractions, because a cluster that uses so little on every node needs no
+// balancing anyway.
 func (c *column) finish() {
-	if c.series == 0 && c.query.metric != usage.CPUStolen { // kernels of physical machines may lack it
+	if c.series == 0 && c.query.metric != usage.CPUStolen { // physical machines may not report it
 		c.problems.Add(usage.Unreadable, nothing(c.query.expression))
 	}
 	c.judgeOrigins()
@@ -184,7 +183,8 @@ func (c *column) judgeOrigins() {
 	}
 }
 
-// nothing describes a query without a result, as a user would type it.
+// nothing describes a query without a result. It quotes the expression as a user would
+// type it.
 func nothing(expression string) string { return `query "` + shown(expression) + `" returned nothing` }
 
 // names returns the known values by node name.

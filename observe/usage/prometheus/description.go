@@ -23,7 +23,7 @@ func (c *Config) Describe() source.Description {
 	}
 }
 
-// rights returns the rights to read the Secrets that hold its credentials.
+// rights returns the rights to read the Secrets that hold the credentials.
 func (c *Config) rights() []source.Right {
 	var rights []source.Right
 	for _, secret := range []source.SecretKey{c.BearerTokenSecret, c.BasicAuth.PasswordSecret} {
@@ -34,7 +34,7 @@ func (c *Config) rights() []source.Right {
 	return rights
 }
 
-// advice returns how to fix problems. measured is a series by which nodes are
+// advice explains, by topic, how to fix problems. measured is a series by which nodes are
 // measured.
 func advice(measured string) map[source.Topic]string {
 	const expression = "usage:\n  sources:\n    - type: Prometheus\n      prometheus:\n        queries:\n          nodes:\n"

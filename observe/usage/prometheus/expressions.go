@@ -12,21 +12,21 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage/contention"
 )
 
-// base holds the expression of a metric's current value, and the expression
-// whose sample times are the times of measurement.
+// base holds the expression for a metric's current value, and the expression whose sample
+// times are the times of measurement.
 type base struct {
 	now, stamp string
-	// ofContainers means that the value is computed over containers and no longer
-	// has labels of pods.
+	// ofContainers is true if the value is computed over containers and no longer has the
+	// labels of pods.
 	ofContainers bool
 }
 
 // nodeBase returns the preset's expressions for a node metric; empty if the
 // preset has none.
 //
-// Counters are read with irate, not rate: rate divides by its whole range even
-// if the data has just begun, so a server that started a minute ago would
-// report a fraction of the usage. Means are computed from irate by subqueries.
+// Counters are read with irate instead of rate. rate divides by its whole range even if
+// the data has just begun, so a server that started a minute ago would report a fraction
+// of the usage. Means are computed from irate by subqueries.
 func (c *Config) nodeBase(metric usage.Metric) base {
 	available := c.selector("node_memory_MemAvailable_bytes")
 	switch c.NodeMetrics {
@@ -69,21 +69,20 @@ func (c *Config) contention() string {
 
 const waiting = "container_pressure_cpu_waiting_seconds_total"
 
-// containers match the containers of pods, but not whole pods (no container)
-// and sandboxes (POD), which would count twice.
+// containers returns matchers for the containers of pods. They exclude whole pods (no
+// container label) and sandboxes (POD), which would count twice.
 func (c *Config) containers() []string {
 	return []string{`container!="",container!="POD"`, c.PodLabel + `!=""`}
 }
 
-// containerLabels distinguish the containers of a node.
+// containerLabels returns the labels that distinguish the containers of a node.
 func (c *Config) containerLabels() string {
 	return strings.Join([]string{"id", "image", "name", c.NamespaceLabel, c.PodLabel, "container"}, ", ")
 }
 
-// labelled adds the labels of the container that waited longest to a value
-// computed over containers. That container's pod decides whether a page of
-// results is valid for the node. The labels are added to a whole window, in
-// which that container may change.
+// labelled adds the labels of the container that waited longest to a value computed over
+// containers. That container's pod decides whether a page of results is valid for the
+// node. The labels are added to a whole window, within which that container may change.
 func (c *Config) labelled(expression string) string {
 	longest := "topk without (" + c.containerLabels() + ") (1, " + c.selector(waiting, c.containers()...) + ")"
 	return "0 * " + longest + " + ignoring (" + c.containerLabels() + ") group_left () (" + expression + ")"
@@ -162,7 +161,7 @@ func stepOf(w usage.Window) time.Duration {
 	return 5 * time.Minute
 }
 
-// podStep is the step of a pod window; there are many pods.
+// podStep is the step of a pod window. It is long because there are many pods.
 const podStep = time.Minute
 
 // duration formats a duration for PromQL, in the largest unit that divides it.

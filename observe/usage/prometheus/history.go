@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// maxSteps bounds the steps of a history, maxHistoryReadings the total number
-	// of its readings.
+	// maxSteps bounds the steps of a history, and maxHistoryReadings the total number of
+	// its readings.
 	maxSteps           = 200
 	maxHistoryReadings = 1 << 20
 	minStep            = time.Second
@@ -46,7 +46,7 @@ func newGrid(since, now time.Time, step time.Duration, most int) grid {
 
 func (g grid) at(i int) time.Time { return g.start.Add(time.Duration(i) * g.step) }
 
-// index returns the step that a time belongs to.
+// index returns the step to which a time belongs.
 func (g grid) index(at time.Time) (int, bool) {
 	i := int(math.Round(float64(at.Sub(g.start)) / float64(g.step)))
 	return i, i >= 0 && i < g.steps && at.Sub(g.at(i)).Abs() < g.step/2
@@ -124,8 +124,8 @@ func (s *Source) past(ctx context.Context, c *column, g grid) error {
 	return nil
 }
 
-// batches turns columns into a Batch per step. Problems are reported with the
-// samples that follow.
+// batches converts columns to a Batch per step. Problems are not reported here but with
+// the samples that follow.
 func (s *Source) batches(columns []*column, g grid) []usage.Batch {
 	batches := make([]usage.Batch, 0, g.steps)
 	for step := range g.steps {

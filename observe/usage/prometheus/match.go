@@ -9,9 +9,9 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// nodeLabels are the labels that may name a node, the most reliable first. The
-// first one that a series has counts. The labels that begin with exported_ were
-// set by the page itself and conflict with the scrape's.
+// nodeLabels are the labels that may name a node, the most reliable first. The first one
+// that a series has counts. Labels that begin with exported_ were set by the scraped page
+// and conflict with labels of the scrape.
 var nodeLabels = []string{
 	"node", "nodename", "node_name", "kubernetes_node", "kubernetes_io_hostname", instanceLabel, "hostname", "host",
 }
@@ -19,7 +19,7 @@ var nodeLabels = []string{
 // ambiguous marks an address that several nodes share.
 const ambiguous = -1
 
-// nodeIndex finds the node that a series is about.
+// nodeIndex finds the node to which a series belongs.
 type nodeIndex struct {
 	labels    []string
 	podLabels [][2]string
@@ -30,7 +30,7 @@ type nodeIndex struct {
 	pods  map[podKey]placed // all pods, filled on first use
 }
 
-// placed is the node of a pod, and since when the pod exists.
+// placed is the node of a pod, and the time since which the pod has existed.
 type placed struct {
 	node    int
 	created time.Time
@@ -55,8 +55,8 @@ func (x *nodeIndex) placed(namespace, name []byte) (p placed, ok bool) {
 	return p, ok
 }
 
-// lastSeen is how long queries may return series of a pod that is gone: the
-// window of the mean, and the longest rateWindow.
+// lastSeen is how long queries may return series of a pod that is gone: the window of the
+// mean plus the longest rateWindow.
 const lastSeen = 15 * time.Minute
 
 // predecessor reports whether a series with a pod's name may belong to an
@@ -66,9 +66,9 @@ func (x *nodeIndex) predecessor(namespace, name []byte, at time.Time) bool {
 	return ok && at.Sub(p.created) < lastSeen
 }
 
-// newNodeIndex indexes nodes by name, host name and internal address. An
-// address that two nodes share identifies neither, but a node's name always
-// identifies the node.
+// newNodeIndex indexes nodes by name, host name and internal address. An address that two
+// nodes share identifies neither of them, whereas a node's name always identifies the
+// node.
 func (c *Config) newNodeIndex(snapshot *cluster.Snapshot) *nodeIndex {
 	index := &nodeIndex{
 		nodes: snapshot.Nodes, labels: nodeLabels, podLabels: c.allPodLabels(), byKey: make(map[string]int, 3*len(snapshot.Nodes)),
@@ -126,8 +126,8 @@ func host(value string) string {
 	return value
 }
 
-// example names a series that belongs to no node by the label that should have
-// named one.
+// example describes a series that belongs to no node by the label that should have
+// identified one.
 func (x *nodeIndex) example(s *series) string {
 	for _, label := range x.labels {
 		if value := s.label(label); len(value) > 0 {

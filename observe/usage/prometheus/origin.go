@@ -23,8 +23,8 @@ var clusterLabels = [...]string{
 	"cluster", "cluster_name", "cluster_id", "k8s_cluster_name", "clusterName", "k8s_cluster", "kubernetes_cluster", "kube_cluster_name",
 }
 
-// serverLabel is the label that the Prometheus operator adds: the server's
-// namespace and name. Two of them may be two servers of one cluster.
+// serverLabel is the label that the Prometheus operator adds: the server's namespace and
+// name. Two different values may belong to two servers of one cluster.
 const serverLabel = "prometheus"
 
 // origin determines where the series of one answer come from.
@@ -32,9 +32,9 @@ type origin struct {
 	index *nodeIndex
 	// all holds the clusters named by any series.
 	all clusters
-	// own and others hold the clusters named by the series that count for a node:
-	// own by those from the node's own address, others by the rest. They are
-	// parallel to the nodes.
+	// own and others hold the clusters named by the series that count for a node. own is
+	// for series from the node's own address, and others for the rest. They are parallel
+	// to the nodes.
 	own, others []marks
 	// elsewhere is true if another answer shows that nodes are scraped at their
 	// own addresses. It is needed because few nodes may have the metric of this
@@ -44,12 +44,12 @@ type origin struct {
 
 // marks are the clusters named by a node's series.
 type marks struct {
-	any bool // there is a series
+	any bool // whether there is a series
 	// values are parallel to clusterLabels; bare marks the labels that some series
 	// lacks.
 	values  [len(clusterLabels)]string
 	bare    [len(clusterLabels)]bool
-	several bool // one label has two values
+	several bool // whether one label has two values
 }
 
 func (m *marks) add(says *[len(clusterLabels)][]byte) {
@@ -86,7 +86,7 @@ func (c clusters) add(label string, value []byte) {
 	c[label][string(value)] = true
 }
 
-// several names a label with more than one value, or returns an empty string.
+// several returns the name of a label with more than one value; empty if there is none.
 func (c clusters) several() string {
 	for _, label := range slices.Sorted(maps.Keys(c)) {
 		if len(c[label]) > 1 {
@@ -109,7 +109,7 @@ func (o *origin) seen(s *series) {
 func saysOf(s *series) (says [len(clusterLabels)][]byte) {
 	for _, l := range s.labels {
 		name := s.text[l.name:l.middle]
-		if len(name) == 0 || name[0] != 'c' && name[0] != 'k' { // all of them begin with one of these
+		if len(name) == 0 || name[0] != 'c' && name[0] != 'k' { // all cluster labels begin with one of these
 			continue
 		}
 		if i := slices.Index(clusterLabels[:], string(name)); i >= 0 {
@@ -130,8 +130,8 @@ func (o *origin) counts(s *series, node int, own bool) {
 	}
 }
 
-// judge reports whether a series about a node, or about a pod on it, was
-// scraped at that node's own address and, if the series must be ignored, why.
+// judge reports whether a series about a node, or about a pod on it, was scraped at that
+// node's own address. why is the reason if the series must be ignored.
 func (o *origin) judge(s *series, node int) (own bool, why string) {
 	at, atNode := o.index.named(s.label(instanceLabel))
 	if atNode && at != node {
@@ -152,10 +152,9 @@ func (o *origin) judge(s *series, node int) (own bool, why string) {
 
 const notItsAddress = "from an address other than the node's"
 
-// podLabels are the labels that scrapes of pods set, namespace first: the
-// current ones, and those of configurations written for Prometheus 1 and 2. A
-// page can add the pair that its scrape does not set, so every pair that is
-// present counts.
+// podLabels are the pairs of labels (namespace and pod) that scrapes of pods set: the
+// current ones, and those of configurations written for Prometheus 1 and 2. A scraped
+// page can add a pair that its scrape does not set, so every pair that is present counts.
 var podLabels = [][2]string{{"namespace", "pod"}, {"kubernetes_namespace", "kubernetes_pod_name"}}
 
 // allPodLabels returns podLabels plus the pair of labels that the policy names.
@@ -183,11 +182,11 @@ func (o *origin) settled() bool {
 	return o.elsewhere || scraped > 0 && 2*scraped >= measured
 }
 
-// mixed returns the nodes whose series cannot be attributed to this cluster,
-// and adds a problem for an answer that names several clusters. These are the
-// nodes whose own series disagree, and the nodes whose series name another
-// cluster than this one; anyone with a scraped page on a node can cause that.
-// If it is unclear which cluster is this one, no node can be attributed.
+// mixed returns the nodes whose series cannot be attributed to this cluster, and adds a
+// problem for an answer that names several clusters. These are the nodes whose own series
+// disagree, and the nodes whose series name another cluster than this one. Anyone with a
+// scraped page on a node can cause such series. If it is unclear which cluster is this
+// one, no node can be attributed, and all is true.
 func (o *origin) mixed(what string, problems *usage.Problems) (nodes map[int]bool, all bool) {
 	if found := o.all.several(); found != "" {
 		problems.Add(usage.SeveralClusters, what+": "+found)
@@ -229,9 +228,9 @@ func (o *origin) mixed(what string, problems *usage.Problems) (nodes map[int]boo
 	return nodes, false
 }
 
-// thisCluster returns the name of this cluster: the one that most nodes have,
-// and at least half of the nodes with a name. If there is none and as many
-// nodes have no name, this cluster has no name either.
+// thisCluster returns the name of this cluster: the one that most nodes have, if at least
+// half of the nodes with a name have it. If there is no such name and as many nodes have
+// no name, this cluster has no name either.
 func thisCluster(named map[string][]int, bare int) (name string, ok bool) {
 	all, most, next := 0, 0, 0
 	for of, nodes := range named {

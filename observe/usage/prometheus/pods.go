@@ -28,10 +28,11 @@ type podTable struct {
 	index                    map[podKey]int32
 	pods                     []usage.PodSample
 	parts                    []podParts
-	// own are the parts that were scraped at the address of the pod's node.
+	// own holds, for each pod, the parts that were scraped at the address of the pod's
+	// node.
 	own []podParts
-	// nodes are the pods' nodes; for an unknown pod, the node at whose address it
-	// was first seen, or unknownNode.
+	// nodes holds each pod's node. For an unknown pod, this is the node at whose address
+	// it was first seen, or unknownNode.
 	nodes      []int
 	namespaces map[string]string
 	problems   usage.Problems
@@ -42,8 +43,8 @@ type podTable struct {
 	// settled is true if an answer shows that nodes are scraped at their own
 	// addresses.
 	settled bool
-	// query is the query whose answer is being read, series the number of its
-	// series so far.
+	// query is the query whose answer is being read, and series the number of its series
+	// so far.
 	query  *podQuery
 	series int
 }
@@ -123,9 +124,8 @@ func (q *podQuery) part() podParts {
 }
 
 // set stores a value. Two values for the same pod cannot both be the sum of its
-// containers, so such a pod is rejected, unless both come from kubelets and
-// agree; then the higher one counts. A kubelet's value replaces that of another
-// page.
+// containers, so such a pod is rejected. However, if both values come from kubelets and
+// agree, the higher one counts. A kubelet's value replaces a value from another page.
 func (t *podTable) set(i int32, own bool, p point) {
 	pod, metric, part := &t.pods[i], t.query.metric, t.query.part()
 	resource, _ := resourceOf(metric)
@@ -168,15 +168,13 @@ func (t *podTable) set(i int32, own bool, p point) {
 	}
 }
 
-// near reports whether two amounts may be the usage of one pod as seen by two
-// scrapes.
+// near reports whether two amounts may be measurements of the same pod by two scrapes.
 func near(a, b int64, resource cluster.Resource) bool {
 	least := cluster.Amounts{10, 16 << 20} // a small pod's values may differ by their full amounts
 	return math.Abs(float64(a-b)) <= max(agreePart*float64(max(a, b)), float64(least[resource]))
 }
 
-// podAmount returns a value in milli-cores or bytes. The Store handles negative
-// ones.
+// podAmount converts a value to milli-cores or bytes. The Store handles negative values.
 func podAmount(value float64, unit source.Unit) (int64, bool) {
 	const most = 1 << 53
 	if unit == source.Cores {

@@ -16,17 +16,16 @@ type nodeQuery struct {
 	window     usage.Window
 	unit       source.Unit
 	expression string
-	// stamp is the expression for when each node was measured; empty if the
+	// stamp is the expression for the time at which each node was measured; empty if the
 	// evaluation time is used instead.
 	stamp string
-	// builtIn means that the policy sets no expression for this metric. Anyone
-	// with a scraped page can then add series to it, so the origin of its
-	// series is checked.
+	// builtIn is true if the policy sets no expression for this metric. Anyone with a
+	// scraped page can then add series to it, so the origin of its series is checked.
 	builtIn bool
-	// ofKubelets means that kubelets export its metric, not node-exporter.
+	// ofKubelets is true if kubelets, rather than node-exporter, export its metric.
 	ofKubelets bool
-	// floor is the index of the query for the five-minute mean, below which this
-	// query's maximum cannot be; -1 if there is none.
+	// floor is the index of the query for the five-minute mean, which is a lower bound
+	// for this query's maximum; -1 if there is none.
 	floor int
 }
 
@@ -48,8 +47,8 @@ func (c *settings) nodeQueries() ([]nodeQuery, error) {
 	return queries, nil
 }
 
-// metricQueries returns the queries about one metric. The highest five-minute
-// mean also needs the newest, if there is an expression for it.
+// metricQueries returns the queries about one metric. The highest five-minute mean also
+// needs the newest mean, if there is an expression for it.
 func (c *settings) metricQueries(metric usage.Metric) ([]nodeQuery, error) {
 	var queries []nodeQuery
 	windows := usage.Distinct(nil, c.Windows)
@@ -127,8 +126,8 @@ type podQuery struct {
 	builtIn    bool // as for a nodeQuery
 }
 
-// podQueries returns the queries about pods: the means always, the samples only
-// if nodes are queried for samples.
+// podQueries returns the queries about pods: always the means, and the samples only if
+// nodes are queried for samples.
 func (c *settings) podQueries() []podQuery {
 	if c.NodesOnly {
 		return nil

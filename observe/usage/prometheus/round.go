@@ -12,8 +12,7 @@ import (
 )
 
 const (
-	// alwaysAsked is the length up to which windows are queried at every
-	// sample.
+	// alwaysAsked is the length up to which windows are queried for every sample.
 	alwaysAsked = 10 * time.Minute
 	// its answer was keptPart divides a longer window's length into the time
 	// for which its answer stays valid; maxKept is the maximum.
@@ -45,7 +44,7 @@ func (s *Source) judge(r *round, pods *podTable) {
 	together(r.columns, pods.settled)
 	for i, c := range r.columns {
 		if c == nil {
-			continue // kept
+			continue // reused answer
 		}
 		c.finish()
 		kept := c.keptAnswer
@@ -57,9 +56,8 @@ func (s *Source) judge(r *round, pods *podTable) {
 	}
 }
 
-// together applies to all columns what one of them shows, namely that nodes are
-// scraped at their own addresses. It treats columns of kubelets and of
-// node-exporter separately.
+// together marks all columns if one of them shows that nodes are scraped at their own
+// addresses. It treats columns of kubelets and of node-exporter separately.
 func together(columns []*column, kubelets bool) {
 	settled := map[bool]bool{true: kubelets} // by ofKubelets
 	for _, c := range columns {
@@ -81,7 +79,7 @@ type stamps struct {
 	problems usage.Problems
 }
 
-// stamp queries when the nodes were last measured. If two servers give
+// stamp queries the times at which the nodes were last measured. If two servers return
 // different times, the older one counts.
 func (s *Source) stamp(ctx context.Context, r *round, expression string) error {
 	found, from := r.stamps[expression], newOrigin(r.index)
@@ -116,13 +114,13 @@ func (s *Source) stamp(ctx context.Context, r *round, expression string) error {
 	return nil
 }
 
-// round is one sample under construction.
+// round is one sample that is being taken.
 type round struct {
 	snapshot *cluster.Snapshot
 	index    *nodeIndex
 	queries  []nodeQuery
-	// answers and columns are parallel to queries; an answer that was reused has
-	// no column. stamps are by expression.
+	// answers and columns are parallel to queries. A reused answer has no column. stamps
+	// is keyed by expression.
 	answers  []*keptAnswer
 	columns  []*column
 	stamps   map[string]*stamps
@@ -142,8 +140,8 @@ func (s *Source) newRound(snapshot *cluster.Snapshot) *round {
 	return r
 }
 
-// nodes merges the answers and collects their problems; every includes nodes
-// without a reading.
+// nodes merges the answers and collects their problems. If every is true, nodes without a
+// reading are included.
 func (r *round) nodes(every bool) []usage.NodeSample {
 	r.collect()
 	var nodes []usage.NodeSample
@@ -179,8 +177,8 @@ func (r *round) readings(node string) []usage.Reading {
 	return readings
 }
 
-// value returns a query's value for a node. A highest mean is evaluated every
-// five minutes of wall-clock time; until then a newer mean may be the highest.
+// value returns a query's value for a node. A highest mean is evaluated every five
+// minutes of wall-clock time. Until the next evaluation, a newer mean may be the highest.
 func (r *round) value(query int, node string) (value float64, at time.Time, ok bool) {
 	answer := r.answers[query]
 	value, ok = answer.values[node]
@@ -192,7 +190,8 @@ func (r *round) value(query int, node string) (value float64, at time.Time, ok b
 	return value, answer.evaluated, ok
 }
 
-// collect adds up the problems; a series that matched no query counts once.
+// collect adds up the problems. A series that matched no node counts once, no matter how
+// many queries returned it.
 func (r *round) collect() {
 	unmatched := map[string]bool{}
 	for i := range r.answers {

@@ -140,7 +140,7 @@ func (c *Config) Validate(path *field.Path, metrics []usage.Metric) field.ErrorL
 	return append(errs, validateQueries(path.Child("queries", "pods"), c.Queries.Pods, true, presetMetrics[:2])...)
 }
 
-// validateLogin allows at most one way of logging in.
+// validateLogin allows at most one kind of credentials.
 func (c *Config) validateLogin(path *field.Path) field.ErrorList {
 	var ways []string
 	if c.BearerTokenFile != "" {
@@ -187,7 +187,8 @@ func validateMatchers(path *field.Path, matchers map[string]string) field.ErrorL
 	return errs
 }
 
-// presetMetrics are the metrics with built-in queries, those of pods first.
+// presetMetrics lists the metrics with built-in queries. Those that pods also have come
+// first.
 var presetMetrics = []usage.Metric{usage.CPU, usage.Memory, usage.CPUPressure, usage.MemoryPressure, usage.IOPressure, usage.CPUContention}
 
 // validateQueries checks the queries of nodes or pods, whose metrics must be
@@ -255,7 +256,8 @@ type settings struct {
 	access.Env
 
 	client *http.Client
-	// parallel is how many queries run at once; maxBytes bounds one answer.
+	// parallel is the maximum number of concurrent queries, and maxBytes bounds one
+	// answer.
 	parallel int
 	maxBytes int64
 }

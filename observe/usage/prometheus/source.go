@@ -2,20 +2,19 @@
 // Prometheus itself, Thanos, Mimir, VictoriaMetrics. The server computes the
 // windows, so a process knows them from its first sample on.
 //
-// It decides how to query, which node a series is about and what unit a value
-// has. usage.Store decides whether a sample is too old or more than its node
-// has; the given http.Client handles credentials.
+// It decides how to query, to which node a series belongs and what unit a value has.
+// usage.Store decides whether a sample is too old or exceeds the node's capacity. The
+// given http.Client handles credentials.
 //
-// An incomplete answer fails the whole sample, because an incomplete reading
-// would make pods look idle. A series that cannot be interpreted is left out
-// and counted; a missing value never becomes zero. A node's readings are as old
-// as the node's last scrape, not as the query; otherwise the mean of a day
-// would outlive its node by a day.
+// An incomplete answer fails the whole sample, because an incomplete reading would make
+// pods look idle. A series that cannot be interpreted is left out and counted. A missing
+// value never becomes zero. A node's readings are as old as the node's last scrape rather
+// than the query; otherwise the mean of a day would outlive its node by a day.
 //
-// Windows of over ten minutes are queried again after a twentieth of their
-// length, at most ten minutes; until then the last answer is reused for the
-// nodes that are still scraped. One such query costs the server as much as
-// hundreds of short ones.
+// A window of over ten minutes is queried again after a twentieth of its length, and
+// after ten minutes at the latest. Until then the last answer is reused for the nodes
+// that are still scraped. One such query costs the server as much as hundreds of short
+// ones.
 package prometheus
 
 import (
@@ -41,7 +40,7 @@ type Source struct {
 	nodeQueries []nodeQuery
 	podQueries  []podQuery
 
-	// kept are the answers for long windows, parallel to nodeQueries.
+	// kept holds the answers for long windows, parallel to nodeQueries.
 	kept []atomic.Pointer[keptAnswer]
 	// podCount is the last number of pods, the expected size of the next table.
 	podCount atomic.Int64
@@ -71,9 +70,8 @@ func (c *Config) New(env *access.Env) (access.Reader, error) {
 	return sourceOf(s)
 }
 
-// besides returns the metrics that are queried in addition to these: stolen CPU
-// if CPU is queried from node-exporter, because node-exporter's usage excludes
-// it.
+// besides returns the metrics that are queried in addition to the given ones: stolen CPU
+// if CPU is queried from node-exporter, because node-exporter's usage excludes it.
 func (c *Config) besides(metrics []usage.Metric) []usage.Metric {
 	if _, own := c.Queries.Nodes[usage.CPU]; c.NodeMetrics == NodeExporter && !own && slices.Contains(metrics, usage.CPU) {
 		return []usage.Metric{usage.CPUStolen}
@@ -119,9 +117,9 @@ func (s *Source) instant(ctx context.Context, expression string, visit func(*ser
 type keptAnswer struct {
 	// evaluated is the evaluation time of an instant query.
 	asked, evaluated time.Time
-	// values are by node name.
+	// values is keyed by node name.
 	values   map[string]float64
 	problems usage.Problems
-	// unmatched are series that belong to no node, by example.
+	// unmatched holds the examples of series that belong to no node.
 	unmatched map[string]bool
 }

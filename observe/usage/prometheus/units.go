@@ -12,12 +12,12 @@ const (
 	// mostPercent and mostFraction are higher than any node's usage.
 	mostPercent  = 400
 	mostFraction = 4
-	// fractionLike is the percentage that reveals fractions: if no node is above
-	// it, values are fractions.
+	// fractionLike is the percentage up to which values look like fractions: if no node
+	// is above it, all values are fractions.
 	fractionLike = 1.5
 )
 
-// resourceOf returns the resource that a metric is about, if it is about one.
+// resourceOf returns the resource that a metric measures, if it measures one.
 func resourceOf(metric usage.Metric) (cluster.Resource, bool) {
 	switch metric {
 	case usage.CPU, usage.CPUStolen:
@@ -42,7 +42,7 @@ func convert(value float64, unit source.Unit, metric usage.Metric, node *cluster
 	case unit == source.Percent && ofResource && value > mostPercent:
 		return 0, usage.Absurd
 	case unit == source.Fraction && value > mostFraction:
-		return 0, usage.Contradictory // most likely a percentage
+		return 0, usage.Contradictory // the value is most likely a percentage
 	case unit == source.Percent:
 		value *= 0.01
 	case unit != source.Fraction:

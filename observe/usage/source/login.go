@@ -13,7 +13,7 @@ import (
 	"github.com/evenkeel/evenkeel/policy/check"
 )
 
-// SecretKey refers to one key of a Secret. All fields empty means none.
+// SecretKey refers to one key of a Secret. If all fields are empty, it refers to none.
 type SecretKey struct {
 	// Namespace is the namespace of the Secret.
 	Namespace string `json:"namespace"`
@@ -53,7 +53,7 @@ type TLS struct {
 	InsecureSkipVerify bool `json:"insecureSkipVerify"`
 }
 
-// Validate checks the settings; plain means that TLS is not used.
+// Validate checks the settings. plain reports whether TLS is not used.
 func (t *TLS) Validate(path *field.Path, plain bool) field.ErrorList {
 	if *t == (TLS{}) {
 		return nil
@@ -99,7 +99,7 @@ func (b *BasicAuth) Validate(path *field.Path) field.ErrorList {
 	return append(errs, b.PasswordSecret.Validate(path.Child("passwordSecret"))...)
 }
 
-// Validate checks that a Secret is named completely or not at all.
+// Validate checks that either all fields or none are set.
 func (s SecretKey) Validate(path *field.Path) field.ErrorList {
 	if s == (SecretKey{}) {
 		return nil

@@ -1,7 +1,6 @@
-// Package source defines what a usage source is: its settings, with their
-// defaults and validation, and a description for others. The policy, lint,
-// doctor and the policy reference use the description; none of them refers to a
-// source by name.
+// Package source defines what a usage source consists of: settings, with their defaults
+// and validation, and a description for other packages. The policy, lint, doctor and the
+// policy reference use the description, and none of them refers to a source by name.
 //
 // The source's own package declares the settings and reads usage. Package kinds
 // lists the kinds.
@@ -16,13 +15,12 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage"
 )
 
-// Config holds the settings of a source of one kind: a pointer to a struct
-// whose fields are the policy's. A kind without fields has no block in a
-// policy.
+// Config holds the settings of one kind of source. It is a pointer to a struct whose
+// fields are those of the policy. A kind without fields has no block in a policy.
 type Config interface {
 	// Default returns the settings of an unconfigured source.
 	Default() Config
-	// Validate returns all errors in the settings. metrics are those that the
+	// Validate returns all errors in the settings. metrics lists the metrics that the
 	// policy adds.
 	Validate(path *field.Path, metrics []usage.Metric) field.ErrorList
 	// Describe returns what others need to know about a source with these
@@ -37,7 +35,7 @@ type Description struct {
 	// Server is the one server that is queried; nil if there is none, or one per
 	// node.
 	Server *Server
-	// TLS is how servers are verified.
+	// TLS configures how servers are verified.
 	TLS TLS
 	// GivesWindows reports whether windows are known from the first sample on.
 	GivesWindows bool
@@ -52,13 +50,13 @@ type Description struct {
 	// Plain reports whether the source is queried over HTTP unless the policy
 	// sets https.
 	Plain bool
-	// Rights are the permissions at the API server that the process needs to read
-	// it.
+	// Rights lists the permissions at the API server that the process needs to read the
+	// source.
 	Rights []Right
-	// Hints are the advice about errors; they replace the general advice for
-	// servers that are queried over HTTP.
+	// Hints holds the advice about errors. It replaces the general advice for servers
+	// that are queried over HTTP.
 	Hints []Hint
-	// Advice is how to fix problems with the source.
+	// Advice explains, by topic, how to fix problems with the source.
 	Advice map[Topic]string
 }
 
@@ -66,7 +64,7 @@ type Description struct {
 type Server struct {
 	// Address is the server's URL; empty if the policy does not set it.
 	Address string
-	// Elsewhere is what else may set the address; empty if only the policy
+	// Elsewhere names another place that may set the address; empty if only the policy
 	// does.
 	Elsewhere string
 	// Login reports whether a token or password is sent.
@@ -81,11 +79,12 @@ type Right struct {
 	// Namespace and Name restrict the permission to one object; empty means
 	// all.
 	Namespace, Name string
-	// OwnNamespace means the process's namespace.
+	// OwnNamespace reports whether the permission is restricted to the process's
+	// namespace.
 	OwnNamespace bool
 }
 
-// Hint is the advice about errors with one of these lower-case texts.
+// Hint is the advice about errors that contain one of the given lower-case texts.
 type Hint struct {
 	Texts  []string
 	Advice string
@@ -107,10 +106,10 @@ const (
 	Lacking      Topic = "lacking"      // it lacks a metric; METRIC is its placeholder
 	Unmatched    Topic = "unmatched"    // it covers only some nodes
 	Stray        Topic = "stray"        // it has series of other nodes instead
-	Pods         Topic = "pods"         // it covers few pods, or others
+	Pods         Topic = "pods"         // it covers few pods, or pods of another cluster
 	Duplicates   Topic = "duplicates"   // it has several samples of the same object
 	Foreign      Topic = "foreign"      // others write about its nodes and pods
-	// SeveralClusters means that it has series of several clusters.
+	// SeveralClusters means that the source has series of several clusters.
 	SeveralClusters Topic = "several clusters"
 	Future          Topic = "future"     // its samples are not accepted yet
 	WrongUnit       Topic = "wrong unit" // its values are impossible
@@ -132,7 +131,7 @@ func Snippet(name, line string) string {
 	return "usage:\n  sources:\n    - type: " + name + "\n      " + Block(name) + ":\n        " + line
 }
 
-// Kinds are the kinds of sources there are.
+// Kinds lists the kinds of sources.
 type Kinds []Config
 
 // Names returns the names of the kinds.

@@ -5,7 +5,7 @@ type Unit string
 
 // The units of usage.
 const (
-	// Cores are CPUs, Milli thousandths of them.
+	// Cores is the unit of whole CPUs, Milli that of thousandths of a CPU.
 	Cores Unit = "cores"
 	Milli Unit = "milli"
 	Bytes Unit = "bytes"
@@ -14,7 +14,7 @@ const (
 	Fraction Unit = "fraction"
 	// None uses the number unchanged.
 	None Unit = "none"
-	// Auto distinguishes percent and fraction by the way the number is written.
+	// Auto distinguishes percent and fraction by the number of decimals.
 	Auto Unit = "auto"
 )
 

@@ -36,7 +36,8 @@ const (
 	// the same time.
 	maxBody = 2 << 20
 	atOnce  = 16
-	// maxValues is more than real pods have. It limits the memory that the short values of a long list can take.
+	// maxValues is more than the number of values in a real pod. It limits the memory
+	// that a long list of short values can take.
 	maxValues = 20_000
 )
 
@@ -76,7 +77,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer cancel()
 	deadline, _ := ctx.Deadline()
 	conn := http.NewResponseController(w)
-	_ = conn.SetReadDeadline(deadline) // if unsupported, the server's own deadlines end it
+	_ = conn.SetReadDeadline(deadline) // if unsupported, the server's own deadlines apply
 	_ = conn.SetWriteDeadline(deadline.Add(within / 2))
 	select {
 	case h.turns <- struct{}{}:
@@ -147,8 +148,8 @@ var (
 	podV1    = metav1.GroupVersionKind{Version: "v1", Kind: "Pod"}
 )
 
-// decodePod decodes only what steering needs of a pod. A whole pod contains quantities, some of which take minutes to
-// parse.
+// decodePod decodes only those fields of a pod that steering needs. A whole pod contains
+// quantities, and some quantities take minutes to parse.
 func decodePod(raw []byte) (*v1.Pod, error) {
 	if n := jsonscan.Values(raw); n > maxValues {
 		return nil, fmt.Errorf("the pod has %d values: must be at most %d", n, maxValues)

@@ -35,7 +35,7 @@ func NewServer(address string, files certs.Files, keys *admission.Followed, now 
 	return &Server{address: address, keys: keys, certificates: certificates, reviews: New(keys, now, registry)}, nil
 }
 
-// Run serves from the time when the keys are known until the context ends.
+// Run waits until the keys are known, and then serves until the context ends.
 func (s *Server) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error {

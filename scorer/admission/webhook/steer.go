@@ -11,8 +11,9 @@ import (
 	"github.com/evenkeel/evenkeel/scorer/admission"
 )
 
-// add only adds to existing content, as all steps here do. If a patch does not apply, the API server rejects the pod,
-// whatever the failurePolicy.
+// add returns a step that adds to existing content. All steps are of this kind, because
+// the API server rejects the pod if a patch does not apply, regardless of the
+// failurePolicy.
 func add(path string, value any) admission.Step {
 	return admission.Step{Op: "add", Path: path, Value: value}
 }
@@ -25,7 +26,8 @@ func steerable(pod *v1.Pod) bool {
 	return by != nil && by.Kind != "DaemonSet" && pod.Spec.NodeName == "" && !steered && !held
 }
 
-// steer returns the steps that hold a pod or, otherwise, restrict it to nodes; none if names do not suit the pod.
+// steer returns the steps that hold the pod if hold is true, and otherwise restrict it to
+// nodes. It returns none if the pod cannot be restricted to node names.
 func steer(pod *v1.Pod, nodes []string, hold bool) []admission.Step {
 	if hold {
 		gate := v1.PodSchedulingGate{Name: admission.Gate}

@@ -1,7 +1,6 @@
-// Package certs serves HTTPS with certificate files that may change while a
-// server runs. It decides when changed files take effect, and continues with
-// the previous ones while the new ones are unusable. It opens no listener and
-// registers no metrics.
+// Package certs serves HTTPS with certificate files that may change while a server runs.
+// It decides when changed files take effect, and keeps the previous certificates while
+// the new ones are unusable. It opens no listener and registers no metrics.
 package certs
 
 import (
@@ -25,11 +24,11 @@ import (
 // changed file takes effect with the second reading.
 const rereadInterval = 5 * time.Second
 
-// Files names the files with which HTTPS is served; if all are empty, plain
+// Files holds the names of the files with which HTTPS is served. If all are empty, plain
 // HTTP is served.
 type Files struct {
 	CertFile, KeyFile string
-	// ClientCAFile requires clients to present a certificate signed by this CA.
+	// ClientCAFile, if set, requires clients to present a certificate signed by this CA.
 	ClientCAFile string
 }
 
@@ -44,8 +43,8 @@ func (f Files) Validate() error {
 	return nil
 }
 
-// reading is the content of the files (certificate, key and client CA), or the
-// reason why they cannot be read.
+// reading is the content of the files (certificate, key and client CA), or the error if
+// they cannot be read.
 type reading struct {
 	content [3]string
 	failure string
@@ -65,13 +64,13 @@ func (f Files) read() (found reading) {
 	return found
 }
 
-// Identity is the server's certificate and the clients that it answers. It is
-// immutable; changed files make a new Identity.
+// Identity holds the server's certificate and defines which clients it answers. It is
+// immutable; changed files result in a new Identity.
 type Identity struct {
 	from   reading
 	config *tls.Config
-	// servingEnds and clientCAEnds are when the first certificate in a file
-	// expires; the latter is zero without a client CA.
+	// servingEnds and clientCAEnds are the times at which the first certificate in the
+	// respective file expires. clientCAEnds is zero without a client CA.
 	servingEnds, clientCAEnds time.Time
 }
 
@@ -87,8 +86,8 @@ func (f Files) identity(from reading) (*Identity, error) {
 	id := &Identity{from: from, config: &tls.Config{
 		MinVersion:   tls.VersionTLS12,
 		Certificates: []tls.Certificate{pair},
-		// Over HTTP/2 kube-scheduler would use one connection for everything, and
-		// keep it for 45 s after losing the network.
+		// Over HTTP/2, kube-scheduler would use one connection for everything, and keep
+		// it for 45 s after losing the network.
 		NextProtos: []string{"http/1.1"},
 		// A resumed session would not be checked against a CA that has changed since.
 		SessionTicketsDisabled: true,
@@ -147,7 +146,7 @@ type Keeper struct {
 	expiry  []prometheus.Collector
 
 	mu sync.Mutex
-	// last is the previous reading, judged the one that was last judged.
+	// last is the previous reading, and judged the one that was last judged.
 	last, judged reading
 }
 
@@ -218,9 +217,9 @@ func (k *Keeper) Follow(ctx context.Context) error {
 	}
 }
 
-// Reread adopts changed files once they were read twice in a row, because a new
-// certificate may be written before its key. Follow calls it, as do tests that
-// do not run Follow.
+// Reread adopts changed files once they have been read twice in a row with the same
+// content, because a new certificate may be written before its key. Follow calls it, and
+// so do tests that do not run Follow.
 func (k *Keeper) Reread(ctx context.Context) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

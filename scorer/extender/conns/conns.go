@@ -16,26 +16,26 @@ const (
 	// has two.
 	maxConnections      = 512
 	maxConnectionsOfOne = 128
-	// fewConnections is the number of unanswered connections that a client may
-	// have before it counts as having more than others.
+	// fewConnections is the number of connections without a reply that a client may have
+	// before it counts as having more than others.
 	fewConnections = 4
 )
 
-// boundedListener bounds the number of open connections. If all are taken, a
-// new one replaces another.
+// boundedListener bounds the number of open connections. At the bound, a new connection
+// replaces another one.
 type boundedListener struct {
 	net.Listener
 
 	mu sync.Mutex
-	// open are the connections, oldest first.
+	// open holds the connections, oldest first.
 	open    []*boundedConn
 	clients map[netip.Addr]*connected
 	// uses counts uses of connections, in place of a clock.
 	uses uint64
 }
 
-// connected is how many connections a client has, and how many of them were
-// never answered.
+// connected holds the number of connections that a client has, and how many of them never
+// got a reply.
 type connected struct{ open, unproven int }
 
 type boundedConn struct {
@@ -53,9 +53,9 @@ func Bounded(l net.Listener) net.Listener {
 	return &boundedListener{Listener: l, clients: map[netip.Addr]*connected{}}
 }
 
-// Used records that a connection is in use; it is a server's ConnState. A reply
-// shows that the client does more than connect, and so does a certificate that
-// the handshake has verified.
+// Used records that a connection is in use. It serves as a server's ConnState. A reply
+// shows that the client does more than connect, and so does a certificate that the
+// handshake has verified.
 func Used(conn net.Conn, state http.ConnState) {
 	if state != http.StateActive && state != http.StateIdle {
 		return
@@ -90,8 +90,8 @@ func (l *boundedListener) Accept() (net.Conn, error) {
 	return bounded, nil
 }
 
-// enter adds a connection and returns the connection that has to yield to it,
-// if any: one of the same client, or else one of any client.
+// enter adds a connection and returns the connection that has to yield to it, if any. It
+// prefers a connection of the same client.
 func (l *boundedListener) enter(c *boundedConn) (yields *boundedConn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -115,9 +115,9 @@ func (l *boundedListener) enter(c *boundedConn) (yields *boundedConn) {
 	return yields
 }
 
-// first returns the first connection to yield: among connections that were
-// never answered, the oldest of the client with most of them; otherwise the one
-// that has been unused longest.
+// first returns the first connection to yield. Among connections that never got a reply,
+// this is the oldest one of the client with most of them. If all got replies, it is the
+// one that has been unused for the longest time.
 func (l *boundedListener) first(of func(*boundedConn) bool) (first *boundedConn) {
 	most := 0
 	for _, c := range l.open {
