@@ -17,7 +17,7 @@ func fleet(nodes int) *usage.View {
 	return viewOf(infos, reads)
 }
 
-// BenchmarkNewBoard reads the lines against a view and builds its board.
+// BenchmarkNewBoard resolves the lines against a view and builds the board.
 func BenchmarkNewBoard(b *testing.B) {
 	for _, nodes := range []int{100, 1000, 5000} {
 		b.Run(fmt.Sprintf("nodes=%d", nodes), func(b *testing.B) {
@@ -30,8 +30,7 @@ func BenchmarkNewBoard(b *testing.B) {
 	}
 }
 
-// BenchmarkScore scores all nodes of a request, BenchmarkRefused asks about
-// each.
+// BenchmarkScore scores all nodes of a request, and BenchmarkRefused checks each of them.
 func BenchmarkScore(b *testing.B) {
 	for _, nodes := range []int{100, 500, 5000} {
 		b.Run(fmt.Sprintf("nodes=%d", nodes), func(b *testing.B) {

@@ -11,15 +11,14 @@ import (
 
 const gib = 1 << 30
 
-// at is a node of 10 cores and 100 GiB, so that 100m and 1 GiB are one percent
-// each, with this predicted usage in percent.
+// at is the predicted usage, in percent, of a node with 10 cores and 100 GiB, so that one percent
+// is 100m or 1 GiB.
 type at struct{ cpu, memory int64 }
 
 // unknown is a node without usage.
 var unknown = at{-1, -1}
 
-// lined configures a test's board: the reject lines of CPU and memory, and how
-// it scores.
+// lined configures a test's board: the reject lines of CPU and memory, and the scoring.
 type lined struct {
 	reject cluster.Percents
 	Config
@@ -75,13 +74,13 @@ func (l lined) set(t testing.TB) *thresholds.Set {
 
 func name(i int) string { return string(rune('a' + i)) }
 
-// testConfig rejects above 60 % of CPU and 75 % of memory and damps below 5
-// percentage points, as shipped.
+// testConfig rejects above 60 % of CPU and 75 % of memory, and damps differences below 5 percentage
+// points, as shipped.
 func testConfig() lined {
 	return lined{cluster.Percents{60, 75}, Config{Weights: cluster.Percents{1, 1}, DampPercent: 5}}
 }
 
-// indices returns the first n indices of nodes.
+// indices returns the first n node indices.
 func indices(n int) []cluster.NodeIndex {
 	all := make([]cluster.NodeIndex, n)
 	for i := range all {
@@ -92,10 +91,10 @@ func indices(n int) []cluster.NodeIndex {
 
 var pod = cluster.Amounts{500, 2 * gib} // 5 % and 2 %
 
-// Accepts is the opposite of Refused for a single node. It reports whether
-// kube-scheduler may put a pod of the given usage on the node: whether the node
-// stays at or under the reject line with the pod or, with measured windows, is
-// within their limits. An unknown node accepts every pod.
+// Accepts is the opposite of Refused for a single node. It reports whether kube-scheduler may put a
+// pod with the given usage on the node. That is so if the node stays at or under the reject line
+// with the pod or, with measured windows, if it is within their limits. An unknown node accepts
+// every pod.
 func (b *Board) Accepts(i cluster.NodeIndex, pod cluster.Amounts) bool {
 	if b.Measured() {
 		return !b.full(i)

@@ -7,7 +7,7 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// TestGaugeFillsACacheLine verifies the purpose of the layout.
+// TestGaugeFillsACacheLine verifies that a gauge shares its cache line with nothing.
 func TestGaugeFillsACacheLine(t *testing.T) {
 	if size := unsafe.Sizeof(gauge{}); size != 64 {
 		t.Errorf("a gauge is %d bytes, want 64", size)

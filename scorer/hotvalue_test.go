@@ -17,9 +17,8 @@ var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 // craneTerms are the terms of Crane's shipped policy.
 var craneTerms = []HotTerm{{Within: 5 * time.Minute, Count: 5}, {Within: time.Minute, Count: 2}}
 
-// boundBoard returns a board of nodes with equal usage, which all score 5
-// without hot values, and with pods of the given ages at noon. A nil entry is a
-// node without pods whose usage is unknown.
+// boundBoard returns a board of nodes with equal usage, which all score 5 without hot values. Their
+// pods have the given ages at noon. A nil entry is a node without pods whose usage is unknown.
 func boundBoard(t testing.TB, terms []HotTerm, ages ...[]time.Duration) *Board {
 	t.Helper()
 	infos, reads := make([]cluster.Node, len(ages)), make([]usage.NodeUsage, len(ages))
@@ -50,7 +49,7 @@ func times(n int, age time.Duration) []time.Duration {
 	return ages
 }
 
-// The hot value of a node with pods of the given ages.
+// HotValue is computed from the ages of a node's pods:
 //
 //	hot = floor(n within 5m / 5) + floor(n within 1m / 2)
 func TestHotValue(t *testing.T) {
@@ -98,8 +97,8 @@ func TestBound(t *testing.T) {
 		want int // of the first node
 	}{
 		{"a", 0, 0},                // 4/5 + 1/2
-		{"b", 0, 0},                // of another node
-		{"zz", 0, 0},               // of an unknown node
+		{"b", 0, 0},                // on another node
+		{"zz", 0, 0},               // on an unknown node
 		{"a", 10 * time.Minute, 0}, // reported late
 		{"a", 0, 2},                // 5/5 + 2/2
 		{"a", 2 * time.Minute, 2},  // 6/5 + 2/2
@@ -118,9 +117,9 @@ func TestBound(t *testing.T) {
 	}
 }
 
-// Hot values are subtracted from every node's score, even an unknown node's,
-// but never below 0. The median for unknown nodes is computed from scores by
-// usage alone; otherwise they would be charged for their neighbours' bindings.
+// Hot values are subtracted from every node's score, including those of unknown nodes, but no score
+// falls below 0. The median for unknown nodes is computed from scores by usage alone. Otherwise
+// they would be charged for their neighbours' bindings.
 func TestScoreWithHotValue(t *testing.T) {
 	perPod := []HotTerm{{Within: time.Minute, Count: 1}}
 	cases := map[string]struct {
@@ -151,7 +150,7 @@ func TestScoreWithHotValue(t *testing.T) {
 	}
 }
 
-// A name that the board does not know gets the median, with nothing subtracted.
+// A name that the board does not know gets the median, from which nothing is subtracted.
 func TestHotValueOfStrangers(t *testing.T) {
 	b := boundBoard(t, []HotTerm{{Within: time.Minute, Count: 1}}, times(2, 0))
 	scores := make([]int8, 3)
@@ -161,8 +160,8 @@ func TestHotValueOfStrangers(t *testing.T) {
 	}
 }
 
-// Hot values rank nodes of equal usage, but are no reason to refuse a
-// destination or to choose another one.
+// Hot values rank nodes of equal usage, but do not cause a destination to be refused or another one
+// to be chosen.
 func TestHotValueLeavesLandingsAlone(t *testing.T) {
 	b := boundBoard(t, []HotTerm{{Within: time.Minute, Count: 1}}, times(50, 0), []time.Duration{})
 	if !b.Accepts(0, pod) || b.Best(indices(2), pod, func(cluster.NodeIndex) bool { return false }) != 0 {

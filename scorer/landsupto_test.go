@@ -9,9 +9,8 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage"
 )
 
-// A move may fill its destination up to a CPU ceiling in place of the CPU
-// reject line. All other lines remain, and no ceiling exceeds the node's
-// capacity.
+// A move may fill its destination up to a CPU ceiling instead of the reject line of CPU. All other
+// lines apply, and no ceiling exceeds the node's capacity.
 func TestLandsUpTo(t *testing.T) {
 	const pressed = 31
 	large := cluster.Amounts{500, 10 * gib}

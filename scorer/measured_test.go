@@ -21,15 +21,15 @@ var (
 	nan   = math.NaN()
 )
 
-// told holds a node's usage as reported by sources, in percent: CPU and memory,
-// each over five minutes, an hour and a day.
+// told is a node's usage as reported by sources, in percent: CPU and memory, each over five
+// minutes, an hour and a day.
 type told [cluster.NumResources][3]float64
 
 // untold is a node without reported usage.
 var untold = told{{nan, nan, nan}, {nan, nan, nan}}
 
-// measuredView returns a view with one node per entry, of 10 cores and 100 GiB,
-// of which 90 % are allocatable. Reported usage is in percent of capacity.
+// measuredView returns a view with one node per entry, each with 10 cores and 100 GiB, of which 90
+// % are allocatable. Reported usage is in percent of capacity.
 func measuredView(nodes ...told) *usage.View {
 	infos, reads := make([]cluster.Node, len(nodes)), make([]usage.NodeUsage, len(nodes))
 	for i, n := range nodes {
@@ -53,7 +53,7 @@ func measuring(measured Measured) lined {
 	return by
 }
 
-// craneConfig returns the policy that Crane ships.
+// craneConfig returns the scoring of the policy that Crane ships.
 func craneConfig() Measured {
 	m := Measured{Formula: FormulaCrane}
 	for _, r := range cluster.Resources() {
@@ -75,7 +75,7 @@ func minMaxConfig() Measured {
 	return Measured{Formula: FormulaMinMax, Terms: []Term{{cluster.CPU, usage.Avg5m, 1}}}
 }
 
-// scoresOf returns both scores of all nodes.
+// scoresOf returns the scores of all nodes from 0 to 100, and those on the wire.
 func scoresOf(b *Board) (hundred, wire []int8) {
 	nodes := indices(b.Len())
 	hundred, wire = make([]int8, len(nodes)), make([]int8, len(nodes))
@@ -84,8 +84,7 @@ func scoresOf(b *Board) (hundred, wire []int8) {
 	return hundred, wire
 }
 
-// Crane's formula, with the weights 0.2, 0.3 and 0.5 for both resources, which
-// add up to two:
+// Crane's formula has the weights 0.2, 0.3 and 0.5 for each resource, which add up to two:
 //
 //	score = int( sum of (1-u)*w*100 / 2 )
 func TestCraneScores(t *testing.T) {
@@ -94,8 +93,8 @@ func TestCraneScores(t *testing.T) {
 		hundred, wire []int8
 	}{
 		"six terms": {
-			// CPU 20 %, 40 %, 60 %: 80*0.2 + 60*0.3 + 40*0.5 = 54; memory 30 %,
-			// 50 %, 70 %: 70*0.2 + 50*0.3 + 30*0.5 = 44 (54 + 44) / 2 = 49
+			// CPU 20 %, 40 %, 60 %: 80*0.2 + 60*0.3 + 40*0.5 = 54; memory 30 %, 50 %, 70 %: 70*0.2
+			// + 50*0.3 + 30*0.5 = 44; (54 + 44) / 2 = 49
 			nodes:   []told{{{20, 40, 60}, {30, 50, 70}}},
 			hundred: []int8{49}, wire: []int8{4},
 		},
@@ -104,8 +103,7 @@ func TestCraneScores(t *testing.T) {
 			hundred: []int8{100, 0}, wire: []int8{10, 0},
 		},
 		"fractions of a point are cut off": {
-			// CPU 10.5 %: 89.5*0.2 = 17.9, and 30 + 50 of it; memory 50: (97.9
-			// + 100) / 2 = 98.95
+			// CPU 10.5 %: 89.5*0.2 = 17.9, plus 30 and 50; memory 100: (97.9 + 100) / 2 = 98.95
 			nodes:   []told{{{10.5, 0, 0}, {0, 0, 0}}},
 			hundred: []int8{98}, wire: []int8{9},
 		},
@@ -138,7 +136,7 @@ func TestCraneScores(t *testing.T) {
 	}
 }
 
-// Without priorities Crane prefers no node.
+// Without priorities, Crane prefers no node.
 func TestCraneWithoutTerms(t *testing.T) {
 	hundred, _ := scoresOf(measuring(Measured{Formula: FormulaCrane}).board(t, measuredView(told{}, untold)))
 	if diff := cmp.Diff([]int8{0, 0}, hundred); diff != "" {
@@ -146,14 +144,14 @@ func TestCraneWithoutTerms(t *testing.T) {
 	}
 }
 
-// Each point of the hot value costs ten of a hundred points, down to zero.
+// Each point of the hot value subtracts ten points of a hundred, down to zero.
 func TestCraneHotValue(t *testing.T) {
 	by := measuring(craneConfig())
 	by.HotValue = []HotTerm{{Within: 5 * time.Minute, Count: 5}, {Within: time.Minute, Count: 2}}
 	view := measuredView(told{}, told{{80, 80, 80}, {80, 80, 80}}, untold)
 	view.At = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	b := by.board(t, view)
-	for range 5 { // five of five minutes are one point, five of one minute two
+	for range 5 { // five in five minutes are one point, five in one minute two
 		b.Bound("n0", view.At)
 		b.Bound("n1", view.At)
 		b.Bound("n2", view.At)
@@ -170,8 +168,8 @@ func TestCraneHotValue(t *testing.T) {
 
 func TestMemoryLoadScores(t *testing.T) {
 	memory := func(percent float64) told { return told{{0, 0, 0}, {percent, 0, 0}} }
-	// 100-0 = 100; 100-9 = 91; 100-10 = 90; 70.5 is cut to 70: 30; 79.9 to 79: 21; 80: 20; 100 and above: 0; unknown:
-	// 10
+	// 100-0 = 100; 100-9 = 91; 100-10 = 90; 70.5 is truncated to 70: 30; 79.9 to 79: 21; 80: 20;
+	// 100 and above: 0; unknown: 10
 	b := measuring(memoryConfig()).board(t, measuredView(
 		memory(0), memory(9), memory(10), memory(70.5), memory(79.9), memory(80), memory(100), memory(120), untold))
 	hundred, wire := scoresOf(b)
@@ -225,8 +223,8 @@ func TestMinMaxScores(t *testing.T) {
 	}
 }
 
-// Limits apply to single windows: above a value, or from a value. Unknown usage
-// keeps no pods off.
+// A limit applies to a single window, either above a value or from it on. Unknown usage keeps no
+// pods off.
 func TestMeasuredLimits(t *testing.T) {
 	cases := map[string]struct {
 		by   Measured
@@ -257,7 +255,7 @@ func TestMeasuredLimits(t *testing.T) {
 			if got := len(slices.Collect(b.Refused(indices(1), pod))) == 0; got != tc.want {
 				t.Errorf("accepted when a list is asked about: %v, want %v", got, tc.want)
 			}
-			// predicted usage is far below the reject lines here
+			// Predicted usage is far below the reject lines here.
 			if got := b.Lands(0, pod); got != tc.want {
 				t.Errorf("may be landed on: %v, want %v", got, tc.want)
 			}
@@ -271,8 +269,7 @@ func TestMeasuredLimits(t *testing.T) {
 	}
 }
 
-// A percentage that was converted to cores or bytes of any node is still
-// exactly itself.
+// A percentage that was converted to cores or bytes of any node is still exactly the same.
 func TestLimitsAreMetExactly(t *testing.T) {
 	rng := rand.New(rand.NewPCG(55, 56))
 	for range 2000 {
@@ -291,8 +288,7 @@ func TestLimitsAreMetExactly(t *testing.T) {
 	}
 }
 
-// Scheduling uses only measured windows; a planned destination must also
-// respect the lines.
+// Scheduling uses only measured windows, but a planned destination must also respect the lines.
 func TestLandingsKeepToLinesAsWell(t *testing.T) {
 	b := measuring(craneConfig()).board(t, measuredView(told{}))
 	large := cluster.Amounts{8_000, 0}
@@ -307,9 +303,9 @@ func TestLandingsKeepToLinesAsWell(t *testing.T) {
 	}
 }
 
-// Every score on the wire is the one of 0 to 100 in steps of ten: rounded to
-// the nearest for predicted usage, rounded down for measured usage. So both
-// rank nodes in the same order, only with different precision.
+// Every score on the wire is the score from 0 to 100 in steps of ten, rounded to the nearest for
+// predicted usage and down for measured usage. Both therefore rank nodes in the same order, but
+// with different precision.
 func TestBothScoresRankAlike(t *testing.T) {
 	rng := rand.New(rand.NewPCG(51, 52))
 	crane, memory, minMax := craneConfig(), memoryConfig(), minMaxConfig()
@@ -334,8 +330,7 @@ func TestBothScoresRankAlike(t *testing.T) {
 	}
 }
 
-// randomBoard returns a board with all kinds of nodes, some with recently bound
-// pods.
+// randomBoard returns a board with all kinds of nodes, some of them with recently bound pods.
 func randomBoard(t *testing.T, rng *rand.Rand, measured *Measured) *Board {
 	t.Helper()
 	nodes := make([]told, rng.IntN(12))
@@ -363,10 +358,9 @@ func randomBoard(t *testing.T, rng *rand.Rand, measured *Measured) *Board {
 	return b
 }
 
-// However a source and this package convert an annotation's number, the score
-// is exactly what the formula gives for the original number. The test computes
-// it in integers, with usage in hundred-thousandths, as in annotations, and
-// weights in tenths.
+// However a source and this package convert an annotation's number, the score is exactly the result
+// of the formula for the original number. The test computes it in integers: usage in
+// hundred-thousandths, as in annotations, and weights in tenths.
 func TestCraneScoresToTheLastDigit(t *testing.T) {
 	rng := rand.New(rand.NewPCG(53, 54))
 	measured := craneConfig()
@@ -376,7 +370,7 @@ func TestCraneScoresToTheLastDigit(t *testing.T) {
 		reading := predicted(cluster.Amounts{})
 		reading.Reported = make([]usage.Reported, 4)
 		free := int64(0)
-		even := rng.IntN(2) == 0 // whole percentages hit whole scores
+		even := rng.IntN(2) == 0 // whole percentages result in whole scores
 		for _, term := range measured.Terms {
 			used := rng.Int64N(100_001)
 			if even {
@@ -396,7 +390,7 @@ func TestCraneScoresToTheLastDigit(t *testing.T) {
 	}
 }
 
-// Unmeasured nodes without a stated size cause no failure.
+// Unmeasured nodes that state no size cause no failure.
 func TestMeasuredOfNothing(t *testing.T) {
 	view := measuredView(told{{50, 50, 50}, {50, 50, 50}}, told{})
 	view.Snapshot.Nodes[0].Node.Capacity = cluster.Amounts{}
@@ -420,8 +414,7 @@ func TestMeasuredOfNothing(t *testing.T) {
 	}
 }
 
-// BenchmarkMeasured builds a board of 5,000 nodes and scores a request for all
-// of them.
+// BenchmarkMeasured builds a board of 5,000 nodes and scores them for a request.
 func BenchmarkMeasured(b *testing.B) {
 	const count = 5000
 	nodes := make([]told, count)

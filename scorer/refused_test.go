@@ -10,8 +10,8 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// Asking about all nodes at once gives the same result as asking about each,
-// and keeps what is already in the list.
+// Checking all nodes at once gives the same result as checking each, and keeps what is already in
+// the list.
 func TestAppendRefusedAgreesWithAccepts(t *testing.T) {
 	random, refused := rand.New(rand.NewPCG(1, 2)), 0
 	for range 200 {

@@ -9,8 +9,8 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage"
 )
 
-// Whatever a board is made from, scores stay within the wire's range, and the
-// coolest known node under the line has the highest.
+// Whatever the input of a board, scores stay within the range of the wire, and the coolest known
+// node below the line has the highest score.
 func TestScoresStayOnTheirScale(t *testing.T) {
 	rng := rand.New(rand.NewPCG(31, 32))
 	inf := math.Inf(1)
@@ -66,8 +66,7 @@ func position(request []cluster.NodeIndex, node cluster.NodeIndex) int {
 	return 0
 }
 
-// A node without capacity is full as soon as anything is put on it, and no
-// division fails.
+// A node without capacity is full as soon as anything is on it, and no division fails.
 func TestBoardOfNothing(t *testing.T) {
 	nothing := predicted(cluster.Amounts{})
 	b := testConfig().board(t, viewOf([]cluster.Node{{Name: "a"}, {Name: "b", Allocatable: cluster.Amounts{-1, -1}}}, []usage.NodeUsage{nothing, nothing}))

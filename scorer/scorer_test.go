@@ -13,8 +13,8 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage"
 )
 
-// A node accepts a pod as long as it stays at or under the reject line with it;
-// an unknown node accepts every pod.
+// A node accepts a pod as long as it stays at or under the reject line with the pod. An unknown
+// node accepts every pod.
 func TestAccepts(t *testing.T) {
 	cases := map[string]struct {
 		node   at
@@ -43,7 +43,7 @@ func TestAccepts(t *testing.T) {
 	}
 }
 
-// Scores of a request's nodes with a pod of 5 % CPU and 2 % memory on them.
+// The scores are those of a request's nodes with a pod of 5 % CPU and 2 % memory on them:
 //
 //	load  = (max + mean of both) / 2
 //	score = 5 + (10·(hottest−load)/(hottest−coolest) − 5) · min(1, (hottest−coolest)/5)
@@ -77,7 +77,8 @@ func TestScore(t *testing.T) {
 			want:  []int8{5},
 		},
 		"above the reject line there is nothing": {
-			// 56+5 is above 60, so the first is rejected; the others have loads of 10 and 50
+			// The first node is rejected, because 56+5 is above 60. The others have loads of 10 and
+			// 50.
 			nodes: []at{{56, 8}, {5, 8}, {45, 48}},
 			want:  []int8{0, 10, 0},
 		},
@@ -121,8 +122,7 @@ func TestScore(t *testing.T) {
 	}
 }
 
-// Weights set how much each resource counts in the mean; without weights all
-// count equally.
+// Weights set how much each resource counts in the mean. Without weights, all count equally.
 func TestScoreWeights(t *testing.T) {
 	nodes := []at{{40, 0}, {0, 40}, {0, 0}}
 	cases := map[string]struct {
@@ -149,8 +149,7 @@ func TestScoreWeights(t *testing.T) {
 	}
 }
 
-// A pod weighs more on a small node: 2 cores are 50 % of four cores and 6 % of
-// 32.
+// A pod weighs more on a small node: 2 cores are 50 % of four cores but 6 % of 32.
 func TestUnequalNodes(t *testing.T) {
 	b := testConfig().board(t, viewOf(
 		[]cluster.Node{
@@ -249,9 +248,8 @@ func TestClone(t *testing.T) {
 	}
 }
 
-// A node accepts as much as its lines leave: the lines of its pool, of
-// available memory and of longer windows; and nothing at all while a signal is
-// beyond its reject line.
+// A node accepts as much as its lines leave: the lines of its pool, of available memory and of
+// longer windows. While a signal is beyond its reject line, the node accepts nothing.
 func TestCeiling(t *testing.T) {
 	hour := usage.Window{Kind: usage.KindMaxAvg, Over: time.Hour}
 	reject := func(metric usage.Metric, window usage.Window, at float64) thresholds.Rule {
@@ -278,8 +276,7 @@ func TestCeiling(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			// 20 % at last, 30 % over five minutes, 40 % in the worst of the
-			// last hour
+			// 20 % in last, 30 % over five minutes, and 40 % in the highest mean of the last hour
 			used := []cluster.Amounts{{2000, 10 * gib}, {3000, 10 * gib}, {4000, 10 * gib}}
 			view := viewOf(
 				[]cluster.Node{{Name: "a", Allocatable: cluster.Amounts{10_000, 100 * gib}, Capacity: cluster.Amounts{10_000, 120 * gib}}},
@@ -294,8 +291,8 @@ func TestCeiling(t *testing.T) {
 			if got := b.Ceiling(0); got != tc.want {
 				t.Errorf("ceiling %v, want %v", got, tc.want)
 			}
-			// the higher of last and five minutes is already in use; a pod as large as
-			// the rest fits, a larger one does not
+			// The higher of last and five minutes is already in use. A pod as large as the rest
+			// fits, a larger one does not.
 			rest := tc.want.Minus(cluster.Amounts{3000, 10 * gib})
 			if got, want := b.Accepts(0, rest.AtLeastZero()), rest[cluster.CPU] >= 0; got != want {
 				t.Errorf("a pod of %v: accepted %v, want %v", rest, got, want)
@@ -337,8 +334,8 @@ func TestCeilingByPool(t *testing.T) {
 	}
 }
 
-// A node's prediction is the higher of the last sample and the five-minute
-// mean, per resource; a longer window does not raise it.
+// A node's prediction is, per resource, the higher of the last sample and the five-minute mean. A
+// longer window does not raise it.
 func TestPredictedIsCareful(t *testing.T) {
 	used := []cluster.Amounts{{100, 5}, {50, 9}, {900, 900}}
 	view := viewOf([]cluster.Node{{Name: "a", Allocatable: cluster.Amounts{1000, 1000}}}, []usage.NodeUsage{{Current: used, Predicted: used}})
@@ -349,8 +346,8 @@ func TestPredictedIsCareful(t *testing.T) {
 	}
 }
 
-// If scores tie, kube-scheduler's own plugins decide, which prefer the node
-// with the least requests; pods that came and went since the observation count.
+// If scores tie, kube-scheduler's own plugins decide, and they prefer the node with the fewest
+// requests. Pods that came and went since the observation count.
 func TestLikeliest(t *testing.T) {
 	requests := cluster.Amounts{500, 2 * gib}
 	full := cluster.NewCharge(cluster.Amounts{}, cluster.Amounts{8000, 80 * gib})
@@ -392,11 +389,11 @@ func TestLikeliest(t *testing.T) {
 	}
 }
 
-// Of two nodes with the same current usage, the one that will use more when it
-// is busiest scores lower, but still accepts pods.
+// Of two nodes with the same current usage, the one that will use more at its busiest scores lower,
+// but still accepts pods.
 func TestNodesScoreByTheirBusiestHour(t *testing.T) {
-	// Twelve pods of 100m each; those of the second node used 300m in the last
-	// hours, or will at some hour of the day.
+	// Each node has twelve pods of 100m. Those of the second node used 300m in the last hours, or
+	// will at some hour of the day.
 	daily := daily(100, 300)
 	for name, busy := range map[string]usage.PodUsage{
 		"in the last hours":       {Used: cluster.Amounts{100, 0}, Expected: forecast.Constant(300)},
@@ -419,7 +416,7 @@ func TestNodesScoreByTheirBusiestHour(t *testing.T) {
 			if diff := cmp.Diff([]int8{5, 5}, scores); diff != "" {
 				t.Errorf("scores where nothing is expected (-want +got):\n%s", diff)
 			}
-			// With 30 % more it will be full at its busiest, but it is under its reject
+			// With 30 % more, the node will be full when it is busiest, but it is below its reject
 			// line now.
 			if !testConfig().board(t, viewOf(infos, reads)).Accepts(1, cluster.Amounts{1500, 0}) {
 				t.Error("a node that will be busy accepts no pod now")
@@ -428,8 +425,7 @@ func TestNodesScoreByTheirBusiestHour(t *testing.T) {
 	}
 }
 
-// daily returns the usage of pods that use idle for most of each day and busy
-// for two hours.
+// daily returns the usage of pods that use busy for two hours of each day and idle for the rest.
 func daily(idle, busy int64) *forecast.Pattern {
 	var r forecast.Recurrence
 	for part := range int64(4 * forecast.Parts) {

@@ -22,7 +22,7 @@ func near(t *testing.T, what string, got float32, want, by float64) {
 	}
 }
 
-// Series with known answers.
+// Each of these series has a known forecast.
 func TestTrend(t *testing.T) {
 	t.Run("nothing", func(t *testing.T) {
 		var trend Trend
@@ -127,8 +127,8 @@ func TestHotMinutes(t *testing.T) {
 	}
 }
 
-// A node whose usage moves as far from its level as it often does is expected
-// to return; one that moves further than ever is expected to stay.
+// A node whose usage often rises this far above its level is expected to return. A node whose usage
+// rises further than ever is expected to stay.
 func TestStays(t *testing.T) {
 	last := Spans - 1
 	var step Trend
@@ -172,7 +172,7 @@ func TestStays(t *testing.T) {
 func TestSpikesDoNotStay(t *testing.T) {
 	const pods, base, whole, quiet = 20, 18, 1000, 24 * 12
 	for name, tc := range map[string]struct {
-		used            func(pod, sample int) int64 // from the end of the quiet day
+		used            func(pod, sample int) int64 // samples count from the end of the quiet day
 		samples         int
 		atLeast, atMost float64
 	}{
@@ -220,8 +220,8 @@ func times(factor int64, spikes bool) int64 {
 	return 1
 }
 
-// Whatever is measured, no expected value is negative or NaN, and removing an
-// added pod restores the load.
+// Whatever is measured, no expected value is negative or NaN. Removing a pod that was added
+// restores the load.
 func FuzzForecast(f *testing.F) {
 	f.Add(uint64(1), int64(100), uint32(60))
 	f.Add(uint64(2), int64(math.MaxUint32), uint32(math.MaxUint32/2))

@@ -10,8 +10,8 @@ import (
 
 var daily = Clock{Period: 24 * time.Hour}
 
-// days feeds a recurrence one sample every five minutes from day from to day
-// to, and returns the part after them.
+// days feeds a recurrence one sample every five minutes, from day from to day to, and returns the
+// part that follows.
 func days(r *Recurrence, from, to int, used func(day, minute int) int64) {
 	for minute := from * 1440; minute < to*1440; minute += 5 {
 		r.Add(daily.Part(int64(minute)*60), used(minute/1440, minute%1440))
@@ -19,7 +19,7 @@ func days(r *Recurrence, from, to int, used func(day, minute int) int64) {
 	r.Finish(daily.Part(int64(to)*86400), 0)
 }
 
-// burst is 100 for most of the day and 900 for two hours, starting at minute
+// burst returns a usage of 100 for most of the day and of 900 for two hours, starting at minute
 // from.
 func burst(from int) func(day, minute int) int64 {
 	return func(_, minute int) int64 {
@@ -62,8 +62,8 @@ func TestRecurs(t *testing.T) {
 	}
 }
 
-// A pattern is the mean of each part. A gap of a few hours does not undo it,
-// and a Pattern that was returned never changes.
+// A pattern holds the mean of each part. A gap of a few hours does not invalidate it, and a Pattern
+// that was returned never changes.
 func TestPattern(t *testing.T) {
 	var r Recurrence
 	days(&r, 0, 2, burst(600))
@@ -89,8 +89,8 @@ func TestPattern(t *testing.T) {
 	}
 }
 
-// The expected usage of a pod follows its pattern: it includes nothing of the
-// burst before the burst begins, and all of it while it lasts.
+// The expected usage of a pod follows its pattern: it includes nothing of a burst before the burst
+// starts, and all of it during the burst.
 func TestPatternAhead(t *testing.T) {
 	var r Recurrence
 	days(&r, 0, 3, burst(600))
@@ -132,9 +132,9 @@ func TestCourse(t *testing.T) {
 	}
 }
 
-// A pod's variation within a part also adds to the chance of being hot. Here
-// half of a variance of 200² puts 900 above 1000 for a quarter of the time, as
-// a table of the normal distribution confirms (0.7071 deviations: 0.2398).
+// A pod's variation within a part also adds to the chance of being hot. Here, half of a variance of
+// 200² puts 900 above 1000 for a quarter of the time. A table of the normal distribution confirms
+// that: 0.7071 deviations give 0.2398.
 func TestCourseVariesWithinParts(t *testing.T) {
 	p := &Pattern{Spread: 1e6, Within: 200 * 200, Periods: 3}
 	for part := range p.Means {
@@ -208,8 +208,8 @@ func BenchmarkCourseHotMinutes(b *testing.B) {
 	}
 }
 
-// Pods of one owner that differ too much have no pattern, however well their
-// mean recurs, because none of them behaves like the mean.
+// If the pods of one owner differ too much, they have no pattern, however well their mean recurs,
+// because none of them behaves like the mean.
 func TestUnlikePodsDoNotRecur(t *testing.T) {
 	for name, tc := range map[string]struct {
 		second func(day, minute int) int64
@@ -235,8 +235,7 @@ func TestUnlikePodsDoNotRecur(t *testing.T) {
 	}
 }
 
-// For spans longer than a period the period's mean is expected, at the same
-// cost.
+// For spans longer than a period, the period's mean is expected, at no higher cost.
 func TestPatternAheadOfShortPeriods(t *testing.T) {
 	clock := Clock{Period: 5 * time.Minute}
 	var r Recurrence

@@ -6,8 +6,7 @@ import (
 	"unsafe"
 )
 
-// The peak of the last two hours is always included, and nothing older than
-// four hours is.
+// The peak always covers the last two hours, and nothing older than four hours.
 func TestPeak(t *testing.T) {
 	if size := unsafe.Sizeof(Peak{}); size > 12 {
 		t.Errorf("%d bytes; docs/forecast.md states 12", size)

@@ -14,7 +14,7 @@ func TestPeriodsOfAnyLength(t *testing.T) {
 			if parts := Parts * clock.Length(); parts != period {
 				t.Errorf("its parts make up %v", parts)
 			}
-			// A burst in the first eighth of each period.
+			// There is a burst in the first eighth of each period.
 			used := func(second int64) int64 {
 				if second%length < length/8 {
 					return 900

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// The trough covers at least the last two hours, and nothing older than four.
-// It is unknown until two hours have been seen, and again after a gap.
+// The trough covers at least the last two hours, and nothing older than four. It is unknown until
+// two hours have been seen, and again after a gap.
 func TestTrough(t *testing.T) {
 	type sample struct {
 		second uint32

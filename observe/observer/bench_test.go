@@ -17,8 +17,8 @@ import (
 
 const benchPods = 30
 
-// fleet feeds nodes with 30 pods each, and as many workloads as there are
-// nodes. Every object has its own copies of its strings, as if decoded.
+// fleet adds nodes with podsEach pods each, and as many workloads as nodes. Every object has its
+// own copies of its strings, as if decoded.
 func (h *harbor) fleet(nodes, podsEach int) {
 	controller := true
 	for i := range nodes {
@@ -54,9 +54,8 @@ func podOf(i, k, nodes int) string {
 	return fmt.Sprintf("workload-%05d-6c9f4d7b8-%02d%03d", (i+k)%nodes, k, i%1000)
 }
 
-// BenchmarkSample measures everything that happens between the source's answer
-// and the observation: it ingests a reading, combines it with the cluster,
-// builds the board and classifies the nodes.
+// BenchmarkSample measures all work between the source's answer and the observation: ingesting a
+// reading, combining it with the cluster, building the board and classifying the nodes.
 func BenchmarkSample(b *testing.B) {
 	for _, nodes := range []int{100, 1000, 5000} {
 		b.Run(fmt.Sprintf("nodes=%d", nodes), func(b *testing.B) {
@@ -94,8 +93,8 @@ func renew(batch *usage.Batch, now time.Time) {
 	}
 }
 
-// BenchmarkMemory reports what records, samples and the published observation
-// hold per pod and per node.
+// BenchmarkMemory reports the memory per pod and per node that records, samples and the published
+// observation hold.
 func BenchmarkMemory(b *testing.B) {
 	const nodes = 1000
 	for b.Loop() {

@@ -20,8 +20,8 @@ import (
 	"github.com/evenkeel/evenkeel/scorer"
 )
 
-// harbor is an Observer over a cluster that a test controls. Its clock is moved
-// by hand and its sources read what the test sets.
+// harbor is an Observer of a cluster that a test controls. The test sets its clock and what its
+// sources read.
 type harbor struct {
 	*Observer
 	*meter // the first source
@@ -44,13 +44,13 @@ func (listening) Ended(ledger.Move) {}
 type meter struct {
 	name  string
 	clock func() time.Time
-	nodes map[string]cluster.Amounts // what nodes use
-	pods  map[string]cluster.Amounts // what pods use, by name
-	// window is the window of the readings of nodes.
+	nodes map[string]cluster.Amounts // the usage of nodes
+	pods  map[string]cluster.Amounts // the usage of pods, by name
+	// window is the window of the node readings.
 	window usage.Window
 	fail   error
 	asked  int
-	// bend, which may be nil, corrupts the batch.
+	// bend, if set, corrupts the batch.
 	bend func(*usage.Batch)
 }
 
@@ -89,8 +89,8 @@ func (m *meter) readings(at time.Time, used cluster.Amounts) []usage.Reading {
 	return readings
 }
 
-// newHarbor makes an Observer with an interval of 15 s and the shipped CPU
-// lines; changes are applied before it is made.
+// newHarbor returns a harbor with an interval of 15 s and the shipped CPU lines. It applies changes
+// before it creates the Observer.
 func newHarbor(t testing.TB, changes ...func(*harbor, *Config)) *harbor {
 	t.Helper()
 	h := &harbor{t: t, now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
@@ -121,7 +121,7 @@ func newHarbor(t testing.TB, changes ...func(*harbor, *Config)) *harbor {
 	return h
 }
 
-// linesOf returns the shipped CPU lines over windows.
+// linesOf returns the shipped CPU lines for windows.
 func linesOf(t testing.TB, windows ...usage.Window) *thresholds.Set {
 	t.Helper()
 	var rules []thresholds.Rule
@@ -162,7 +162,7 @@ func (h *harbor) pass(d time.Duration) {
 	}
 }
 
-// node adds a node of 10 cores that uses cpuMilli.
+// node adds a node with 10 cores that uses cpuMilli.
 func (h *harbor) node(name string, cpuMilli int64) {
 	h.Store().SetNode(&v1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
@@ -195,7 +195,7 @@ func (h *harbor) podOf(name, node, owner string) *v1.Pod {
 	}
 }
 
-// predicted returns what the published board predicts of a node's CPU.
+// predicted returns the CPU usage that the published board predicts for a node.
 func (h *harbor) predicted(node string) int64 {
 	h.t.Helper()
 	board := h.Latest().Board

@@ -35,8 +35,8 @@ func (h *harbor) everybody(used map[string]int64) {
 	}
 }
 
-// sourcesOf returns which source each node's usage comes from in the newest
-// observation; empty for unknown nodes.
+// sourcesOf returns the source of each node's usage in the newest observation; empty for unknown
+// nodes.
 func (h *harbor) sourcesOf() map[string]string {
 	from := map[string]string{}
 	view := h.Latest().View
@@ -62,8 +62,7 @@ func spoil(names ...string) func(*usage.Batch) {
 	}
 }
 
-// A source is asked if the sources before it left something missing, and only
-// then.
+// A source is asked if and only if the sources before it left something out.
 func TestChainAsks(t *testing.T) {
 	cases := map[string]struct {
 		play func(*harbor)
@@ -127,9 +126,9 @@ func TestChainAsks(t *testing.T) {
 	}
 }
 
-// A node for which the first source is implausible is read from the second at
-// every sample, not at every other one, and returns to the first as soon as
-// that is plausible again.
+// If the first source's value for a node is implausible, every sample takes the node from the
+// second source, not only every other one. The node returns to the first source as soon as its
+// value is plausible again.
 func TestChainHoldsOn(t *testing.T) {
 	h := newHarbor(t, also("second", "third"))
 	h.everybody(map[string]int64{"n1": 3000, "n2": 3000})
@@ -161,8 +160,8 @@ func TestChainHoldsOn(t *testing.T) {
 	}
 }
 
-// Stopping and starting the first source does not change the usage and states
-// of nodes.
+// The usage and states of nodes do not change when the first source stops, nor when it starts
+// again.
 func TestChainTakesOver(t *testing.T) {
 	h := newHarbor(t, also("second"))
 	h.everybody(map[string]int64{"n1": 7000, "n2": 3000, "n3": 3000})
@@ -199,8 +198,8 @@ func TestChainTakesOver(t *testing.T) {
 
 var errSecond = errors.New("connection refused")
 
-// With every source down, known usage ages until the gate closes; the error of
-// each source is reported.
+// If every source is down, known usage ages until the gate closes, and the error of each source is
+// reported.
 func TestChainAllDown(t *testing.T) {
 	h := newHarbor(t, also("second"))
 	h.everybody(map[string]int64{"n1": 3000, "n2": 3000})
@@ -226,8 +225,8 @@ func TestChainAllDown(t *testing.T) {
 	}
 }
 
-// A source that does not answer takes as long as its timeout. Then the next
-// source is asked, and the pace of samples stays the same.
+// A source that does not answer takes as long as its timeout. Then the next source is asked.
+// Samples keep their interval.
 func TestSlowSource(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const timeout = 10 * time.Second
@@ -261,8 +260,8 @@ func TestSlowSource(t *testing.T) {
 	})
 }
 
-// A reading that is cut off because the process ends is not reported as a
-// failure of the source; nothing is published.
+// A reading that is cut off because the process ends is not reported as a failure of the source,
+// and nothing is published.
 func TestSlowSourceAtTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHarbor(t, also("second"))

@@ -27,7 +27,7 @@ func (h *harbor) removeNodes() {
 	}
 }
 
-// The reason why nothing may be evicted includes the figures behind it.
+// The reason why nothing may be evicted includes the figures on which it is based.
 func TestClosed(t *testing.T) {
 	cases := map[string]struct {
 		play func(*harbor) // after two minutes without faults; two more minutes follow
@@ -106,8 +106,8 @@ func TestClosed(t *testing.T) {
 	}
 }
 
-// The listener is called when the gate closes, opens or changes its reason, and
-// not at every sample.
+// The listener is called when the gate closes, opens or changes its reason, but not at every
+// sample.
 func TestGated(t *testing.T) {
 	var told []string
 	h := newHarbor(t, func(_ *harbor, config *Config) {
@@ -147,12 +147,12 @@ func TestGated(t *testing.T) {
 	}
 }
 
-// Before a reading has reported enough nodes, the reason names what is missing:
-// windows, nodes, everything or the source.
+// Before a reading has covered enough nodes, the reason names what is missing: windows, nodes, any
+// usage, or the source.
 func TestGateAtTheStart(t *testing.T) {
 	cases := map[string]struct {
 		play func(*harbor)
-		want []reasons.Reason // at the first sample and after 75 s more
+		want []reasons.Reason // at the first sample, and 75 s later
 	}{
 		"all nodes":       {func(*harbor) {}, []reasons.Reason{reasons.UsageWindowsFilling, ""}},
 		"eight of ten":    {func(h *harbor) { h.bend = silent("n0", "n1") }, []reasons.Reason{reasons.UsageWindowsFilling, ""}},
@@ -176,8 +176,8 @@ func TestGateAtTheStart(t *testing.T) {
 	}
 }
 
-// A gate that is open at the first observation is not reported; this requires a
-// source whose windows need no time.
+// A gate that is open at the first observation is not reported. This requires a source whose
+// windows are available at once.
 func TestGatedFromTheStart(t *testing.T) {
 	told := 0
 	h := newHarbor(t, func(_ *harbor, config *Config) { config.Listener = listening(func(*Observation) { told++ }) })
@@ -189,9 +189,8 @@ func TestGatedFromTheStart(t *testing.T) {
 	}
 }
 
-// An observation is settled if, on as many of the known nodes as the gate
-// requires, sources with history cover the time that it takes to make a node
-// hot. A Job then need not keep watching.
+// An observation is settled if sources with history cover the time that it takes to make a node
+// hot, on as many of the known nodes as the gate requires. A Job then need not observe any longer.
 func TestSettled(t *testing.T) {
 	median := usage.Window{Kind: usage.KindQuantile, Percentile: 50, Over: 5 * time.Minute}
 	short := usage.Window{Kind: usage.KindAvg, Over: time.Minute}
@@ -257,7 +256,7 @@ func TestSettled(t *testing.T) {
 	}
 }
 
-// lastOnly makes the source report single values of the first nodes.
+// lastOnly makes the source report only single values of the first nodes.
 func lastOnly(nodes int) func(*usage.Batch) {
 	return func(batch *usage.Batch) {
 		for i := range min(nodes, len(batch.Nodes)) {
@@ -266,9 +265,8 @@ func lastOnly(nodes int) func(*usage.Batch) {
 	}
 }
 
-// Enough pods are measured once four of five are, both in the whole cluster and
-// on each hot node. Otherwise many small pods would be moved in place of large
-// ones that are not measured yet.
+// Enough pods are measured once four of five are, both in the whole cluster and on each hot node.
+// Otherwise many small pods would be moved instead of large ones that are not measured yet.
 func TestRipe(t *testing.T) {
 	for name, tc := range map[string]struct {
 		unmeasured string

@@ -21,7 +21,7 @@ type chronicle struct {
 	*meter
 	used  int64
 	calls []string
-	// failing names calls that fail, by their number from 0.
+	// failing lists the calls that fail, by their number, starting at 0.
 	failing []int
 }
 
@@ -79,8 +79,8 @@ func (h *harbor) measured(t *testing.T, node string, w usage.Window) int64 {
 	return view.Nodes[i].Measured[k][cluster.CPU]
 }
 
-// The past is queried before the first sample is ingested, beginning with the
-// span that reaches back furthest, and never again.
+// The past is queried before the first sample is ingested, starting with the span that reaches back
+// furthest, and never again.
 func TestHistoryFillsWindows(t *testing.T) {
 	c := &chronicle{used: 7000}
 	h := newHarbor(t, remembering(0, c), windows(hour, quarter))
@@ -90,9 +90,9 @@ func TestHistoryFillsWindows(t *testing.T) {
 	if diff := cmp.Diff(want, c.calls); diff != "" {
 		t.Errorf("asked for (-want +got):\n%s", diff)
 	}
-	// An hour at 70 % and one sample at 10 %: 21 samples in five minutes, 61 in
-	// fifteen. The past already includes the current sample, and a sample that is
-	// not newer is not counted twice.
+	// One sample at 10 % follows an hour at 70 %, which holds 21 samples in five minutes and 61 in
+	// fifteen. The past already includes the current sample, and a sample that is not newer is not
+	// counted twice.
 	for w, want := range map[usage.Window]int64{hour: 7000, usage.Avg5m: 7000, quarter: 7000} {
 		if got := h.measured(t, "n1", w); got != want {
 			t.Errorf("%v is %d, want %d", w, got, want)
@@ -113,8 +113,8 @@ func TestHistoryFillsWindows(t *testing.T) {
 	}
 }
 
-// Usage before this process started does not by itself make a node hot, because
-// its samples were not observed in a row.
+// Usage before this process started is not enough to make a node hot, because its samples were not
+// observed in a row.
 func TestHistoryIsNoSample(t *testing.T) {
 	h := newHarbor(t, remembering(0, &chronicle{used: 9000}))
 	h.node("n1", 9000)
@@ -131,8 +131,8 @@ func TestHistoryIsNoSample(t *testing.T) {
 	}
 }
 
-// The past is queried up to now. A sample that was measured earlier counts
-// nevertheless, so the decision does not wait for the next one.
+// The past is queried up to now. A sample that was measured earlier still counts, so the decision
+// does not wait for the next one.
 func TestSamplesOlderThanThePastCount(t *testing.T) {
 	h := newHarbor(t, remembering(0, &chronicle{used: 9000}), func(h *harbor, _ *Config) {
 		h.window = usage.Avg5m
@@ -155,7 +155,7 @@ func TestSamplesOlderThanThePastCount(t *testing.T) {
 func TestHistoryFails(t *testing.T) {
 	cases := map[string]struct {
 		failing []int
-		hour    int64 // the highest mean of the last hour after the first sample
+		hour    int64 // the highest mean of the last hour, after the first sample
 		gate    reasons.Reason
 	}{
 		"none of it":                {failing: []int{0, 1}, hour: 1000, gate: reasons.UsageWindowsFilling},
@@ -182,8 +182,8 @@ func TestHistoryFails(t *testing.T) {
 	}
 }
 
-// The first source with history is asked for the past, wherever it is in the
-// chain, even if others have the present.
+// The first source with history is asked for the past, wherever it is in the chain and even if
+// others provide current usage.
 func TestHistoryOfALaterSource(t *testing.T) {
 	second, third := &chronicle{used: 7000}, &chronicle{used: 9000}
 	h := newHarbor(t, remembering(1, second), remembering(2, third))

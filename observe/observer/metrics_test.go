@@ -23,8 +23,7 @@ func compare(t *testing.T, registry *prometheus.Registry, want string, names ...
 	}
 }
 
-// Metrics show the states, the gate and what was left out; a nil Metrics does
-// nothing.
+// Metrics contain the states, the gate and the samples left out. A nil Metrics does nothing.
 func TestMetrics(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	h := newHarbor(t, metered(registry))
@@ -85,7 +84,7 @@ evenkeel_usage_source_nodes{source="test"} 2
 	}
 }
 
-// A source that was never asked has its series from the start, at zero.
+// A source that has never been asked has its series from the start, at zero.
 func TestMetricsOfSources(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	h := newHarbor(t, also("second"), metered(registry))
@@ -127,8 +126,8 @@ evenkeel_usage_source_nodes{source="test"} 0
 `, names...)
 }
 
-// Of all reasons for a closed gate exactly one is 1, and reasons that no longer
-// apply to any node are removed.
+// Exactly one of the reasons for a closed gate is 1, and reasons that no longer apply to any node
+// are removed.
 func TestMetricsOfTheGate(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	h := newHarbor(t, metered(registry))

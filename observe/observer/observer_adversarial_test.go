@@ -93,11 +93,11 @@ func silent(nodes ...string) func(*usage.Batch) {
 type fault struct {
 	fail error
 	bend func(*usage.Batch)
-	// gate is the gate's reason after three minutes of the fault, fromStart the
-	// reason if the source was never healthy.
+	// gate is the gate's reason after three minutes of the fault, and fromStart the reason if the
+	// source was never healthy.
 	gate, fromStart reasons.Reason
-	// unknown counts the unknown nodes by reason at that time, unknownFromStart if
-	// the source was never healthy.
+	// unknown counts the unknown nodes by reason after three minutes of the fault, and
+	// unknownFromStart if the source was never healthy.
 	unknown, unknownFromStart map[reasons.Reason]int
 }
 
@@ -157,8 +157,8 @@ func faults() map[string]fault {
 	}
 }
 
-// sixNodes sets up nodes at 55 %, so that a pod of 5 % brings a node to the
-// reject line and anything more takes it over.
+// sixNodes adds nodes at 55 %, so that a pod of 5 % raises a node to the reject line, and any
+// larger pod raises it above.
 func sixNodes(t *testing.T) *harbor {
 	h := newHarbor(t)
 	for i := range 6 {
@@ -170,8 +170,7 @@ func sixNodes(t *testing.T) *harbor {
 	return h
 }
 
-// harmless checks that no node is wrongly called hot or cool, and that none is
-// rejected.
+// harmless checks that no node is wrongly called hot or cool, and that none is rejected.
 func (h *harbor) harmless(t *testing.T, when string) {
 	t.Helper()
 	latest := h.Latest()
@@ -188,9 +187,8 @@ func (h *harbor) harmless(t *testing.T, when string) {
 	}
 }
 
-// Whatever a source reports, no pod is evicted and no node rejected because of
-// it, the reason is reported, and everything recovers with the source, without
-// a restart.
+// Whatever a source reports, it causes no pod to be evicted and no node to be rejected, and the
+// reason is reported. Once the source recovers, everything else does, without a restart.
 func TestFaults(t *testing.T) {
 	for name, fault := range faults() {
 		t.Run(name, func(t *testing.T) {
@@ -252,8 +250,7 @@ func TestFaultsAreCounted(t *testing.T) {
 	}
 }
 
-// With a second, healthy source a fault of the first has no effect: everything
-// stays known.
+// If a second source is healthy, a fault of the first has no effect, and everything stays known.
 func TestFaultsBehindAnotherSource(t *testing.T) {
 	for name, fault := range faults() {
 		t.Run(name, func(t *testing.T) {

@@ -35,8 +35,8 @@ func TestConfigIsChecked(t *testing.T) {
 	}
 }
 
-// Nodes turn hot and cool as samples arrive, evicting waits for enough of them,
-// and a source that keeps failing finally makes everything unknown.
+// Nodes turn hot and cool as samples arrive, evicting waits for enough samples, and a source that
+// keeps failing finally makes every node unknown.
 func TestObservations(t *testing.T) {
 	h := newHarbor(t)
 	if h.Latest() != nil {
@@ -77,8 +77,8 @@ func TestObservations(t *testing.T) {
 	}
 }
 
-// A reading that fails does not count: a node stays hot until a sample shows
-// otherwise, even if a pod has left it meanwhile.
+// A failed reading does not count: a node stays hot until a sample shows otherwise, even if a pod
+// has left it in the meantime.
 func TestStatesWithoutAReading(t *testing.T) {
 	h := newHarbor(t)
 	h.node("n1", 7000)
@@ -113,8 +113,8 @@ func TestGateWithoutAnything(t *testing.T) {
 	}
 }
 
-// Pods that come to a node or leave it between two samples are on the board at
-// once, each counted once.
+// Pods that arrive on a node or leave it between two samples are on the board at once, and each is
+// counted once.
 func TestBoardBetweenSamples(t *testing.T) {
 	h := newHarbor(t)
 	h.node("n1", 3000)
@@ -158,8 +158,8 @@ func TestBoardBetweenSamples(t *testing.T) {
 			t.Errorf("%s: predicted %d and %d, want %d and %d", step.name, n1, n2, step.n1, step.n2)
 		}
 	}
-	// The next observation starts from the same figures, although b and a have
-	// left n1, whose own window still includes them.
+	// The next observation starts with the same figures, although b and a have left n1, whose own
+	// window still includes them.
 	h.nodes["n1"], h.nodes["n2"] = cluster.Amounts{1000, 0}, cluster.Amounts{1000, 0}
 	h.pods = map[string]cluster.Amounts{}
 	h.pass(15 * time.Second)
@@ -168,10 +168,9 @@ func TestBoardBetweenSamples(t *testing.T) {
 	}
 }
 
-// A replacement came with a node if it was created with one, in which case its
-// kubelet accepts it only later. A replacement that a scheduler bound did not
-// come with a node, even if this process sees it for the first time, because
-// its watch may have had a gap or a delay.
+// A replacement came with a node only if it was created with one, in which case its kubelet accepts
+// it later. A replacement that a scheduler bound did not come with a node, even if this process
+// first sees it bound, because the watch may have had a gap or a delay.
 func TestReplacementsThatCameWithANode(t *testing.T) {
 	const scheduled = true
 	type report struct {
@@ -211,8 +210,8 @@ func TestReplacementsThatCameWithANode(t *testing.T) {
 	}
 }
 
-// Whatever is created, deleted, recorded, booked, cancelled and bound between
-// two samples, the published board predicts the same as a newly built one.
+// Whatever is created, deleted, recorded, booked, cancelled and bound between two samples, the
+// published board predicts the same as a newly built one.
 func TestBoardStaysTrue(t *testing.T) {
 	for seed := range uint64(40) {
 		rng := rand.New(rand.NewPCG(seed, 51))
@@ -223,7 +222,7 @@ func TestBoardStaysTrue(t *testing.T) {
 		for i := range 8 {
 			name := fmt.Sprintf("p%d", i)
 			h.pod(name, fmt.Sprintf("n%d", i%4), fmt.Sprintf("rs%d", i%2))
-			h.pods[name] = cluster.Amounts{500 + 300*int64(i%2), 0} // equal among siblings, so that their mean stays
+			h.pods[name] = cluster.Amounts{500 + 300*int64(i%2), 0} // equal among siblings, so that their mean stays the same
 		}
 		h.pass(5 * time.Minute)
 		for step := range 60 {
@@ -249,7 +248,7 @@ func (h *harbor) nodeOf(pod string) (node string) {
 	return node
 }
 
-// happen performs one random event.
+// happen causes one random event.
 func (h *harbor) happen(rng *rand.Rand, step int) {
 	h.now = h.now.Add(time.Duration(rng.IntN(500)) * time.Millisecond)
 	node, k := fmt.Sprintf("n%d", rng.IntN(4)), rng.IntN(12)
@@ -258,7 +257,7 @@ func (h *harbor) happen(rng *rand.Rand, step int) {
 	case 0, 1:
 		h.pod(fmt.Sprintf("new%d", k), node, owner)
 	case 2:
-		if k > 1 { // one measured pod of each owner stays, so that its estimate stays
+		if k > 1 { // one measured pod of each owner stays, so that its estimate stays the same
 			h.Store().DeletePod("ns", name)
 		}
 	case 3:
@@ -286,8 +285,8 @@ func (h *harbor) happen(rng *rand.Rand, step int) {
 	}
 }
 
-// published returns the predictions of the published board, anew those of a
-// board built from the cluster as it is.
+// published returns the predictions of the published board, and anew those of a board that is built
+// from the current cluster.
 func (h *harbor) published() map[string]int64 {
 	predicted := map[string]int64{}
 	for i := range 4 {
@@ -310,8 +309,8 @@ func (h *harbor) anew() map[string]int64 {
 	return predicted
 }
 
-// Run samples as soon as nodes and pods are known, then at a steady pace, and
-// ends with its context.
+// Run samples as soon as nodes and pods are known, and then at a steady interval. It ends with its
+// context.
 func TestRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHarbor(t)

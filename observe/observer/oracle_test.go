@@ -11,16 +11,16 @@ import (
 	"time"
 )
 
-// oracle is a Prometheus server with prepared answers: a cluster in which every
-// pod is always busy.
+// oracle is a Prometheus server with prepared answers about a cluster in which every pod is always
+// busy.
 type oracle struct {
 	*httptest.Server
 	nodes int
-	// answers are selected by a part of their query; the first match counts.
+	// answers are selected by a part of their query; the first match is used.
 	answers []*answer
 }
 
-// answer is a body and the positions of the times in it.
+// answer is a body and the positions of the timestamps in it.
 type answer struct {
 	key    string
 	body   bytes.Buffer
@@ -43,7 +43,7 @@ func newOracle(b *testing.B, nodes, pods int) *oracle {
 	return o
 }
 
-// ServeHTTP answers a query. It has no history.
+// ServeHTTP answers an instant query. There is no history.
 func (o *oracle) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	query := r.FormValue("query")
 	w.Header().Set("Content-Type", "application/json")
@@ -105,7 +105,7 @@ func (a *answer) add(labels, value string) {
 
 func (a *answer) end() { a.body.WriteString(`]}}`) }
 
-// proceed gives all answers another time.
+// proceed sets the time in all answers.
 func (o *oracle) proceed(now time.Time) {
 	text := strconv.FormatInt(now.Unix(), 10)
 	for _, a := range o.answers {
@@ -115,8 +115,8 @@ func (o *oracle) proceed(now time.Time) {
 	}
 }
 
-// size returns how many bytes one observation reads: nodes' cpu and memory are
-// queried over two windows each.
+// size returns how many bytes one observation reads. CPU and memory of nodes are each queried over
+// two windows.
 func (o *oracle) size() int {
 	total := 0
 	for _, a := range o.answers {
@@ -128,7 +128,7 @@ func (o *oracle) size() int {
 	return total
 }
 
-// held returns how much of the heap the answers take.
+// held returns how much of the heap the answers occupy.
 func (o *oracle) held() float64 {
 	total := 0
 	for _, a := range o.answers {

@@ -31,8 +31,8 @@ func tainted(key string) func(*v1.Node) {
 	return func(n *v1.Node) { n.Spec.Taints = []v1.Taint{{Key: key, Effect: v1.TaintEffectNoSchedule}} }
 }
 
-// Coverage counts only the nodes that a source has to know. Other nodes neither
-// prevent evictions nor compensate for a broken source.
+// Coverage counts only the nodes that a source must report. Other nodes neither prevent evictions
+// nor compensate for a broken source.
 func TestCoverageIsOfWhoTakesPart(t *testing.T) {
 	labelled := func(key, value string) func(*v1.Node) { return func(n *v1.Node) { n.Labels[key] = value } }
 	rule := func(_ *harbor, config *Config) {
@@ -79,7 +79,7 @@ func TestCoverageIsOfWhoTakesPart(t *testing.T) {
 	}
 }
 
-// Nodes that take no part are no evidence that a source works.
+// Nodes that no source must report do not show that a source works.
 func TestMeasuredVirtualNodesProveNothing(t *testing.T) {
 	h := newHarbor(t)
 	h.unmeasured("vm0", func(*v1.Node) {})
@@ -94,7 +94,7 @@ func TestMeasuredVirtualNodesProveNothing(t *testing.T) {
 	}
 }
 
-// A fallback source is not asked because of a node that no source knows.
+// A fallback source is not asked only because there is a node that no source knows.
 func TestVirtualNodesAskNoSecondSource(t *testing.T) {
 	h := newHarbor(t, also("second"))
 	h.node("vm0", 3000)

@@ -7,9 +7,8 @@ import (
 	"github.com/evenkeel/evenkeel/observe/forecast"
 )
 
-// If a term begins while the new sources of a policy are still being observed,
-// patterns that the previous process learned in seven days are still known once
-// the new sources are in use.
+// A term may start while the new sources of a policy are still being observed. Patterns that the
+// previous process learned in seven days are then still known once the new sources are in use.
 func TestPatternsAdoptedWhileAPolicyChanges(t *testing.T) {
 	h := twoNodes(t, daily)
 	stored := h.sevenDays()
@@ -32,7 +31,7 @@ func TestPatternsAdoptedWhileAPolicyChanges(t *testing.T) {
 	}
 }
 
-// The same holds for patterns that were adopted before the first observation.
+// Patterns that were adopted before the first observation are kept as well.
 func TestPatternsAdoptedBeforeTheFirstObservation(t *testing.T) {
 	h := newHarbor(t, daily)
 	stored := h.sevenDays()

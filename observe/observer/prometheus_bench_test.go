@@ -19,7 +19,7 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage/prometheus"
 )
 
-// timed is a Source that adds up the time spent reading it.
+// timed is a Source that adds up the time that its reads take.
 type timed struct {
 	*prometheus.Source
 	took time.Duration
@@ -33,8 +33,8 @@ func (s *timed) Sample(ctx context.Context, snapshot *cluster.Snapshot) (usage.B
 	return batch, err
 }
 
-// newDock returns a harbor with a whole fleet that reads a Prometheus server
-// like the shipped policy.
+// newDock returns a harbor with a whole fleet that reads a Prometheus server as the shipped policy
+// does.
 func newDock(b *testing.B, nodes, pods int) (*harbor, *oracle, *timed) {
 	b.Helper()
 	server, source := newOracle(b, nodes, pods), &timed{}
@@ -61,7 +61,7 @@ func newDock(b *testing.B, nodes, pods int) (*harbor, *oracle, *timed) {
 	return h, server, source
 }
 
-// berth returns a typical cloud node with an address and labels.
+// berth returns a node like a typical cloud node, with an address and labels.
 func berth(i int) *v1.Node {
 	labels := map[string]string{}
 	for k := range 14 {
@@ -79,7 +79,7 @@ func berth(i int) *v1.Node {
 	}
 }
 
-// shippedLines returns the shipped lines of cpu and memory over windows.
+// shippedLines returns the shipped lines of cpu and memory for windows.
 func shippedLines(b *testing.B, windows ...usage.Window) *thresholds.Set {
 	b.Helper()
 	var rules []thresholds.Rule
@@ -95,7 +95,7 @@ func shippedLines(b *testing.B, windows ...usage.Window) *thresholds.Set {
 	return set
 }
 
-// turn takes a sample, which must report everything.
+// turn takes a sample, and fails if anything is missing from it.
 func (h *harbor) turn(b *testing.B, server *oracle, pods int) {
 	h.Observer.Sample(b.Context())
 	latest := h.Latest()
@@ -111,9 +111,9 @@ func (h *harbor) proceed(server *oracle) {
 	server.proceed(h.now)
 }
 
-// BenchmarkObservationFromPrometheus measures one whole observation: seven
-// answers over loopback are parsed, matched, taken in, read as a View and
-// judged. The time includes the server's time to send them.
+// BenchmarkObservationFromPrometheus measures one whole observation: seven answers over loopback
+// are parsed, matched, ingested, summarized in a View and judged. The time includes the server's
+// time to send the answers.
 func BenchmarkObservationFromPrometheus(b *testing.B) {
 	for _, nodes := range []int{100, 1000, 5000} {
 		b.Run(fmt.Sprintf("nodes=%d", nodes), func(b *testing.B) {
@@ -137,8 +137,8 @@ func BenchmarkObservationFromPrometheus(b *testing.B) {
 	}
 }
 
-// BenchmarkMemoryFromPrometheus reports the memory held between two
-// observations, apart from records: windows, view, lines and board.
+// BenchmarkMemoryFromPrometheus reports the memory held between two observations by windows, view,
+// lines and board, but not by records.
 func BenchmarkMemoryFromPrometheus(b *testing.B) {
 	const nodes = 1000
 	for b.Loop() {
@@ -154,7 +154,7 @@ func heldFromPrometheus(b *testing.B, nodes, pods int) holding {
 	b.Helper()
 	before := heap()
 	h, server, _ := newDock(b, nodes, pods)
-	h.nodes = nil // the meter that other tests use
+	h.nodes = nil // used only by other tests
 	records := heap()
 	for range 24 {
 		h.proceed(server)

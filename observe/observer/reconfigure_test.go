@@ -66,8 +66,8 @@ func twoNodes(t testing.TB, changes ...func(*harbor, *Config)) *harbor {
 	return h
 }
 
-// New lines apply at once, but still require the usual number of samples to
-// make a node hot, including those already taken. No node becomes unknown.
+// New lines apply at once. To make a node hot, they still require the usual number of samples,
+// which includes those already taken. No node becomes unknown.
 func TestReconfigureLinesKeepsSamples(t *testing.T) {
 	h := twoNodes(t)
 	before := h.Latest()
@@ -100,9 +100,9 @@ func TestReconfigureLinesKeepsSamples(t *testing.T) {
 	}
 }
 
-// With other sources, publishing continues with the old ones, but without
-// evictions, until the new ones have been observed for the period. Then the new
-// ones are published, and no closed gate was ever reported.
+// If the policy changes the sources, Observations continue with the old ones, but without
+// evictions, until the new ones have been observed for the observation period. Then the new ones
+// are used. No closed gate is ever reported.
 func TestReconfigureSources(t *testing.T) {
 	h := twoNodes(t)
 	var gates []reasons.Reason
@@ -147,7 +147,7 @@ func TestReconfigureSources(t *testing.T) {
 func TestReconfigureTakesOver(t *testing.T) {
 	cases := map[string]struct {
 		next func(*harbor) Source
-		// after is when the next source is in use; gate is the gate at that time.
+		// after is when the next source is in use, and gate is the gate at that time.
 		after time.Duration
 		gate  reasons.Reason
 	}{
@@ -195,7 +195,7 @@ func TestReconfigureTakesOver(t *testing.T) {
 	}
 }
 
-// Reverting a policy, or changing it again in other ways, loses no samples.
+// Reverting a policy, or changing it again in another way, loses no samples.
 func TestReconfigureAgain(t *testing.T) {
 	h := twoNodes(t)
 	old := h.policyOf()
@@ -228,7 +228,7 @@ func TestReconfigureKeepsTheBoardTrue(t *testing.T) {
 	h.reconfigure(h.policyOf(readingFrom("other")))
 	h.pass(time.Minute)
 	h.pod("web-1", "idle", "rs")
-	// 1000m measured and 85 % of the new pod's core.
+	// 1000m measured, and 85 % of the core that the new pod requests
 	const want = 1850
 	if got := h.predicted("idle"); got != want {
 		t.Errorf("while observing: idle is predicted at %dm, want %dm", got, want)
@@ -259,7 +259,7 @@ func TestReconfigureBeforeTheFirstSample(t *testing.T) {
 	}
 }
 
-// A configuration that cannot be applied has no effect.
+// A configuration that cannot be applied is refused and changes nothing.
 func TestReconfigureIsChecked(t *testing.T) {
 	cases := map[string]func(*Config){
 		"no sources":                  func(c *Config) { c.Sources = nil },
@@ -289,8 +289,7 @@ func TestReconfigureIsChecked(t *testing.T) {
 	}
 }
 
-// Policies change while samples are taken, pods arrive and requests are
-// answered.
+// Policies may change while samples are taken, pods arrive and requests are answered.
 func TestReconfigureWhileSampling(t *testing.T) {
 	h := twoNodes(t)
 	other := newMeter("other", h.at.config.Now)

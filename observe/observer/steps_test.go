@@ -11,15 +11,14 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage"
 )
 
-// A step of the clock between two samples loses nothing. Nodes stay known and
-// hot at the next sample, whichever other clocks step, too.
+// If the clock steps between two samples, nodes stay known and hot at the next sample, whichever
+// other clocks step as well.
 func TestClockSteps(t *testing.T) {
 	cases := map[string]struct {
-		steps []time.Duration // of this process's clock, a sample apart
-		// sources is true if the sources' clocks step, too.
+		steps []time.Duration // of this process's clock, one sample apart
+		// sources reports whether the sources' clocks step as well.
 		sources bool
-		// known is true if the node stays known; otherwise it is known again
-		// after MinWindow.
+		// known reports whether the node stays known. Otherwise it is known again after MinWindow.
 		known         bool
 		back, forward float64
 	}{
@@ -70,8 +69,8 @@ func TestClockSteps(t *testing.T) {
 	}
 }
 
-// After a step back that undoes a step forward, nothing is left to compensate,
-// so the next step forward counts as time asleep.
+// After a step back that undoes a step forward, there is nothing left to compensate, so the next
+// step forward counts as time asleep.
 func TestStepsThatWereUndone(t *testing.T) {
 	const hour = time.Hour
 	for name, tc := range map[string]struct{ steps, want []time.Duration }{
@@ -93,8 +92,8 @@ func TestStepsThatWereUndone(t *testing.T) {
 	}
 }
 
-// New samples are accepted at once, not only once they are later than those
-// before the step.
+// After the clock is set back, new samples are accepted at once, although their times are not later
+// than those before the step.
 func TestSamplesAfterAStepAreNew(t *testing.T) {
 	var local time.Time
 	h := newHarbor(t, func(_ *harbor, c *Config) { c.Local = func() time.Time { return local } })

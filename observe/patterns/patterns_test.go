@@ -12,7 +12,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// told holds patterns and records the patterns that it is given.
+// told holds the known patterns and records the patterns that the keeper passes to it.
 type told struct {
 	knows   string
 	adopted string
@@ -25,11 +25,11 @@ func (k *told) AdoptPatterns(data []byte) error {
 	return nil
 }
 
-// term runs a keeper until it has read, and then ends it.
+// term runs a keeper until it has read the stored patterns, and then ends it.
 func term(t *testing.T, client *fake.Clientset, known *told) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
-	cancel() // it still reads and writes
+	cancel() // the keeper still reads and writes
 	keeper := Keeper{Client: client, Namespace: "evenkeel", Known: known}
 	if err := keeper.load(t.Context()); err != nil {
 		t.Fatal(err)
@@ -39,7 +39,8 @@ func term(t *testing.T, client *fake.Clientset, known *told) {
 	}
 }
 
-// A new leader has the patterns that the previous one stored when its term ended. Other keys of the object stay.
+// A new leader has the patterns that the previous one stored when its term ended. Other keys of the
+// object are kept.
 func TestOneTermAfterTheOther(t *testing.T) {
 	client := fake.NewClientset()
 	first := &told{knows: "a"}
@@ -63,7 +64,7 @@ func TestOneTermAfterTheOther(t *testing.T) {
 	}
 }
 
-// Nothing is stored if nothing is known, and a failed read or write has no other effect.
+// Nothing is stored if no patterns are known, and a failed read or write has no other effect.
 func TestNothingDependsOnIt(t *testing.T) {
 	client := fake.NewClientset()
 	term(t, client, &told{})
@@ -97,7 +98,7 @@ func TestWhatWasNotReadIsNotOverwritten(t *testing.T) {
 	known := &told{knows: "one day"}
 	keeper := Keeper{Client: client, Namespace: "evenkeel", Known: known}
 	ctx, cancel := context.WithCancel(t.Context())
-	cancel() // stores when it ends
+	cancel() // the keeper stores when it ends
 	if err := keeper.Run(ctx); err != nil {
 		t.Fatal(err)
 	}

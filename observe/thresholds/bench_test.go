@@ -8,9 +8,8 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage"
 )
 
-// BenchmarkJudge evaluates everything that one observation needs from the
-// lines: both resources over three windows, available memory and a pressure, as
-// distances from the mean and as absolute levels.
+// BenchmarkJudge evaluates all answers about lines that one observation needs: both resources over
+// three windows, available memory and a pressure, with distances from the mean and absolute levels.
 func BenchmarkJudge(b *testing.B) {
 	for _, nodes := range []int{100, 1000, 5000} {
 		b.Run(fmt.Sprintf("nodes=%d", nodes), func(b *testing.B) {

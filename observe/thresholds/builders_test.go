@@ -14,13 +14,13 @@ const (
 	swap = usage.Metric("swap.free") // lower is worse
 )
 
-// hour is a window of every view here, besides last and avg_5m.
+// hour is a window that every view here has, besides last and avg_5m.
 var hour = usage.Window{Kind: usage.KindMaxAvg, Over: time.Hour}
 
-// none returns the level of a metric without a line.
+// none is the level of a metric without a line.
 func none() float64 { return math.Inf(1) }
 
-// levels returns Levels from their low, reject, evict and leave lines.
+// levels returns Levels made of the low, reject, evict and leave lines.
 func levels(low, reject, evict, leave float64) Levels { return Levels{low, reject, evict, leave} }
 
 func evictAt(metric usage.Metric, window usage.Window, evict float64) Rule {
@@ -31,7 +31,7 @@ func rejectAt(metric usage.Metric, window usage.Window, reject float64) Rule {
 	return Rule{Metric: metric, Window: window, Levels: levels(none(), reject, none(), none())}
 }
 
-// reversed turns the rule into one for a metric of which lower values are worse.
+// reversed turns the rule into one for a metric whose lower values are worse.
 func (r Rule) reversed() Rule {
 	r.LowerIsWorse = true
 	for _, level := range []*float64{&r.Levels.Low, &r.Levels.Reject, &r.Levels.Evict, &r.Levels.Leave} {
@@ -53,7 +53,7 @@ type node struct {
 	// last, average and highest are the current usage over last, avg_5m and
 	// max_avg_1h.
 	last, average, highest [2]int64
-	// more is by how much predicted exceeds current.
+	// more is the amount by which predicted exceeds current.
 	more [2]int64
 	// io and swap are signals over every window.
 	io, swap float64

@@ -10,8 +10,8 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage"
 )
 
-// contended returns a node of ten cores with the measured and the remaining
-// usage, whose containers waited for a share of the time.
+// contended returns a node of ten cores with the given measured and remaining usage, whose
+// containers waited for the given share of the time.
 func contended(measured, current int64, waited float64) *usage.View {
 	of := func(milli int64) []cluster.Amounts { return []cluster.Amounts{{milli}, {milli}} }
 	return &usage.View{
@@ -21,7 +21,7 @@ func contended(measured, current int64, waited float64) *usage.View {
 	}
 }
 
-// How much contention remains, and how much has to leave.
+// The verdict states how much contention remains, and how much usage has to leave.
 func TestContention(t *testing.T) {
 	line := Rule{Metric: usage.CPUContention, Window: usage.Avg5m, Levels: levels(none(), 8, 10, 8), Relieves: cluster.CPU}
 	cpu := Rule{Metric: usage.CPU, Window: usage.Avg5m, Levels: levels(45, 90, 99, 90)}
@@ -39,12 +39,12 @@ func TestContention(t *testing.T) {
 		left              int64
 		want              verdict
 	}{
-		// 4500 of 9700 m cause no contention; the other 5200 m wait 50 %, so 1040 m
-		// wait 10 %, and 4160 m have to leave.
+		// 4500 of 9700 m cause no contention. The other 5200 m wait 50 %. Of these, 1040 m would
+		// wait 10 %, so 4160 m have to leave.
 		"as measured": {[]Rule{cpu, line}, 9700, 9700, 50, 0, verdict{50, true, 4160}},
-		// 4160 m have left since: 1040 of 5200 m remain.
+		// 4160 m have left in the meantime: 1040 of 5200 m remain.
 		"once they have left": {[]Rule{cpu, line}, 9700, 5540, 50, 0, verdict{10, false, 0}},
-		// 2600 of 5200 m remain, which wait 25 %; 1040 m may stay.
+		// 2600 of 5200 m remain, which wait 25 %. 1040 m may stay.
 		"half of the way": {[]Rule{cpu, line}, 9700, 7100, 50, 0, verdict{25, true, 1560}},
 		"usage that is leaving is no longer needed": {[]Rule{cpu, line}, 9700, 9700, 50, 1000, verdict{50, true, 3160}},
 		"new pods make it no worse":                 {[]Rule{cpu, line}, 9700, 9900, 12, 0, verdict{12, true, 900}},

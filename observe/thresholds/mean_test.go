@@ -7,9 +7,8 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage"
 )
 
-// Levels given as distances from the mean use the mean of the nodes that accept
-// pods, because nodes that are intentionally idle must not make other nodes
-// hot.
+// Levels that are distances from the mean use the mean of the nodes that accept pods, because nodes
+// that are kept idle on purpose must not make other nodes hot.
 func TestTheMeanIsOfNodesThatTakePods(t *testing.T) {
 	cases := map[string]func(*cluster.Node){
 		"cordoned":     func(n *cluster.Node) { n.Schedulable = false },
@@ -46,8 +45,8 @@ func TestTheMeanIsOfNodesThatTakePods(t *testing.T) {
 	}
 }
 
-// In a pool of reserved nodes only, the nodes are compared with each other; so
-// are those of a pool that accepts no pods at all.
+// In a pool that consists of reserved nodes, the nodes are compared with each other. The same
+// applies to a pool whose nodes accept no pods at all.
 func TestTheMeanOfAPoolOfItsOwn(t *testing.T) {
 	by := Rule{Metric: usage.CPU, Window: usage.Avg5m, Deviation: true, Levels: levels(10, 10, 15, 10)}
 	for name, change := range map[string]func(*cluster.Node){

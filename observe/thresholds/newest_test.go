@@ -11,11 +11,10 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// glances holds a node's states by its windows and by its newest sample.
+// glances holds the states of a node by its windows and by its newest sample.
 type glances struct{ Windows, Newest State }
 
-// Glance judges a node by the newest sample alone, with the same lines as its
-// windows.
+// Glance judges a node by its newest sample alone, with the lines of its windows.
 func TestGlance(t *testing.T) {
 	shipped := levels(45, 60, 65, 60)
 	by := func(windows ...usage.Window) (rules []Rule) {
@@ -46,8 +45,8 @@ func TestGlance(t *testing.T) {
 		"a stale sample":                      {both, unknown(steady(7000, 10), reasons.UsageStale), glances{Unknown, Unknown}},
 		"new pods are no reading":             {both, coming, glances{Warm, Cool}},
 		"a signal":                            {[]Rule{evictAt(usage.IOPressure, usage.Avg5m, 45)}, signals(50, 90), glances{Hot, Hot}},
-		// The mean of 20 % and 30 % is 25 %. An unknown window would count as 50 %,
-		// and 20 % would be cool.
+		// The mean of 20 % and 30 % is 25 %. If an unknown window counted as 50 %, 20 % would be
+		// cool.
 		"around the mean of newest samples": {deviating, unknown(steady(2000, 10), reasons.WindowTooShort), glances{Unknown, Warm}},
 	}
 	for name, tc := range cases {
@@ -75,8 +74,8 @@ func (n *node) unknown() reasons.Reason {
 	return read.Unknown
 }
 
-// A value above the highest evict line of a metric is above all of the metric's
-// evict lines; lines of other kinds and metrics do not count.
+// A value above a metric's highest evict line is above all of the metric's evict lines. Lines of
+// other kinds and of other metrics do not count.
 func TestHighestEvict(t *testing.T) {
 	cpu := func(window usage.Window, evict float64) Rule { return evictAt(usage.CPU, window, evict) }
 	cases := map[string]struct {

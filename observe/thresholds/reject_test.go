@@ -54,8 +54,8 @@ func TestAboveReject(t *testing.T) {
 	}
 }
 
-// Whatever the lines and the usage, a node is never both above and below, a busier node never ranks lower, and with a
-// single line AboveReject agrees with the ceiling of landings.
+// Whatever the lines and the usage, no node is both above and below, and a busier node never ranks
+// lower. With a single line, AboveReject agrees with the ceiling for landings.
 func TestRejectStandingsAreInOrder(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 19))
 	for range 2000 {

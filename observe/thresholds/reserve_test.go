@@ -7,8 +7,8 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage"
 )
 
-// Available memory refers to the whole machine: memory that is excluded from
-// amounts because the node's reserve covers it is not available.
+// Available memory refers to the whole machine. Memory that amounts exclude because the node's
+// reserve covers it is not available either.
 func TestAvailableMemoryIsOfTheWholeMachine(t *testing.T) {
 	n := steady(0, 95)
 	n.change = func(_ *cluster.Node, u *usage.NodeUsage) {

@@ -9,9 +9,8 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage"
 )
 
-// memoryPlay samples a node's memory every 15 s, given in percent of 100 GiB by
-// the second of measurement, and returns when the node is hot, with its memory
-// at that second.
+// memoryPlay samples a node's memory every 15 s. percentAt returns it in percent of 100 GiB for
+// each second. memoryPlay returns when the node becomes hot, and its memory at that second.
 func memoryPlay(t *testing.T, urgent Urgent, lag, phase int, percentAt func(second int) float64) (second int, percent float64, hot bool) {
 	t.Helper()
 	windows := []usage.Window{usage.Avg5m, median5m, quarter}
@@ -55,8 +54,8 @@ func memoryRules(windows ...usage.Window) (rules []Rule) {
 
 var shippedUrgent = Urgent{FullPercent: 95, Within: 3 * time.Minute}
 
-// A leak of 5 % of the node per minute, from any level, is detected before 92
-// %, which leaves time to evict.
+// A leak of 5 % of the node's memory per minute, from any level, is detected before 92 %, which
+// leaves time to evict.
 func TestLeakIsUrgent(t *testing.T) {
 	for _, from := range []float64{40, 60, 75, 79} {
 		for _, lag := range []int{0, 10, 20} {
@@ -74,7 +73,7 @@ func TestLeakIsUrgent(t *testing.T) {
 	}
 }
 
-// A rise that ends, whether memory falls again or stays, waits for the windows.
+// A rise that ends is judged by the windows, whether memory falls again or stays.
 func TestRisesThatAreNotUrgent(t *testing.T) {
 	step := func(from, to float64, seconds int) func(int) float64 {
 		return func(second int) float64 {

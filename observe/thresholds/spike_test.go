@@ -9,8 +9,8 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage"
 )
 
-// rig passes one node's samples through store, lines and Classify, as an
-// observer with the default policy does.
+// rig passes one node's samples through the store, the lines and Classify, as an observer with the
+// default policy does.
 type rig struct {
 	t        *testing.T
 	store    *usage.Store
@@ -44,8 +44,8 @@ func newRig(t *testing.T) *rig {
 	}}}}
 }
 
-// sample takes in one reading that was measured lag seconds ago, with one pod
-// that makes up everything but the system's share.
+// sample ingests one reading that was measured lag seconds ago. One pod uses everything except the
+// system's share.
 func (r *rig) sample(second, lag int, cpuMilli int64) State {
 	measured := at(second - lag)
 	r.store.Ingest(r.snapshot, usage.Batch{
@@ -60,21 +60,20 @@ func (r *rig) sample(second, lag int, cpuMilli int64) State {
 	return r.states["n"].State
 }
 
-// load is the usage of a node that is quadrupled for some seconds, starting at
-// second 0.
+// load is the usage of a node that is quadrupled for some seconds, starting at second 0.
 type load struct {
 	basePercent int
-	seconds     int // how long
+	seconds     int // how long the usage is quadrupled
 	capped      bool
-	lag         int // age of readings
-	mean        int // seconds over which a reading is a mean, as rates of counters are
+	lag         int // age of readings, in seconds
+	mean        int // seconds over which a reading is averaged, as rates of counters are
 }
 
 func (l load) String() string {
 	return fmt.Sprintf("%d %% quadrupled for %d s, capped %v, lag %d s, means of %d s", l.basePercent, l.seconds, l.capped, l.lag, l.mean)
 }
 
-// read returns the value of a reading at a second.
+// read returns the value of the reading taken at a second.
 func (l load) read(second int) int64 {
 	sum := int64(0)
 	for s := second - l.lag - l.mean + 1; s <= second-l.lag; s++ {
@@ -107,8 +106,8 @@ func (l load) firstHot(t *testing.T, from, to int) (int, bool) {
 	return 0, false
 }
 
-// eachLoad calls do with every load between 20 % and 60 %, for each mean and
-// for each number of seconds that the load is quadrupled.
+// eachLoad calls do for every load from 20 % to 60 %, each mean, and each number of seconds for
+// which the load is quadrupled.
 func eachLoad(means []int, seconds []int, do func(load)) {
 	for base := 20; base <= 60; base += 10 {
 		for _, capped := range []bool{true, false} {
@@ -138,8 +137,8 @@ func TestSpikeInALoop(t *testing.T) {
 	})
 }
 
-// Nor do they in a Job that starts at any time during the spike. Once the
-// window is long enough, after 150 s, most samples come from the time after the
+// Such a spike does not make the node hot in a Job either, whenever the Job starts during the
+// spike. Once the window is long enough, after 150 s, most samples come from the time after the
 // spike.
 func TestSpikeInAJob(t *testing.T) {
 	eachLoad([]int{1, 15}, []int{40, 55}, func(l load) {
@@ -151,8 +150,8 @@ func TestSpikeInAJob(t *testing.T) {
 	})
 }
 
-// The same load is acted on if it lasts: in a loop within four minutes, as soon
-// as the five-minute mean has been over the line three times.
+// If the same load lasts, it makes the node hot: in a loop within four minutes, as soon as the
+// five-minute mean has been over the line three times.
 //
 //	of 20 %: 80 % has to make up 16 of 21 samples, (16·80 + 5·20)/21 = 65.7, and two more samples: 17·15 s after the first
 //	of 30 %: 100 % has to make up 11 of 21, (11·100 + 10·30)/21 = 66.7, and two more: 12·15 s after the first

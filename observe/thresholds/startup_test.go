@@ -13,8 +13,8 @@ import (
 // worker is a pod in a play, with its usage since its containers started.
 type worker struct {
 	cluster.Pod
-	start int // second in which its newest container started
-	// burst milli-cores for the given number of seconds, then steady milli-cores
+	start int // the second in which its newest container started
+	// The pod uses burst milli-cores for the given number of seconds, and then steady milli-cores.
 	burst, seconds, steady int64
 }
 
@@ -28,14 +28,13 @@ func (w *worker) at(second int) int64 {
 	return w.steady
 }
 
-// play is a node with workers, watched by a process that starts at a given
-// second.
+// play is a node with workers, observed by a process that starts at second begins.
 type play struct {
 	workers []worker
 	// ready is when the node became ready.
 	ready, begins int
-	// windows is true if the source provides windows, as Prometheus does;
-	// otherwise it provides samples.
+	// windows reports whether the source provides windows, as Prometheus does. Otherwise it
+	// provides samples.
 	windows bool
 	startup time.Duration
 }
@@ -63,8 +62,8 @@ func (p *play) node(second int) int64 {
 	return min(used, rigSize)
 }
 
-// rates returns the rates of the scrapes in the last over seconds, oldest
-// first, starting at the second of the first scrape.
+// rates returns the rates of the scrapes in the last over seconds, oldest first. The first scrape
+// was at second first.
 func (p *play) rates(use func(int) int64, first, scraped, over int) (rates []int64) {
 	for s := max(first+scrape, scraped-over+scrape); s <= scraped; s += scrape {
 		rates = append(rates, p.rate(use, s))
@@ -139,8 +138,8 @@ func (p *play) snapshot(second int) *cluster.Snapshot {
 	return &cluster.Snapshot{Nodes: []*cluster.NodePods{node}}
 }
 
-// firstHot plays with the shipped rule and returns the first second at which
-// the node is hot. It checks that no starting pod counts as measured.
+// firstHot runs the play with the shipped rule and returns the first second at which the node is
+// hot. It checks that no starting pod counts as measured.
 func (p *play) firstHot(t *testing.T, until int) (int, bool) {
 	t.Helper()
 	windows := []usage.Window{usage.Avg5m, median5m, quarter}
@@ -173,7 +172,7 @@ func (p *play) firstHot(t *testing.T, until int) (int, bool) {
 	return 0, false
 }
 
-// aWorker returns one pod of an owner; the pod requests 500m.
+// aWorker returns a pod of an owner that requests 500m.
 func aWorker(i int, owner string, created, start int, burst, seconds, steady int64) worker {
 	return worker{
 		Pod: cluster.Pod{
@@ -187,7 +186,8 @@ func aWorker(i int, owner string, created, start int, burst, seconds, steady int
 
 const longAgo = -7200
 
-// base returns pods that have been running for a long time. Together with the system they use 58 % of the node.
+// base returns pods that have been running for a long time. Together with the system, they use 58 %
+// of the node.
 func base() (pods []worker) {
 	for i := range 10 {
 		pods = append(pods, aWorker(i, "old", longAgo, longAgo, 0, 0, 1800))
@@ -198,7 +198,7 @@ func base() (pods []worker) {
 // scenarios returns, by name, plays whose pods use much more for the given
 // number of seconds.
 func scenarios(seconds int64) map[string]play {
-	const burst, steady = 2600, 250 // five of them bring the node to 98 %, later to 62 %
+	const burst, steady = 2600, 250 // five of them raise the node to 98 %, later to 62 %
 	young := base()
 	for i := range 5 {
 		young = append(young, aWorker(10+i, "new", 0, 2, burst, seconds, steady))
@@ -211,7 +211,7 @@ func scenarios(seconds int64) map[string]play {
 	for i := range 5 {
 		restarted = append(restarted, aWorker(10+i, "web", longAgo, 0, burst, seconds, steady))
 	}
-	pulled := base() // pulling images takes a minute first
+	pulled := base() // images are pulled for a minute first
 	for i := range 5 {
 		pulled = append(pulled, aWorker(10+i, "new", 0, 60, burst, seconds, steady))
 	}
@@ -264,7 +264,7 @@ func TestStartupIsNoHeat(t *testing.T) {
 	}
 }
 
-// Without the rule, most of these plays make the node hot.
+// If the startup is turned off, most of these plays make the node hot.
 func TestWithoutStartupItIsHeat(t *testing.T) {
 	hot := map[string]bool{}
 	eachPlay(t, 180, 0, func(t *testing.T, name string, p *play) {
@@ -277,9 +277,8 @@ func TestWithoutStartupItIsHeat(t *testing.T) {
 	}
 }
 
-// The same usage makes the node hot if it lasts beyond the startup. Pods that
-// have no siblings and request far less count once the samples or the mean
-// after the startup cover enough time.
+// The same usage makes the node hot if it lasts beyond the startup. Pods that have no siblings and
+// request far less count once the samples or the mean after the startup cover enough time.
 func TestHeatThatOutlastsTheStartup(t *testing.T) {
 	latest := map[bool]int{}
 	eachPlay(t, forever, 3*time.Minute, func(t *testing.T, name string, p *play) {
@@ -306,8 +305,8 @@ func TestScaleUpIsHeat(t *testing.T) {
 	}
 }
 
-// A process that starts while a node has been hot for a long time calls it hot within three minutes; with windows, at
-// once.
+// A process that starts while a node has been hot for a long time calls the node hot within three
+// minutes, or at once if the source provides windows.
 func TestHeatBeforeTheProcess(t *testing.T) {
 	for windows, most := range map[bool]int{false: 165, true: 0} {
 		p := play{workers: base(), ready: longAgo, windows: windows, startup: 3 * time.Minute}
@@ -320,9 +319,9 @@ func TestHeatBeforeTheProcess(t *testing.T) {
 	}
 }
 
-// A node's usage counts once the windows by which it is over, or at most their
-// last five minutes, no longer reach back into its startup. Until then the node
-// is not even kept hot.
+// A node's usage counts once its windows that are over a line no longer reach back into its
+// startup. Of a longer window, only the last five minutes matter. Until then the node does not even
+// stay hot.
 func TestNodesThatBecameReadyRecently(t *testing.T) {
 	five, hourly := evictAt(usage.CPU, usage.Avg5m, 65), evictAt(usage.CPU, hour, 65)
 	last := evictAt(usage.CPU, usage.Last, 65)

@@ -10,9 +10,8 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// A window that the source has computed counts as the samples that it is made
-// of; one that was computed here has to be observed often enough. The window
-// with the shortest source span decides.
+// A window that the source computed counts as many samples as it is made of. A window computed here
+// has to be observed often enough. The window with the shortest source span decides.
 func TestClassifyVouched(t *testing.T) {
 	given := func(v int64, mean, median time.Duration) seen {
 		return seen{last: v, avg: v, sourceSpan: mean, medianSpan: median}
@@ -48,15 +47,14 @@ func TestClassifyVouched(t *testing.T) {
 			want:    []State{Warm, Warm, Hot},
 		},
 		"a short window of the source counts as as many samples as fit": {
-			// 15 s and 15 s more: two samples with the reading itself, then
-			// four
+			// 15 s each: two samples with the reading itself, then four
 			seen: []seen{given(700, interval, interval), given(700, interval, interval)},
 			want: []State{Warm, Hot},
 		},
 		"five minutes are not enough for thirty samples": {
 			seen:    []seen{given(700, whole, whole), given(700, whole, whole)},
 			samples: 30,
-			want:    []State{Warm, Hot}, // 21 and 42
+			want:    []State{Warm, Hot}, // at 21 and 42 samples
 		},
 		"a repeated reading adds no source span": {
 			seen:    []seen{given(700, whole, whole), {last: 700, avg: 700, sourceSpan: whole, medianSpan: whole, again: true}},

@@ -20,15 +20,14 @@ const interval = 15 * time.Second
 // median5m is the second of the shipped windows.
 var median5m = usage.Window{Kind: usage.KindQuantile, Percentile: 50, Over: 5 * time.Minute}
 
-// seen is one node's part of a view, sampled at the view's second unless stated
-// otherwise.
+// seen is one node's part of a view. It is sampled at the view's second unless again is set.
 type seen struct {
-	last, avg, predicted int64 // thousandths of CPU; predicted is at least the higher of the two
+	last, avg, predicted int64 // thousandths of CPU; predicted is at least the higher of the other two
 	unknown              reasons.Reason
 	notReady             bool
 	again                bool // the source has nothing newer
-	// sourceSpan is the time that the source itself observed for avg, medianSpan
-	// for the five-minute median, which equals avg.
+	// sourceSpan is the time that the source itself observed for avg, and medianSpan the time for
+	// the five-minute median, which equals avg.
 	sourceSpan, medianSpan time.Duration
 	pressure               float64 // the signal, over every window
 }
@@ -70,7 +69,7 @@ func level(v int64) seen { return seen{last: v, avg: v} }
 // usual are the shipped lines of CPU.
 var usual = Levels{Low: 45, Reject: 60, Evict: 65, Leave: 60}
 
-// judge uses the usual lines for a metric over windows.
+// judge returns a function that resolves rules against a view.
 func judge(t *testing.T, rules ...Rule) func(*usage.View) *Resolved {
 	t.Helper()
 	set, err := New([]Pool{{Name: "default", Rules: rules}}, 3)
@@ -109,8 +108,8 @@ func only[T any](states []NodeState, of func(NodeState) T) []T {
 
 func stateOf(s NodeState) State { return s.State }
 
-// A node's state over time, with lines 45 and 60/65 and three consecutive
-// samples of the five-minute mean unless a case says otherwise.
+// The cases follow a node's state over time. The lines are 45 and 60/65, and the five-minute mean
+// must agree in three consecutive samples, unless a case sets something else.
 func TestClassify(t *testing.T) {
 	both := []usage.Window{usage.Last, usage.Avg5m}
 	cases := map[string]struct {
@@ -213,8 +212,8 @@ func TestClassify(t *testing.T) {
 	}
 }
 
-// A state names the metric that was over in the newest sample; it is empty if
-// none was or the node is unknown.
+// A state names the metric that was over its line in the newest sample. The name is empty if no
+// metric was or the node is unknown.
 func TestClassifyMetric(t *testing.T) {
 	rules := append(rulesOf(usage.CPU, usage.Avg5m), Rule{
 		Metric: usage.CPUPressure, Window: usage.Avg5m, Levels: Levels{Low: 10, Reject: 20, Evict: 30, Leave: 20}, Relieves: cluster.CPU,
@@ -252,9 +251,8 @@ func TestClassifySince(t *testing.T) {
 	}
 }
 
-// Any resource above its line makes a node hot; a cool node must be at or below
-// its line for every resource. A resource without lines has no effect, and
-// neither has a node without any resource.
+// Any resource above its line makes a node hot. A cool node must be at or below its line for every
+// resource. A resource without lines has no effect, and neither does a node without any resource.
 func TestClassifyByResource(t *testing.T) {
 	cpu, memory := rulesOf(usage.CPU, usage.Avg5m), rulesOf(usage.Memory, usage.Avg5m)
 	available := []Rule{{

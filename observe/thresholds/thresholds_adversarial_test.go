@@ -12,7 +12,7 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// askAll calls every question about a node.
+// askAll calls every method that answers about a node.
 func askAll(t *testing.T, r *Resolved, i int) {
 	t.Helper()
 	_, hot := r.Over(i)
@@ -33,7 +33,7 @@ func askAll(t *testing.T, r *Resolved, i int) {
 	}
 }
 
-// A node without stated resources is over nothing and does not affect any mean.
+// A node that states no resources is over no line and does not affect any mean.
 func TestNothingToHave(t *testing.T) {
 	rules := []Rule{
 		evictAt(usage.CPU, usage.Avg5m, 65), evictAt(usage.Memory, usage.Avg5m, 65), evictAt(MemoryAvailable, usage.Avg5m, 10).reversed(),
@@ -75,8 +75,8 @@ func TestNothingToJudge(t *testing.T) {
 	}
 }
 
-// A view from a store without data has rows of the right length, so no question
-// about unknown nodes fails.
+// A view from a store without data has rows of the right length, so every question about unknown
+// nodes has an answer.
 func TestUnknownNodesOfAStore(t *testing.T) {
 	store, err := usage.NewStore(usage.Config{
 		SampleInterval: 15 * time.Second, MaxAge: time.Minute, Windows: []usage.Window{hour}, Signals: []usage.Metric{usage.IOPressure, swap},
@@ -101,8 +101,8 @@ func TestUnknownNodesOfAStore(t *testing.T) {
 	}
 }
 
-// Whatever nodes and lines there are, no question fails and no two answers
-// contradict each other.
+// Whatever nodes and lines there are, every question has an answer, and no two answers contradict
+// each other.
 func TestAnyLinesAnyNodes(t *testing.T) {
 	rng := rand.New(rand.NewPCG(11, 12))
 	odd := []float64{math.NaN(), math.Inf(1), math.Inf(-1), 0, -1, 100, 1e300, -1e300, math.SmallestNonzeroFloat64}

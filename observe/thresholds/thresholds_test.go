@@ -45,8 +45,7 @@ func TestNew(t *testing.T) {
 	}
 }
 
-// A node is judged by the first pool that it matches; the last pool matches
-// every node.
+// The first pool that a node matches judges it. The last pool matches every node.
 func TestPools(t *testing.T) {
 	has := func(label string) func(map[string]string) bool {
 		return func(labels map[string]string) bool { return labels[label] != "" }
@@ -109,10 +108,10 @@ func TestOf(t *testing.T) {
 	}
 }
 
-// Distances lie around the mean of the pool's known nodes, weighted by their
-// size. The gap is 5.
+// Distances are relative to the mean of the pool's known nodes, weighted by their size. The gap is
+// 5.
 func TestDeviation(t *testing.T) {
-	// low 10 below; reject 10, evict 15 and leave 5 above
+	// low is 10 below the mean; reject is 10, evict 15 and leave 5 above it
 	rule := Rule{Metric: usage.CPU, Window: usage.Avg5m, Levels: levels(10, 10, 15, 5), Deviation: true}
 	unknown := steady(10_000, 0)
 	unknown.change = func(_ *cluster.Node, read *usage.NodeUsage) { read.Unknown = reasons.UsageStale }
@@ -130,8 +129,8 @@ func TestDeviation(t *testing.T) {
 		"unknown nodes do not count":    {[]node{steady(4000, 0), unknown}, levels(30, 50, 55, 45)},
 		"measured, not predicted usage": {[]node{expecting}, levels(30, 50, 55, 45)},
 		"nothing is known":              {[]node{unknown}, levels(40, 60, 65, 55)},
-		// evict is at least twice the gap, reject a gap below it, and leave no lower
-		// than half way to low
+		// evict is at least twice the gap, reject one gap below it, and leave not closer to low
+		// than half way
 		"all idle":     {[]node{steady(0, 0)}, levels(0, 10, 15, 7.5)},
 		"nearly idle":  {[]node{steady(300, 0)}, levels(0, 13, 18, 9)},
 		"all full":     {[]node{steady(10_000, 0)}, levels(90, 95, 100, 100)},
@@ -149,8 +148,8 @@ func TestDeviation(t *testing.T) {
 	}
 }
 
-// Wherever the mean lies and whatever the distances, the lines stay in order:
-// low, then reject with the gap to evict, and leave between low and evict.
+// Wherever the mean is and whatever the distances are, the lines stay in order: low, then reject, a
+// gap, and evict, with leave between low and evict.
 func TestDeviationStaysInOrder(t *testing.T) {
 	for mean := int64(0); mean <= 20_000; mean += 50 {
 		for _, by := range []Levels{levels(10, 10, 15, 5), levels(0, 0, 0, 0), levels(100, 1, 100, 0), levels(1, 40, 99, 99), levels(50, 0.1, 5.1, 0.1)} {

@@ -12,7 +12,7 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage"
 )
 
-// A node is over if one metric is above its evict line in every window that has
+// A node is over if any metric is above its evict line in every window for which the metric has
 // one.
 func TestOver(t *testing.T) {
 	cpu5m, cpuHour := evictAt(usage.CPU, usage.Avg5m, 65), evictAt(usage.CPU, hour, 65)
@@ -68,8 +68,8 @@ func TestOver(t *testing.T) {
 	}
 }
 
-// A hot node has left when no metric is measured above its leave line in any
-// window; a node is cool when none is predicted above its low line.
+// A hot node has left when no metric is measured above its leave line in any window. A node is cool
+// when none is predicted above its low line.
 func TestLeftAndCool(t *testing.T) {
 	line := func(metric usage.Metric, window usage.Window) Rule {
 		return Rule{Metric: metric, Window: window, Levels: levels(40, none(), none(), 50)}
@@ -133,14 +133,14 @@ func TestNeed(t *testing.T) {
 		"both resources":                {rules: []Rule{cpu, memory}, node: steady(9000, 90), want: cluster.Amounts{2500, 10 * gib}},
 		"available memory, of capacity": {rules: []Rule{available}, node: steady(0, 115), want: cluster.Amounts{0, 7 * gib}},
 		"the higher of two metrics":     {rules: []Rule{memory, available}, node: steady(0, 115), want: cluster.Amounts{0, 35 * gib}},
-		// 5000m at a pressure of 80 of which 40 is allowed: half of it
+		// 5000m at a pressure of 80, of which 40 is allowed: half of the usage
 		"a pressure in proportion":           {rules: []Rule{evictAt(usage.IOPressure, usage.Avg5m, 40)}, node: signals(80, nan), want: cluster.Amounts{2500, 0}},
 		"a pressure that memory relieves":    {rules: []Rule{evictAt(usage.IOPressure, usage.Avg5m, 30).relieves(cluster.Memory)}, node: signals(40, nan), want: cluster.Amounts{0, 10 * gib}},
 		"a pressure and cpu":                 {rules: []Rule{cpu, evictAt(usage.IOPressure, usage.Avg5m, 40)}, node: hotAnd(80), want: cluster.Amounts{4500, 0}},
 		"a pressure that nothing relieves":   {rules: []Rule{cpu, evictAt(usage.IOPressure, usage.Avg5m, 30).relieves(Nothing)}, node: signals(40, nan)},
 		"one that nothing relieves, and cpu": {rules: []Rule{cpu, evictAt(usage.IOPressure, usage.Avg5m, 40).relieves(Nothing)}, node: hotAnd(80), want: cluster.Amounts{2500, 0}},
 		"a pressure of which none is fine":   {rules: []Rule{evictAt(usage.IOPressure, usage.Avg5m, 0)}, node: signals(1, nan), want: cluster.Amounts{5000, 0}},
-		// the line is 20 and 15 is left: a quarter of the line is missing
+		// the line is 20 and the value 15: a quarter of the line is missing
 		"less is worse, in proportion to the line": {rules: []Rule{evictAt(swap, usage.Avg5m, 20).reversed().relieves(cluster.Memory)}, node: signals(nan, 15), want: cluster.Amounts{0, 10 * gib}},
 		"less is worse, and nothing is left":       {rules: []Rule{evictAt(swap, usage.Avg5m, 20).reversed().relieves(cluster.Memory)}, node: signals(nan, 0), want: cluster.Amounts{0, 40 * gib}},
 	}
@@ -159,9 +159,8 @@ func hotAnd(io float64) node {
 	return n
 }
 
-// What Need returns is enough: without it in avg_5m the node is no longer over
-// by cpu or memory. It is also no more than needed: with slightly less removed,
-// the node is still over.
+// Without the usage that Need returns, the node is no longer over by cpu or memory in avg_5m. The
+// result is also no more than needed: if slightly less is removed, the node is still over.
 func TestNeedIsEnoughAndNotTooMuch(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 5000 {
@@ -182,7 +181,7 @@ func TestNeedIsEnoughAndNotTooMuch(t *testing.T) {
 			t.Fatalf("over %q: %v, need %v", metric, hot, need)
 		}
 		before := view.Nodes[0].Current[usage.AtAvg5m]
-		// Rounding is to one byte.
+		// rounded to one byte
 		view.Nodes[0].Current[usage.AtAvg5m] = before.Minus(need).Minus(cluster.Amounts{0, 1})
 		if metric, still := set.Resolve(view).Over(0); still {
 			t.Fatalf("%v of %v without %v is still over %q", before, allocatable, need, metric)
@@ -201,7 +200,7 @@ func TestNeedIsEnoughAndNotTooMuch(t *testing.T) {
 	}
 }
 
-// The highest prediction, as by ForPlacing, that a node may have.
+// Ceiling returns the highest prediction, as returned by ForPlacing, that a node may have.
 func TestCeiling(t *testing.T) {
 	most := int64(math.MaxInt64)
 	nan := math.NaN()
@@ -241,8 +240,8 @@ func TestCeiling(t *testing.T) {
 	}
 }
 
-// Adding usage up to a node's ceiling takes no window over its reject line, but
-// one more milli-core does.
+// If usage is added up to a node's ceiling, no window exceeds its reject line. One more milli-core
+// does exceed it.
 func TestCeilingKeepsRejectLines(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for range 5000 {
@@ -270,8 +269,8 @@ func TestCeilingKeepsRejectLines(t *testing.T) {
 	}
 }
 
-// The source span is that of the shortest window that makes a node hot; windows
-// without a line have no effect.
+// The source span is that of the shortest window that makes a node hot. Windows without a line have
+// no effect.
 func TestSourceSpan(t *testing.T) {
 	cpu5m, cpuHour := evictAt(usage.CPU, usage.Avg5m, 65), evictAt(usage.CPU, hour, 65)
 	cases := map[string]struct {
@@ -311,8 +310,7 @@ func TestForPlacing(t *testing.T) {
 	}
 }
 
-// Evidence describes, in the policy's terms, everything by which a node is
-// over.
+// Evidence describes in the policy's terms each line that a node is over.
 func TestEvidence(t *testing.T) {
 	hot := steady(9712, 110)
 	hot.highest[0], hot.swap, hot.io = 8000, 4.25, 99
@@ -363,14 +361,14 @@ func TestNeedOther(t *testing.T) {
 	}
 }
 
-// Nodes that are over by CPU alone are distinguished from nodes that are over
-// by another metric as well.
+// Nodes that are over only by CPU are distinguished from nodes that are also over by another
+// metric.
 func TestOverOnly(t *testing.T) {
 	rules := []Rule{evictAt(usage.CPU, usage.Avg5m, 65), evictAt(usage.Memory, usage.Avg5m, 80)}
 	for name, tc := range map[string]struct {
 		node node
 		want bool
-		// over by another metric, whether or not also by CPU
+		// other reports whether the node is over by another metric, whether or not by CPU as well.
 		other bool
 	}{
 		"by nothing":  {steady(6500, 0), false, false},

@@ -11,8 +11,7 @@ import (
 
 const benchPods = 30
 
-// benchWindows returns the windows of the shipped policy, and a set with all
-// windows that reach far back.
+// benchWindows returns the windows of the shipped policy, and a set of windows that reach far back.
 func benchWindows() map[string][]string {
 	return map[string][]string{
 		"short": {"p50_5m"},
@@ -40,8 +39,8 @@ func fleet(nodes int) (*cluster.Snapshot, *Batch) {
 	return snapshot, batch
 }
 
-// measuredAt copies the reading as one measured at another second, of the nodes
-// alone or with pods.
+// measuredAt returns a copy of the reading that was measured at another second, with pods or of the
+// nodes alone.
 func (b *Batch) measuredAt(second int, pods bool) Batch {
 	b.Received = at(second)
 	for i := range b.Nodes {
@@ -116,8 +115,8 @@ func BenchmarkView(b *testing.B) {
 	})
 }
 
-// BenchmarkStoreMemory reports the memory of a store with full windows and of a
-// view of it: per node without its pods, and per pod.
+// BenchmarkStoreMemory reports the memory of a store with full windows and of a view of it, per
+// node without its pods and per pod.
 func BenchmarkStoreMemory(b *testing.B) {
 	const nodes = 1000
 	for name, windows := range benchWindows() {

@@ -10,7 +10,7 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// usedAlone compares readings without their expectations.
+// usedAlone makes cmp ignore the expectations in readings.
 func usedAlone() cmp.Option {
 	return cmp.Options{cmpopts.IgnoreFields(PodUsage{}, "Expected", "PeakMilliCores", "MeasuredIn", "Assumed"), cmpopts.IgnoreFields(NodeUsage{}, "Expected", "PeakMilliCores")}
 }
@@ -111,8 +111,8 @@ func nodeWith(name string, pods ...*cluster.Pod) *cluster.NodePods {
 
 func snapshotOf(nodes ...*cluster.NodePods) *cluster.Snapshot { return &cluster.Snapshot{Nodes: nodes} }
 
-// told builds a Batch received at a second; what is added was measured at that
-// second unless measuredAt changes it.
+// told builds a Batch that is received at a second. Whatever is added was measured at that second
+// unless measuredAt changes it.
 type told struct {
 	second int
 	Batch
@@ -144,8 +144,7 @@ func (b *told) means(name string, used cluster.Amounts) *told {
 	return b
 }
 
-// reading adds a reading to the node that was added last, or a new node with
-// only this reading.
+// reading adds a reading to the node that was added last, or to a new node.
 func (b *told) reading(name string, metric Metric, window Window, value float64) *told {
 	if n := len(b.Nodes); n == 0 || b.Nodes[n-1].Name != name {
 		b.Nodes = append(b.Nodes, NodeSample{Name: name})
@@ -165,8 +164,8 @@ func (b *told) podMean(name string, used cluster.Amounts) *told {
 	return b
 }
 
-// feed ingests the same usage of node n1 and of its pods every 15 s, from one
-// second to another, inclusive.
+// feed ingests the same usage of node n1 and of its pods every 15 s, from second from to second to,
+// inclusive.
 func feed(store *Store, snapshot *cluster.Snapshot, from, to int, node cluster.Amounts, pods map[string]cluster.Amounts) {
 	for second := from; second <= to; second += 15 {
 		r := readAt(second).node("n1", node)
@@ -177,7 +176,7 @@ func feed(store *Store, snapshot *cluster.Snapshot, from, to int, node cluster.A
 	}
 }
 
-// both repeats a usage for the two windows that every View has.
+// both repeats a usage for the two windows of every View.
 func both(used cluster.Amounts) []cluster.Amounts { return []cluster.Amounts{used, used} }
 
 // node1 returns the first node of a view at a second.

@@ -17,8 +17,8 @@ func TestFirstSaneSourceWins(t *testing.T) {
 	first := func() *told { return readBy("first", now) }
 	cases := map[string]struct {
 		first *told
-		// source is the source from which the node is read; pod is the CPU of its pod. The second source reports 8000m
-		// and 2000m.
+		// source is the source of the node's usage, and pod the CPU of its pod. The second source
+		// reports 8000m and 2000m.
 		source string
 		pod    int64
 		want   map[Cause]int
@@ -63,7 +63,7 @@ func TestFirstSaneSourceWins(t *testing.T) {
 	}
 }
 
-// Each node uses its own source; a node without any counts as lacking.
+// Each node has its own source. A node without any is counted as lacking.
 func TestEachNodeHasItsSource(t *testing.T) {
 	notReady := nodeWith("n4")
 	notReady.Node.Ready = false
@@ -81,8 +81,8 @@ func TestEachNodeHasItsSource(t *testing.T) {
 	}
 }
 
-// If the first source stops and comes back, the second one takes over at once
-// meanwhile, with its own windows and none of the first source's.
+// If the first source stops, the second takes over at once until the first is back, with its own
+// windows and none of the first source's.
 func TestChangeOfSource(t *testing.T) {
 	store, snapshot := newStore(t, wanting(t, "max_avg_1h")), snapshotOf(nodeWith("n1"))
 	hour := window(t, "max_avg_1h")
@@ -116,8 +116,8 @@ func TestChangeOfSource(t *testing.T) {
 		t.Errorf("both there (-want +got):\n%s", diff)
 	}
 	store.Ingest(snapshot, server(165))
-	// (11 × 4000 + 5000) / 12: samples still count, values that only the first
-	// could provide do not
+	// (11 × 4000 + 5000) / 12: samples still count, but values that only the first source could
+	// provide do not
 	if diff := cmp.Diff(heard{"second", 25 * time.Second, [3]int64{5000, 4083, 4083}, 0}, hear(165), same); diff != "" {
 		t.Errorf("the first gone (-want +got):\n%s", diff)
 	}
@@ -127,8 +127,8 @@ func TestChangeOfSource(t *testing.T) {
 	}
 }
 
-// A later source fills in what the first lacks, always with its newest values,
-// and never overrides the first.
+// A later source provides what the first lacks, always with its newest values, and never overrides
+// the first.
 func TestLaterSourceFills(t *testing.T) {
 	store := newStore(t, wanting(t, "max_avg_1d", "p50_5m"), signalling(IOPressure, CPUPressure))
 	snapshot, day := snapshotOf(nodeWith("n1")), window(t, "max_avg_1d")
@@ -159,7 +159,7 @@ func TestLaterSourceFills(t *testing.T) {
 	if got.Signals[0][AtLast] != 1 {
 		t.Errorf("%s is %v, want the first's", IOPressure, got.Signals[0])
 	}
-	// 0, 15, ... 90
+	// the samples are 0, 15, ... 90
 	if got.Signals[1][AtAvg5m] != 45 || got.Signals[1][3] != 45 {
 		t.Errorf("%s is %v, want it summed up", CPUPressure, got.Signals[1])
 	}
@@ -189,8 +189,8 @@ func TestMaxAgeOfASource(t *testing.T) {
 	}
 }
 
-// If samples may be older than a window, the window holds the newest of them:
-// no window of a known node is empty.
+// If samples may be older than a window, the window holds the newest of them, so no window of a
+// known node is empty.
 func TestAgeBeyondAWindow(t *testing.T) {
 	store, snapshot := newStore(t, wanting(t, "avg_1m")), snapshotOf(nodeWith("n1"))
 	feed(store, snapshot, 0, 90, amounts(4000, 4), nil)

@@ -10,17 +10,17 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// daemons is the usage of n1 outside its pods in these tests, in milli-cores.
+// daemons is the usage of n1 outside its pods, in milli-cores.
 const daemons = 1000
 
-// samplesOf samples a node whose pods arrive, leave and restart between two
-// samples. Each sample is a rate since the previous one, so it includes half
-// the usage of pods that left or arrived in between.
+// samplesOf samples a node on which pods arrive, leave and restart between two samples. Each sample
+// is a rate since the previous one, so it includes half the usage of the pods that left or arrived
+// in between.
 type samplesOf struct {
 	store  *Store
 	pods   map[string]*cluster.Pod
 	used   map[string]int64 // milli-cores, by pod
-	hidden map[string]bool  // from the source
+	hidden map[string]bool  // the source does not report these pods
 	system int64
 	second int
 	every  int // seconds between samples
@@ -60,7 +60,7 @@ func (s *samplesOf) restart(name string, used int64) {
 	s.pods[name], s.used[name] = &pod, used
 }
 
-// sample takes the next sample and returns the derived usage outside pods.
+// sample takes the next sample and returns the usage outside pods that was derived from it.
 func (s *samplesOf) sample(read func(b *told, node int64) *told) int64 {
 	s.second += s.every
 	node, b := s.system+s.passed, readAt(s.second)
@@ -79,9 +79,9 @@ func (s *samplesOf) sample(read func(b *told, node int64) *told) int64 {
 
 func asLast(b *told, node int64) *told { return b.node("n1", amounts(node, 0)) }
 
-// The usage of pods that left during a sample must not be mistaken for usage
-// outside pods, because further pods would then have to leave without effect.
-// Nor must pods that arrive or restart change the usage outside pods, however
+// The usage of pods that left during a sample must not be mistaken for usage outside pods, because
+// further pods would then have to leave to no avail. Pods that arrive or restart must not change
+// the usage outside pods either, in however many consecutive samples they do so.
 // many samples in a row they do so.
 func TestSystemIsNotDerivedFromPodsThatComeAndGo(t *testing.T) {
 	const rounds, perRound = 24, 4
@@ -126,8 +126,8 @@ func TestSystemIsNotDerivedFromPodsThatComeAndGo(t *testing.T) {
 	}
 }
 
-// Usage outside pods that exceeds what the departed pods can explain is
-// recognized at once, and all of it once no more pods leave.
+// Usage outside pods beyond what the departed pods can explain is recognized at once, and all of it
+// once no more pods leave.
 func TestSystemRisesBesidePodsThatLeave(t *testing.T) {
 	s := sampledEvery(t, 300, 100)
 	s.sample(asLast)

@@ -8,8 +8,8 @@ import (
 	"github.com/evenkeel/evenkeel/observe/forecast"
 )
 
-// A pod's usage during startup is no evidence. It counts neither as the pod's
-// demand on a full node nor as its future usage.
+// A pod's usage during startup is no evidence: it counts neither as the pod's demand on a full node
+// nor as its future usage.
 func TestStartupIsNoPeak(t *testing.T) {
 	store := starting(t)
 	pod := aPod("jvm", startedAt(0))
@@ -26,8 +26,8 @@ func TestStartupIsNoPeak(t *testing.T) {
 	}
 }
 
-// After a restart without history the first reading, a rate over 15 seconds, is no
-// mean of five minutes.
+// After a restart without history, the first reading is a rate over 15 seconds and not a
+// five-minute mean.
 func TestOneReadingIsNoPeak(t *testing.T) {
 	store := newStore(t)
 	pod := aPod("web-0")
@@ -40,10 +40,9 @@ func TestOneReadingIsNoPeak(t *testing.T) {
 	}
 }
 
-// A policy reload turns the forecast off for a minute (forecast: none, or
-// lasting) and on again. What was learned is then forgotten, because the
-// ConfigMap is read only at the beginning of a term and is overwritten after
-// one period.
+// A policy reload turns the forecast off for a minute (forecast: none, or lasting) and on again.
+// The store must not forget what it has learned: the ConfigMap is read only at the beginning of a
+// term, and would be overwritten after one period.
 func TestForecastOffAndOn(t *testing.T) {
 	store := newStore(t, hourly)
 	if p := hours(t, store, 1, 8, "a").Nodes[0].Pods[0].Pattern; p.Pattern == nil {
@@ -72,9 +71,9 @@ func TestForecastOffAndOn(t *testing.T) {
 	}
 }
 
-// Ten pods were rolled out on a node ten minutes ago; each used two cores to
-// start and a tenth of that since. The node is expected to be hot for hours, so
-// a burst that ends anyway seems to justify moves, and the node seems a bad
+// Ten pods were rolled out on a node ten minutes ago. Each used two cores during startup and a
+// tenth of that since. If the startup counted, the node would be expected to be hot for hours, a
+// burst that ends on its own would seem to justify moves, and the node would seem a bad
 // destination.
 func TestARolloutIsNotExpectedToLast(t *testing.T) {
 	store := starting(t)

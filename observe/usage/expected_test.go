@@ -9,8 +9,8 @@ import (
 	"github.com/evenkeel/evenkeel/observe/forecast"
 )
 
-// The expected usage of a measured pod and of its node follows from all
-// samples; an unmeasured pod is expected to use its estimate.
+// The expected usage of a measured pod and of its node follows from all samples. An unmeasured pod
+// is expected to use its estimate.
 func TestExpected(t *testing.T) {
 	store := newStore(t)
 	snapshot := snapshotOf(nodeWith("n1", aPod("web-0", owner("web")), aPod("late-0", owner("late"))))
@@ -41,8 +41,8 @@ func TestExpected(t *testing.T) {
 	}
 }
 
-// A node's lowest usage, including its reserve, is known after some hours; a
-// node that was not read for a while, or is read for the first time, has none.
+// A node's lowest usage, including its reserve, is known after some hours. It is unknown for a node
+// that was not read for a while or is read for the first time.
 func TestLeastThatANodeUsed(t *testing.T) {
 	const hour = 3600
 	for name, tc := range map[string]struct {
@@ -79,7 +79,7 @@ func TestLeastThatANodeUsed(t *testing.T) {
 	}
 }
 
-// The highest usage of a node in the last hours is that of the whole machine.
+// The highest usage of a node in the last hours includes everything on the machine.
 func TestPeakOfANode(t *testing.T) {
 	const hour = 3600
 	store, snapshot := newStore(t), snapshotOf(nodeWith("n1"))

@@ -49,8 +49,8 @@ func TestGivenWindowsWin(t *testing.T) {
 	}
 }
 
-// If a source provides only five-minute means, everything else follows from
-// them, and a node is known from its first reading.
+// If a source provides only five-minute means, everything else is derived from them, and a node is
+// known from its first reading.
 func TestOnlyMeansAreEnough(t *testing.T) {
 	store, snapshot := newStore(t, wanting(t, "p50_5m", "max_avg_1h")), snapshotOf(nodeWith("n1"))
 	store.Ingest(snapshot, readAt(0).measuredAt(-20).means("n1", amounts(4000, 4000)).Batch)
@@ -66,8 +66,8 @@ func TestOnlyMeansAreEnough(t *testing.T) {
 	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty(), cmpopts.EquateNaNs(), usedAlone()); diff != "" {
 		t.Errorf("node (-want +got):\n%s", diff)
 	}
-	// (4000 + 8000) / 2 would be wrong for the mean: the source's value is better.
-	// The median is computed from the reported values.
+	// (4000 + 8000) / 2 would be wrong as the mean, because the source's value is better. The
+	// median is computed from the reported values.
 	store.Ingest(snapshot, readAt(60).means("n1", amounts(8000, 4000)).Batch)
 	got = node1(store, snapshot, 60)
 	for w, want := range []int64{8000, 8000, 4000, 6000} {
@@ -87,8 +87,7 @@ func TestMeanOfOneResource(t *testing.T) {
 	}
 }
 
-// A pod's mean counts from the start: its span is the pod's age, at most five
-// minutes.
+// A pod's mean counts from the start. Its span is the pod's age, but at most five minutes.
 func TestMeansOfPods(t *testing.T) {
 	store := newStore(t)
 	snapshot := snapshotOf(nodeWith("n1", aPod("new", startedAt(-30)), aPod("old"), aPod("young", startedAt(-100))))
@@ -96,7 +95,7 @@ func TestMeansOfPods(t *testing.T) {
 		podMean("new", amounts(3000, 300)).podMean("old", amounts(1000, 100)).podMean("young", amounts(2000, 200)).Batch)
 	got := node1(store, snapshot, 0)
 	want := []PodUsage{
-		{Span: 30 * time.Second, Used: amounts(3000, 300)}, // not measured: it was observed for 30 s, with more usage than its siblings
+		{Span: 30 * time.Second, Used: amounts(3000, 300)}, // not measured: observed for 30 s only, with more usage than its siblings
 		{Measured: true, Span: 5 * time.Minute, Used: amounts(1000, 100)},
 		{Measured: true, Span: 100 * time.Second, Used: amounts(2000, 200)},
 	}
@@ -108,7 +107,7 @@ func TestMeansOfPods(t *testing.T) {
 	}
 }
 
-// A pod's mean is checked like its last sample; rejecting one keeps the other.
+// A pod's mean is checked like its last sample. If one is rejected, the other is kept.
 func TestPodMeanIsChecked(t *testing.T) {
 	cases := map[string]struct {
 		mean   Sample
@@ -137,8 +136,8 @@ func TestPodMeanIsChecked(t *testing.T) {
 	}
 }
 
-// Signals have their own windows. They are unknown if no source reports them,
-// or no source does so any longer.
+// Signals have their own windows. They are unknown if no source reports them, or has stopped doing
+// so.
 func TestSignals(t *testing.T) {
 	const swap = Metric("swap")
 	store := newStore(t, signalling(IOPressure, swap), wanting(t, "p50_5m"))
@@ -157,7 +156,7 @@ func TestSignals(t *testing.T) {
 		want   [][][]float64
 	}{
 		"all of n1, none of n2 and n3": {150, [][][]float64{
-			// 0 to 20: io.pressure is read from the store's current state
+			// 0 to 20: io.pressure is computed from the values that the store has at that second
 			{{20, 10, 10}, {0.5, 0.5, 0.5}}, {{nan, nan, nan}, {nan, nan, nan}}, {{nan, nan, nan}, {nan, nan, nan}},
 		}},
 		"what has ended is no longer known": {300, [][][]float64{
@@ -179,8 +178,8 @@ func TestSignals(t *testing.T) {
 	}
 }
 
-// A resource that no rule judges need not be known. If it was known but no
-// longer is, it counts as zero, not as its last value.
+// A resource that no rule judges need not be known. If it was known but no longer is, it counts as
+// zero rather than as its last value.
 func TestOptionalResources(t *testing.T) {
 	for resource, metric := range map[cluster.Resource]Metric{cluster.CPU: Memory, cluster.Memory: CPU} {
 		t.Run("without "+resource.String(), func(t *testing.T) {
@@ -216,8 +215,8 @@ func TestOptionalResources(t *testing.T) {
 
 func metricOf(r cluster.Resource) Metric { return []Metric{CPU, Memory}[r] }
 
-// Optional resources do not make a node known: without a reading of either
-// resource it is unknown.
+// Optional resources do not make a node known: a node without a reading of either resource is
+// unknown.
 func TestNothingButSignals(t *testing.T) {
 	store := newStore(t, signalling(IOPressure), func(c *Config) { c.Optional = [cluster.NumResources]bool{true, true} })
 	snapshot := snapshotOf(nodeWith("n1"))

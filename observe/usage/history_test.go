@@ -7,16 +7,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// ramp adds a sample every step seconds up to second last, inclusive, with
-// values given by of.
+// ramp adds a sample every step seconds up to second last, inclusive. of returns the values.
 func ramp(h *history, most limits, step, last uint32, of func(second uint32) float32) {
 	for second := step; second <= last; second += step {
 		h.push(value{second, of(second)}, most)
 	}
 }
 
-// Windows computed here from single samples or, if they reach further back,
-// from five-minute means.
+// Windows are computed here from single samples or, if they reach further back, from five-minute
+// means.
 func TestWindowsOverHistory(t *testing.T) {
 	const day = 24 * 3600
 	flat := func(v float32) func(uint32) float32 { return func(uint32) float32 { return v } }
@@ -70,9 +69,8 @@ func TestWindowsOverHistory(t *testing.T) {
 	}
 }
 
-// A history without samples has no window; if all samples are older than a
-// window, the window holds the newest one, because the caller has accepted that
-// age.
+// A history without samples has no window. If all samples are older than a window, the window holds
+// the newest one, because the caller has accepted that age.
 func TestWindowsWithoutSamples(t *testing.T) {
 	for _, name := range []string{"last", "avg_1m", "avg_5m", "p50_5m", "p95_1h", "max_avg_1h", "max_avg_1d", "avg_1d"} {
 		t.Run(name, func(t *testing.T) {
@@ -90,8 +88,7 @@ func TestWindowsWithoutSamples(t *testing.T) {
 	}
 }
 
-// However many samples arrive, a history holds no more of them than the windows
-// need.
+// However many samples arrive, a history holds no more of them than its windows need.
 func TestHistoryIsBounded(t *testing.T) {
 	cases := map[string]struct {
 		windows  []string
@@ -130,8 +127,8 @@ func TestHistoryIsBounded(t *testing.T) {
 	}
 }
 
-// The queried history fills every window: with means for the longest ones, then
-// with samples.
+// The spans of queried history fill every window: first with means for the longest ones, then with
+// samples.
 func TestSpans(t *testing.T) {
 	cases := map[string]struct {
 		windows []string
@@ -153,8 +150,8 @@ func TestSpans(t *testing.T) {
 	}
 }
 
-// History covers nodes only. It fills their windows, so that the first live
-// sample is judged against a whole day.
+// History covers only nodes. It fills their windows, so that the first live sample is judged
+// against a whole day.
 func TestPastThenLive(t *testing.T) {
 	store, snapshot := newStore(t, wanting(t, "max_avg_1d", "p50_5m")), snapshotOf(nodeWith("n1", aPod("a")))
 	const now = 24 * 3600
@@ -179,7 +176,7 @@ func TestPastThenLive(t *testing.T) {
 	}
 	store.Ingest(snapshot, readAt(now).node("n1", amounts(6000, 4000)).pod("a", amounts(1000, 1000)).Batch)
 	got = node1(store, snapshot, now)
-	// 20 samples of 4000m and one of 6000m; the day's highest mean was long ago
+	// 20 samples of 4000m and one of 6000m; the highest mean of the day was long ago
 	average := (20*amounts(4000, 0)[0] + 6000) / 21
 	for w, want := range []int64{6000, average, 20_000, 4000} {
 		if got.Measured[w][0] != want {

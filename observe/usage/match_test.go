@@ -14,8 +14,8 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// However pods arrive, leave, change places and are replaced by others of the
-// same name, each is read as it was reported.
+// However pods arrive, leave, change places and are replaced by others of the same name, the usage
+// reported for a pod is attributed to that pod.
 func TestPodsAreMatched(t *testing.T) {
 	rng := rand.New(rand.NewPCG(13, 14))
 	store, used := newStore(t), map[string]int64{} // by UID
@@ -25,7 +25,7 @@ func TestPodsAreMatched(t *testing.T) {
 		for _, name := range slices.Sorted(maps.Keys(pods)) {
 			if rng.IntN(10) == 0 {
 				delete(pods, name)
-				left[name] = rng.IntN(2) == 0 // and the source has not noticed yet
+				left[name] = rng.IntN(2) == 0 // the source may not have noticed yet
 			}
 		}
 		for range 3 {
@@ -60,7 +60,7 @@ func TestPodsAreMatched(t *testing.T) {
 			t.Fatalf("round %d (-want +got):\n%s", round, diff)
 		}
 		checkOwners(t, store, pods, second)
-		if rng.IntN(2) == 0 { // a view of a cluster that has changed meanwhile
+		if rng.IntN(2) == 0 { // a view of a cluster that has changed in the meantime
 			nodes[0], nodes[2] = nodes[2], nodes[0]
 			nodes[1].Pods = append(nodes[1].Pods, aPod("pod-99", uid("nobody's")))
 		}
@@ -82,8 +82,8 @@ func TestPodsAreMatched(t *testing.T) {
 	}
 }
 
-// A snapshot that lists a pod more than once does no harm, neither while it
-// does nor once the pod is gone.
+// A snapshot that lists a pod more than once causes no error, neither at that time nor once the pod
+// is gone.
 func TestPodsListedTwice(t *testing.T) {
 	store := newStore(t)
 	pod, other := aPod("a", owner("web")), aPod("b", owner("web"))
@@ -106,8 +106,7 @@ func TestPodsListedTwice(t *testing.T) {
 	}
 }
 
-// checkOwners checks that the pods of each owner are counted, and averaged if
-// they are measured.
+// checkOwners checks that the pods of each owner are counted, and averaged if they are measured.
 func checkOwners(t *testing.T, store *Store, pods map[string]*cluster.Pod, second int) {
 	t.Helper()
 	want, got := map[string]int{}, map[string]int{}

@@ -9,11 +9,10 @@ import (
 	"github.com/evenkeel/evenkeel/observe/forecast"
 )
 
-// days samples pods of one Deployment every minute for some days; the clock
-// starts at midnight.
+// days samples pods of one Deployment every minute for some days. The clock starts at midnight.
 func days(t *testing.T, store *Store, from, to time.Duration, version string, pods int, uses func(pod int, since time.Duration) int64, each func(*View, time.Duration)) {
 	t.Helper()
-	midnight := 12 * 3600 // seconds after epoch, which is noon
+	midnight := 12 * 3600 // in seconds after epoch, which is noon
 	var nodes []*cluster.NodePods
 	for i := range pods {
 		pod := aPod(fmt.Sprintf("web-%s-%d", version, i), startedAt(midnight+int(from/time.Second)-600))
@@ -47,8 +46,8 @@ func bursts(_ int, since time.Duration) int64 {
 
 func daily(c *Config) { c.Recurs = forecast.Clock{Period: day} }
 
-// A smaller step, to less than half of the workload's burst usage, is seen as
-// soon.
+// A smaller step, to less than half of the workload's burst usage, is recognized as soon as a large
+// one.
 func TestSmallStepOfAWorkloadThatRecurs(t *testing.T) {
 	for name, change := range map[string]func(*Config){"recurring": daily, "lasting": func(*Config) {}} {
 		t.Run(name, func(t *testing.T) {
@@ -75,8 +74,7 @@ func TestSmallStepOfAWorkloadThatRecurs(t *testing.T) {
 	}
 }
 
-// Nor does one high burst a day hide that the node is hot for the rest of the
-// day.
+// One high burst a day does not hide that the node is hot for the rest of the day either.
 func TestStepBesideATallBurst(t *testing.T) {
 	for name, change := range map[string]func(*Config){"recurring": daily, "lasting": func(*Config) {}} {
 		t.Run(name, func(t *testing.T) {

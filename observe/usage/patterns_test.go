@@ -9,14 +9,14 @@ import (
 	"github.com/evenkeel/evenkeel/observe/forecast"
 )
 
-// The sizes of the header and of an entry of stored patterns, in bytes.
+// These are the sizes of the header and of an entry of stored patterns, in bytes.
 const (
 	patternsHeader = 4 + 4 + 8
 	patternBytes   = 8 + forecast.PatternSize + 1
 )
 
-// Patterns learned by one process are known to the next by workload name, to
-// within a thousandth. They stay unchanged while less is known here.
+// The next process knows the patterns that a process has learned, by workload name and to within a
+// thousandth. They stay unchanged while the next process has learned less itself.
 func TestPatternsSurvive(t *testing.T) {
 	before := newStore(t, hourly)
 	want := hours(t, before, 1, 4, "a").Nodes[0].Pods[0].Pattern
@@ -77,8 +77,7 @@ func TestPatternsThatAreNotAdopted(t *testing.T) {
 	}
 }
 
-// If there is not enough space for all, the workloads whose usage varies most
-// are kept.
+// If there is not enough space for all workloads, those whose usage varies most are kept.
 func TestPatternsThatFit(t *testing.T) {
 	store := newStore(t, hourly)
 	hours(t, store, 1, 4, "a")

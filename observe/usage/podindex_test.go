@@ -8,9 +8,9 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// Every pod, and nothing else, is found by its name and namespace, whatever the
-// others are called; also after many pods have come and left, and one has taken
-// the name of another before that one left.
+// Every pod, and nothing else, is found by its name and namespace, whatever the names of the others
+// are. This also holds after many pods have come and left, and if a pod takes the name of another
+// before that one has left.
 func TestPodIndexFindsEveryPod(t *testing.T) {
 	for seed := range uint64(20) {
 		index := newPodIndex()

@@ -9,8 +9,8 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// A pod's ring returns the same as a list of all its samples would, however
-// they are spread over time.
+// A pod's ring returns the same as a list of all its samples would, however the samples are spread
+// over time.
 func TestPodRingTellsWhatAllSamplesTell(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	gaps := []uint32{0, 1, 15, 15, 15, 15, 299, 300, 301, 65_535, 65_536, 70_000, 10 << 16}
@@ -42,8 +42,8 @@ func TestPodRingTellsWhatAllSamplesTell(t *testing.T) {
 	}
 }
 
-// meanOf returns the mean of those newest samples that are not older than a
-// second.
+// meanOf returns the mean of the newest samples, at most limit of them, that are not older than
+// second since.
 func meanOf(all []point, limit int, since uint32) (cluster.Amounts, time.Duration) {
 	var sum cluster.Amounts
 	var n int64
@@ -61,8 +61,8 @@ func meanOf(all []point, limit int, since uint32) (cluster.Amounts, time.Duratio
 		time.Duration(all[len(all)-1].second-first) * time.Second
 }
 
-// Figures up to a million are stored exactly, larger ones to a millionth, and
-// the result is never negative.
+// Figures up to a million are stored exactly, and larger ones to a millionth. The result is never
+// negative.
 func TestFiguresKeepTheirFirstBits(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	figures := []uint32{0, 1, 1<<20 - 1, 1 << 20, 1<<20 + 1, 1<<21 - 1, 3_145_728, 1<<32 - 1, 1<<32 - 2049}
@@ -78,7 +78,7 @@ func TestFiguresKeepTheirFirstBits(t *testing.T) {
 	}
 }
 
-// The figures of a sample do not overlap, even at their largest.
+// The packed figures of a sample do not overlap, even if they are as large as possible.
 func TestSqueezedFiguresDoNotMix(t *testing.T) {
 	for _, p := range []point{
 		{second: 1, cpuMilli: 2, pages: 3}, {second: math.MaxUint32, cpuMilli: 0, pages: math.MaxUint32},

@@ -12,15 +12,14 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// Anything in a Batch except new samples of known objects is counted, named and
-// left out.
+// Everything in a Batch that is not a new sample of a known object is counted, named and left out.
 func TestIngestProblems(t *testing.T) {
 	snapshot := snapshotOf(nodeWith("n1", aPod("a"), aPod("late", startedAt(100)), aPod("pending", notStarted)))
 	cases := map[string]struct {
 		batch *told
 		want  Problems
-		// unknown is the resulting reason why the node is unknown;
-		// reasons.WindowTooShort if its sample was accepted.
+		// unknown is why the node is then unknown; reasons.WindowTooShort if its sample was
+		// accepted.
 		unknown reasons.Reason
 	}{
 		"nothing wrong": {
@@ -111,8 +110,8 @@ func TestIngestProblems(t *testing.T) {
 	}
 }
 
-// The reason why a node is unknown stays until a sample is accepted, whatever
-// the reasons for which later sources are refused.
+// The reason why a node is unknown stays until a sample is accepted, whatever the reasons why
+// samples of later sources are refused.
 func TestWhyANodeIsUnknown(t *testing.T) {
 	store, snapshot := newStore(t), snapshotOf(nodeWith("n1"))
 	feed(store, snapshot, 0, 90, amounts(1, 1), nil)
@@ -175,8 +174,8 @@ func TestCausesAreAll(t *testing.T) {
 	}
 }
 
-// A node may lag behind its pods. If its usage is less than a third of theirs,
-// and lower by more than a tenth of the node, it is a different node or unit.
+// A node's usage may lag behind that of its pods. If it is less than a third of theirs, and lower
+// by more than a tenth of the node, the sample is from a different node or in a different unit.
 func TestContradictoryNode(t *testing.T) {
 	cases := map[string]struct {
 		node, pods    cluster.Amounts

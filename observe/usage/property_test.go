@@ -10,10 +10,9 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// Whatever arrives, a view's amounts are never negative. A node is known only
-// with a fresh sample of its own and enough of a window, and then all its
-// windows are filled. Signals are numbers or unknown, every running pod is
-// charged with something, and no ring exceeds its limit.
+// Whatever arrives, a view's amounts are never negative. A node is known only with a fresh sample
+// of its own and enough of a window, and then all its windows are filled. Signals are numbers or
+// unknown, every running pod is charged with some usage, and no ring exceeds its limit.
 func TestViewInvariantsUnderRandomReadings(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	for range 150 {
@@ -146,8 +145,8 @@ func checkBounds(t *testing.T, store *Store, pods int) {
 	}
 }
 
-// A known node has every window filled: the measured value is never zero if
-// every sample was above zero.
+// A known node has every window filled, so its measured value is not zero if every sample was above
+// zero.
 func TestKnownNodesHaveEveryWindow(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
 	ages := []time.Duration{0, time.Second, 10 * time.Minute, 48 * time.Hour}
@@ -179,7 +178,7 @@ func TestKnownNodesHaveEveryWindow(t *testing.T) {
 	}
 }
 
-// The same readings make the same view, in whatever order nodes and pods are
+// The same readings result in the same view, whatever the order in which nodes and pods are
 // reported.
 func TestSameReadingsSameView(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 10))

@@ -11,7 +11,8 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// A window that no source reported is not zero. If individual windows are judged, no other window replaces it.
+// A window that no source reported is not zero. If individual windows are judged, no other window
+// replaces it.
 func TestToldIsWhatSourcesStandBy(t *testing.T) {
 	hour := Window{Kind: KindMaxAvg, Over: time.Hour}
 	nothing := Reported{math.NaN(), math.NaN()}
@@ -69,8 +70,8 @@ func TestToldIsWhatSourcesStandBy(t *testing.T) {
 	}
 }
 
-// If a source provides single samples, windows are computed here: they are
-// known exactly while the node is.
+// If a source provides single samples, windows are computed from them. They are known if and only
+// if the node is.
 func TestToldOfSamples(t *testing.T) {
 	store, snapshot := newStore(t, wanting(t, "max_avg_1h")), snapshotOf(nodeWith("n1"))
 	told := func(second int) []Reported { return store.View(snapshot, at(second), nil).Nodes[0].Reported }

@@ -13,9 +13,8 @@ func sized(capacity, allocatable cluster.Amounts, pods ...*cluster.Pod) *cluster
 	return node
 }
 
-// Allocatable excludes the reserve, so the system's usage within the reserve is
-// excluded as well: only pods, and system usage beyond the reserve, fill a
-// node.
+// Allocatable excludes the reserve, so the system's usage within the reserve is excluded as well.
+// Only pods, and system usage beyond the reserve, fill a node.
 func TestReserveCountsOnce(t *testing.T) {
 	pod, hidden := aPod("a"), aPod("hidden", owner("other"), requesting(amounts(100, 50)))
 	small, large := cluster.Amounts{2000, 4 * gib}, cluster.Amounts{64_000, 256 * gib}
@@ -67,9 +66,8 @@ func TestReserveCountsOnce(t *testing.T) {
 	}
 }
 
-// The system's usage of the reserve stays known while samples of pods are lost
-// or have yet to arrive. Otherwise the node would seem fuller, and would be hot
-// for lack of data.
+// The system's usage of the reserve stays known while samples of pods are lost or have yet to
+// arrive. Otherwise the node would seem fuller, and could become hot for lack of data.
 func TestLostSamplesLeaveTheReserveOut(t *testing.T) {
 	both := map[string]cluster.Amounts{"a": amounts(400, 1000), "b": amounts(200, 600)}
 	for name, kept := range map[string]map[string]cluster.Amounts{

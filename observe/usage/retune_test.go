@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// A new Config may change what is judged, and the samples are kept. It must not
-// change what is sampled.
+// A new Config may change how usage is judged, and the samples are kept. It must not change what is
+// sampled.
 func TestRetune(t *testing.T) {
 	cases := map[string]struct {
 		change func(*Config)

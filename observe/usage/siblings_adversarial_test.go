@@ -10,9 +10,8 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// Pods that only look like a version of the Deployment "web", whose ReplicaSet
-// "web-old" is measured, do not count, unless they cannot be told apart from
-// its pods.
+// Pods that only look like a version of the Deployment "web", whose ReplicaSet "web-old" is
+// measured, do not count, unless they cannot be told apart from its pods.
 func TestWhoIsNoVersion(t *testing.T) {
 	kin := func(change func(*Kin)) Kin {
 		k := kinOfVersion("new")
@@ -44,7 +43,7 @@ func TestWhoIsNoVersion(t *testing.T) {
 	}
 }
 
-// Zero Siblings know no pod.
+// The zero Siblings knows no pod.
 func TestNoSiblingsAtAll(t *testing.T) {
 	for name, siblings := range map[string]Siblings{"zero": {}, "of nothing": newStore(t).View(&cluster.Snapshot{}, at(0), nil).Siblings} {
 		if got, ok := siblings.Of(kinOfVersion("new"), cluster.Amounts{}); ok {
@@ -98,8 +97,8 @@ func TestForgedSiblingsCountForNothing(t *testing.T) {
 	}
 }
 
-// Deployments that come and go do not fill the store. If too many no longer exist, none of these is remembered.
-// Existing ones are always remembered.
+// Deployments that come and go do not fill the store. If too many deleted ones are remembered, all
+// of these are forgotten. Existing ones are always remembered.
 func TestTheRememberedAreBounded(t *testing.T) {
 	const deployments = mostRemembered + 1
 	store, node, read := newStore(t), nodeWith("n1"), readAt(0).node("n1", amounts(16000, 900))
@@ -118,7 +117,7 @@ func TestTheRememberedAreBounded(t *testing.T) {
 	if got := len(store.View(full, at(0), nil).Siblings.families); got != deployments {
 		t.Fatalf("%d Deployments with measured pods are known, want %d", got, deployments)
 	}
-	for _, tc := range []struct{ stay, want int }{{1, deployments}, {0, 0}} { // one Deployment exists, and as many deleted ones are known as may be remembered; then one more
+	for _, tc := range []struct{ stay, want int }{{1, deployments}, {0, 0}} { // one Deployment exists, and as many deleted ones are known as the limit allows; then one more
 		left := snapshotOf(nodeWith("n1", node.Pods[:tc.stay]...))
 		store.Ingest(left, readAt(15).node("n1", amounts(16000, 900)).Batch)
 		if got := len(store.View(left, at(15), nil).Siblings.families); got != tc.want {
@@ -127,8 +126,7 @@ func TestTheRememberedAreBounded(t *testing.T) {
 	}
 }
 
-// After a clock has gone backwards nothing from the future is kept, because the
-// age of what was remembered is unknown.
+// After a clock has gone backwards, nothing from the future is kept, because its age is unknown.
 func TestVersionsFromTheFuture(t *testing.T) {
 	cases := map[string]func(*Store) *View{
 		"a View of an earlier time": func(store *Store) *View { return store.View(snapshotOf(nodeWith("n1")), at(3600), nil) },

@@ -30,7 +30,7 @@ type stage struct {
 	pods   map[string][]int64
 }
 
-// play reads the stages in turn and returns the last View.
+// play ingests the stages in turn and returns the last View.
 func play(store *Store, stages ...stage) (view *View) {
 	for _, s := range stages {
 		node, read := nodeWith("n1"), readAt(s.second).node("n1", amounts(16000, 900))
@@ -159,7 +159,7 @@ func TestANewVersionIsPredicted(t *testing.T) {
 	newcomer.Limits = amounts(0, 32)
 	snapshot := snapshotOf(nodeWith("n1", newcomer))
 	store.Ingest(snapshot, readAt(300).node("n1", amounts(100, 10)).Batch)
-	want := PodUsage{Used: amounts(3000, 32)} // of 64 MiB
+	want := PodUsage{Used: amounts(3000, 32)} // 70 % of its memory request
 	if diff := cmp.Diff(want, store.View(snapshot, at(300), nil).Nodes[0].Pods[0], usedAlone()); diff != "" {
 		t.Errorf("newcomer (-want +got):\n%s", diff)
 	}

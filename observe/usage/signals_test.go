@@ -10,9 +10,8 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// If no rule judges resources, a node is known as soon as a source reports it,
-// and has only the signals of the newest sample. An invalid sample makes it
-// unknown, as usual.
+// If no rule judges resources, a node is known as soon as a source reports it, and has only the
+// signals of the newest sample. An invalid sample makes the node unknown, as usual.
 func TestSignalsOnly(t *testing.T) {
 	const disk, free = Metric("disk.busy"), Metric("swap.free")
 	nan := math.NaN()

@@ -13,9 +13,9 @@ func starting(t *testing.T) *Store {
 	return newStore(t, func(c *Config) { c.Startup, c.MinWindow = 3*time.Minute, 150*time.Second })
 }
 
-// A starting pod that uses more than its siblings, or more than its requests
-// suggest, counts for only as much as they do when deciding whether its node is
-// hot, in every window. When pods are placed, its full usage counts.
+// A starting pod may use more than its siblings, or more than its requests suggest. In every
+// window, it then counts for only as much as they do when deciding whether its node is hot. When
+// pods are placed, its full usage counts.
 func TestStartingPodsCountAsTheirSiblings(t *testing.T) {
 	cases := map[string]struct {
 		owner      string
@@ -68,9 +68,8 @@ func TestBusyStartingPodsFillTheirNode(t *testing.T) {
 	}
 }
 
-// A pod counts as measured once samples from after its startup span MinWindow,
-// or once a five-minute mean is entirely from after it; its startup is then not
-// part of its usage.
+// A pod counts as measured once the samples taken after its startup cover MinWindow, or once a
+// five-minute mean lies entirely after its startup. The startup is then not part of its usage.
 func TestPodsAreMeasuredAfterTheirStartup(t *testing.T) {
 	restarted := func(p *cluster.Pod) { p.RunningAfter = 3600 }
 	cases := map[string]struct {
@@ -142,7 +141,7 @@ func TestSystemBesidePodsThatComeAndGo(t *testing.T) {
 	old := aPod("old")
 	var snapshot *cluster.Snapshot
 	for second := 15; second <= 1200; second += 15 {
-		snapshot = snapshotOf(nodeWith("n1", aPod("job", startedAt(second-20), uid("job")), old)) // never sampled
+		snapshot = snapshotOf(nodeWith("n1", aPod("job", startedAt(second-20), uid("job")), old)) // the new pod is never sampled
 		store.Ingest(snapshot, readAt(second).node("n1", amounts(3000+int64(second), 300)).pod("old", amounts(2000, 200)).Batch)
 	}
 	if got := node1(store, snapshot, 1200).System[cluster.CPU]; got < 700 {
@@ -160,8 +159,8 @@ func TestNoStartup(t *testing.T) {
 	}
 }
 
-// A pod without any sample is due like one that was sampled, until a sample
-// should have arrived.
+// A pod without any sample is treated like one that was sampled, until a sample should have
+// arrived.
 func TestUnseenPodsAreDue(t *testing.T) {
 	for age, want := range map[int]time.Duration{30: (180 + 15 + 150 - 30) * time.Second, 200: (345 - 200) * time.Second, 280: 0} {
 		store, pod := starting(t), aPod("p", startedAt(0))

@@ -20,8 +20,8 @@ func steppedBack(t time.Time, by time.Duration) time.Time {
 	return t
 }
 
-// When the clocks of a cluster are set back, samples are judged by the wall
-// clock that dates them: those taken after the step are fresh.
+// When the clocks of a cluster are set back, samples are judged by the wall clock by which they are
+// dated: those taken after the step are fresh.
 func TestSamplesAreFreshAfterAStepBack(t *testing.T) {
 	for by, shifted := range map[time.Duration]bool{90 * time.Second: true, 91 * time.Second: false, 2 * time.Minute: true, time.Hour: true, 61 * time.Minute: false} {
 		begin := time.Now()

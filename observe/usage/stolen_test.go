@@ -7,9 +7,9 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// CPU that a machine was denied is not available: a burstable machine has only
-// 1.6 of its 8 cores while 6.4 are stolen. The capacity is available again once
-// nothing is stolen or nothing is reported any longer.
+// CPU that is stolen from a machine is not available: a burstable machine has only 1.6 of its 8
+// cores while 6.4 are stolen. The capacity is available again once no CPU is stolen or none is
+// reported.
 func TestStolenCPUIsNotThere(t *testing.T) {
 	store, pod := newStore(t), aPod("a")
 	node := sized(cluster.Amounts{8000, 32 * gib}, cluster.Amounts{7500, 30 * gib}, pod)
@@ -44,14 +44,13 @@ func TestStolenCPUIsNotThere(t *testing.T) {
 	}
 }
 
-// CPU that a machine uses cannot have been stolen from it. Neither a runaway
-// counter of stolen time, as some kernels have had, nor usage that includes
-// stolen time, as the kubelet reports on some kernels, makes a node hot.
+// CPU that a machine uses cannot have been stolen from it. Some kernels have had a runaway counter
+// of stolen time, and on some the kubelet reports usage that includes stolen time. Neither makes a
+// node hot.
 func TestStolenCPUFitsIntoTheMachine(t *testing.T) {
 	cases := map[string]struct {
-		// first is the usage measured by the node's first source, used that measured
-		// by the source that reports the stolen CPU; they are the same source if
-		// first is 0.
+		// first is the usage measured by the node's first source, and used that measured by the
+		// source that reports the stolen CPU. If first is 0, there is only one source.
 		first, used, stolen float64
 		pod                 int64
 		left                int64 // of 8000m
@@ -92,8 +91,8 @@ func TestStolenCPUFitsIntoTheMachine(t *testing.T) {
 	}
 }
 
-// A node is known even if its stolen CPU is not. An absurd value of stolen CPU
-// does not make the node's usage absurd.
+// A node is known even if its stolen CPU is not, and an absurd value of stolen CPU does not make
+// the node's usage absurd.
 func TestAbsurdStolenCPUHidesNoNode(t *testing.T) {
 	for name, signalsOnly := range map[string]bool{"judged by usage": false, "judged by signals alone": true} {
 		t.Run(name, func(t *testing.T) {
@@ -120,7 +119,7 @@ func TestAbsurdStolenCPUHidesNoNode(t *testing.T) {
 	}
 }
 
-// A second source can report what the first leaves out.
+// A second source can report stolen CPU that the first leaves out.
 func TestStolenCPUFromASecondSource(t *testing.T) {
 	store, snapshot := newStore(t), snapshotOf(sized(cluster.Amounts{8000, 32 * gib}, cluster.Amounts{8000, 32 * gib}))
 	var view *View

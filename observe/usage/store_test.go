@@ -33,8 +33,8 @@ func TestConfigIsChecked(t *testing.T) {
 	}
 }
 
-// A node's windows are the newest and the mean of its samples, its age counts
-// from the newest measurement, and an unknown value has a reason.
+// A node's windows are the newest sample and the mean of its samples, its age counts from the
+// newest measurement, and an unknown value has a reason.
 func TestNodeWindows(t *testing.T) {
 	type sample struct {
 		second   int
@@ -128,7 +128,7 @@ func TestRingKeepsTheNewest(t *testing.T) {
 	}
 }
 
-// Packing rounds memory to a page and keeps a 16-TiB node's sums.
+// Packing rounds memory to a page, and the sums of a 16-TiB node fit.
 func TestPackRoundTrip(t *testing.T) {
 	cases := map[string]struct{ in, want cluster.Amounts }{
 		"nothing":            {amounts(0, 0), amounts(0, 0)},
@@ -148,8 +148,8 @@ func TestPackRoundTrip(t *testing.T) {
 	}
 }
 
-// A source that repeats its last sample provides nothing new: the node ages
-// although readings arrive.
+// A source that repeats its last sample provides nothing new, so the node's usage ages although
+// readings arrive.
 func TestRepeatedSamplesAge(t *testing.T) {
 	store, snapshot := newStore(t), snapshotOf(nodeWith("n1"))
 	feed(store, snapshot, 0, 75, amounts(1000, 10), nil)
@@ -170,7 +170,7 @@ func TestRepeatedSamplesAge(t *testing.T) {
 	}
 }
 
-// The size of the cluster bounds the store, because series are dropped with
+// The store does not grow beyond the size of the cluster, because it drops series together with
 // their objects.
 func TestIngestForgetsWhatIsGone(t *testing.T) {
 	store := newStore(t)
@@ -193,13 +193,12 @@ func TestNamesakeStartsAnew(t *testing.T) {
 	feed(store, before, 0, 300, amounts(5000, 100), map[string]cluster.Amounts{"db-0": amounts(4000, 50)})
 
 	after := snapshotOf(nodeWith("n1", aPod("db-0", owner("db"), uid("second"), startedAt(305))))
-	// metrics-server still serves its measurement of the predecessor.
+	// metrics-server still serves a measurement of the predecessor.
 	late := readAt(310).measuredAt(304).node("n1", amounts(5000, 100)).pod("db-0", amounts(4000, 50))
 	store.Ingest(after, late.Batch)
 
 	pod := store.View(after, at(311), nil).Nodes[0].Pods[0]
-	// 85 % of a core and 70 % of 1 GiB: the estimate, because there is no
-	// sibling either.
+	// 85 % of a core and 70 % of 1 GiB, which is the estimate, because there is no sibling either
 	want := PodUsage{Used: cluster.Amounts{850, 751619276}}
 	if diff := cmp.Diff(want, pod, usedAlone()); diff != "" {
 		t.Errorf("namesake (-want +got):\n%s", diff)

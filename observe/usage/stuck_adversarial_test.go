@@ -6,8 +6,9 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// A pod that requests almost nothing and never runs (its image cannot be pulled) does not fill its node indefinitely
-// with the usage of a sibling. Otherwise, anyone who creates pods could control where those of others land.
+// A pod that requests almost nothing and never runs, because its image cannot be pulled, does not
+// count indefinitely with the usage of a sibling. Otherwise, anyone who creates pods could control
+// where other people's pods land.
 func TestPodsThatNeverRunFillNoNodeForEver(t *testing.T) {
 	small := func(p *cluster.Pod) { p.Requests = amounts(10, 1) }
 	stuck := aPod("stuck", small, startedAt(0))

@@ -6,9 +6,8 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// A five-minute mean still includes a pod that left a minute ago. That usage
-// must not be attributed to the system, or the node would seem busy for as long
-// as the mean includes it.
+// A five-minute mean still includes a pod that left a minute ago. That usage must not be attributed
+// to the system. Otherwise the node would seem busy for as long as the mean includes the pod.
 func TestSystemIsNotToldFromMeansWhilePodsComeAndGo(t *testing.T) {
 	store := newStore(t)
 	stays, goes := aPod("stays"), aPod("goes")
@@ -18,7 +17,7 @@ func TestSystemIsNotToldFromMeansWhilePodsComeAndGo(t *testing.T) {
 	for ; second <= 60; second += 15 {
 		store.Ingest(both, readAt(second).means("n1", node).mean("stays", amounts(10000, 2048)).mean("goes", amounts(10000, 1024)).Batch)
 	}
-	for gone := 0; gone <= 300; gone += 15 { // its 10 cores gradually leave the node's mean
+	for gone := 0; gone <= 300; gone += 15 { // its 10 cores gradually disappear from the node's mean
 		at5m := cluster.Amounts{21000 - int64(10000*gone/300), 4096 * mib}
 		store.Ingest(one, readAt(second).means("n1", at5m).mean("stays", amounts(10000, 2048)).Batch)
 		view := store.View(one, at(second), nil)
@@ -32,8 +31,8 @@ func TestSystemIsNotToldFromMeansWhilePodsComeAndGo(t *testing.T) {
 	}
 }
 
-// A StatefulSet pod has the name of its predecessor, and the reported mean may
-// be the predecessor's.
+// A StatefulSet's pod has the name of its predecessor, and the reported mean may be that of the
+// predecessor.
 func TestMeanOfAYoungNamesakeIsNotTaken(t *testing.T) {
 	store := newStore(t)
 	young := aPod("db-0", startedAt(0), func(p *cluster.Pod) { p.Owner.Kind = "StatefulSet" })

@@ -10,8 +10,8 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// A pod for which one source reported a mean stays known when the next source
-// has only samples, if there was no gap.
+// A pod for which one source reported a mean stays known when the next source has only samples,
+// unless there was a gap.
 func TestPodsOutliveTheirSource(t *testing.T) {
 	mean, last := amounts(3000, 300), amounts(1000, 100)
 	cases := map[string]struct {
@@ -34,7 +34,7 @@ func TestPodsOutliveTheirSource(t *testing.T) {
 		},
 		"no samples for longer than a window": {
 			means: []int{0}, lasts: []int{400}, started: -3600, at: 400,
-			want: PodUsage{Used: amounts(1000, 716)}, // an estimate of 70 % of its memory
+			want: PodUsage{Used: amounts(1000, 716)}, // an estimate of 70 % of its memory request
 		},
 		"the first source's values are older than a window": {
 			means: []int{0}, lasts: []int{90, 180, 270, 301}, started: -3600, at: 301,
@@ -78,8 +78,8 @@ func TestPodsOutliveTheirSource(t *testing.T) {
 	}
 }
 
-// Whichever source reports a pod, by means or by samples, a known pod stays
-// known as long as reports arrive in time.
+// Whichever source reports a pod, with means or with samples, a known pod stays known as long as
+// reports arrive in time.
 func TestKnownPodsRemainKnown(t *testing.T) {
 	rng := rand.New(rand.NewPCG(11, 12))
 	known := 0
@@ -114,8 +114,8 @@ func sameMiB(a, b cluster.Amounts) bool {
 	return a[cluster.CPU] == b[cluster.CPU] && a[cluster.Memory]/mib == b[cluster.Memory]/mib
 }
 
-// A cool node is not charged with its pods' requests just because its source
-// changed. Otherwise moves in flight to it would be given up.
+// A cool node is not charged with its pods' requests just because its source changed. Otherwise
+// moves in flight to it would be given up.
 func TestLandingOutlivesItsSource(t *testing.T) {
 	used := cluster.Amounts{}
 	var pods []*cluster.Pod
@@ -127,7 +127,7 @@ func TestLandingOutlivesItsSource(t *testing.T) {
 		used = used.Plus(amounts(300, 300))
 	}
 	store, snapshot := newStore(t, wanting(t, "p50_5m", "avg_15m")), snapshotOf(nodeWith("n1", pods...))
-	for past := -300; past < 0; past += 15 { // as a source with history reports nodes, but not pods
+	for past := -300; past < 0; past += 15 { // as a source with history does, which reports nodes but no pods
 		store.Ingest(snapshot, readBy("first", past).node("n1", used).Batch)
 	}
 	store.Ingest(snapshot, first.means("n1", used).Batch)

@@ -7,8 +7,8 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// A running pod without a fresh sample has not left: its node counts as hot as
-// measured, whatever is estimated for the pod.
+// A running pod without a fresh sample has not left. Its node counts as hot as it is measured,
+// whatever the estimate for the pod.
 func TestUnsampledPodsStayCounted(t *testing.T) {
 	hidden := func(change ...func(*cluster.Pod)) []*cluster.Pod {
 		var pods []*cluster.Pod
@@ -96,8 +96,7 @@ func TestPodsThatLeaveUnsampledOnesBehind(t *testing.T) {
 	}
 }
 
-// If samples of pods arrive too rarely, the pods do not seem to leave and come
-// back.
+// If samples of pods arrive rarely, the pods do not seem to leave and return.
 func TestPodsOfSparseSourcesStayCounted(t *testing.T) {
 	store := newStore(t)
 	snapshot := snapshotOf(nodeWith("n1", aPod("a"), aPod("sparse", owner("other"))))
@@ -120,9 +119,9 @@ func TestPodsOfSparseSourcesStayCounted(t *testing.T) {
 	}
 }
 
-// A node whose high usage comes from a pod without a sample is predicted high
-// by that pod's assumed usage; without the pod it is not. While the pod starts,
-// this is no evidence that the node is hot.
+// A node whose high usage comes from a pod without a sample is predicted high because of the usage
+// assumed for that pod. Without the pod, it is not. While the pod starts, this is no evidence that
+// the node is hot.
 func TestNodesArePredictedWithUnsampledPods(t *testing.T) {
 	bg := aPod("bg", owner("bg"))
 	unsampled := aPod("unsampled", startedAt(305), owner("new"), requesting(amounts(100, 100)))
@@ -147,19 +146,18 @@ func TestNodesArePredictedWithUnsampledPods(t *testing.T) {
 	}
 }
 
-// When a pod leaves, its node's usage falls by exactly the amount for which the
-// pod counted.
+// When a pod leaves, its node's usage falls by exactly the amount that the pod counted for.
 func TestCountedUsageLeavesWithThePod(t *testing.T) {
 	for name, tc := range map[string]struct {
 		pod  *cluster.Pod
-		uses int64 // as sampled; 0 if it is not
+		uses int64 // as sampled; 0 if it is not sampled
 		want int64
 	}{
 		"measured":                             {aPod("p", owner("new")), 3000, 3000},
 		"starting, above its estimate":         {aPod("p", owner("new"), startedAt(0), requesting(amounts(1000, 0))), 3000, 850},
 		"starting, below its estimate":         {aPod("p", owner("new"), startedAt(0), requesting(amounts(5000, 0))), 3000, 3000},
 		"never sampled, above its estimate":    {aPod("p", owner("new"), requesting(amounts(1000, 0))), 0, 850},
-		"never sampled, below its estimate":    {aPod("p", owner("new"), requesting(amounts(5000, 0))), 0, 3500}, // all that the other one does not use
+		"never sampled, below its estimate":    {aPod("p", owner("new"), requesting(amounts(5000, 0))), 0, 3500}, // all that the other pod does not use
 		"starting, and never sampled":          {aPod("p", owner("new"), startedAt(0), requesting(amounts(1000, 0))), 0, 0},
 		"starting, never sampled, small usage": {aPod("p", owner("new"), startedAt(0), requesting(amounts(5000, 0))), 0, 0},
 	} {

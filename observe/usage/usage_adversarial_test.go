@@ -12,8 +12,8 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// After the clock has gone back by an hour, stored samples must not pass for
-// fresh for an hour, and the next samples are accepted.
+// After the clock has gone back by an hour, stored samples must not count as fresh for an hour, and
+// the next samples must be accepted.
 func TestClockGoesBackwards(t *testing.T) {
 	store, snapshot := newStore(t), snapshotOf(nodeWith("n1", aPod("a")))
 	feed(store, snapshot, 7200, 7500, amounts(30000, 100), map[string]cluster.Amounts{"a": amounts(29000, 10)})
@@ -44,8 +44,7 @@ func TestZeroAllocatable(t *testing.T) {
 	}
 }
 
-// One pod's counter jumps: the absurd sample is left out and the pod's previous
-// usage stays.
+// If one pod's counter jumps, the absurd sample is left out and the pod keeps its previous usage.
 func TestPodGlitch(t *testing.T) {
 	store, snapshot := newStore(t), snapshotOf(nodeWith("n1", aPod("a")))
 	feed(store, snapshot, 0, 285, amounts(2000, 100), map[string]cluster.Amounts{"a": amounts(1000, 10)})
@@ -79,7 +78,7 @@ func TestEmptyEverything(t *testing.T) {
 	}
 }
 
-// An absurd request is capped to an amount that can be added to.
+// An absurd request is capped to an amount to which others can be added.
 func TestAbsurdRequests(t *testing.T) {
 	estimate := testConfig().Estimate
 	estimate.PercentOfRequest = cluster.Percents{1000, 1000}
@@ -98,7 +97,7 @@ func TestAbsurdRequests(t *testing.T) {
 	}
 }
 
-// Invalid values are left out one by one, and what was known stays.
+// Invalid values are left out one by one, and known values stay.
 func TestHostileValues(t *testing.T) {
 	for _, v := range hostileValues() {
 		t.Run(fmt.Sprint(v), func(t *testing.T) {
@@ -123,8 +122,8 @@ func TestHostileValues(t *testing.T) {
 	}
 }
 
-// A node whose allocatable is not known yet is unknown; values reported
-// meanwhile must not stay with it for a day.
+// A node whose allocatable is not known yet is unknown. Values that are reported in the meantime
+// must not affect it for a day.
 func TestAbsurdBeforeAllocatable(t *testing.T) {
 	store, node := newStore(t, wanting(t, "max_avg_1d")), nodeWith("n1")
 	allocatable := node.Node.Allocatable
@@ -137,8 +136,7 @@ func TestAbsurdBeforeAllocatable(t *testing.T) {
 	}
 }
 
-// If a source declares its samples valid indefinitely, they are used
-// indefinitely.
+// If a source declares its samples valid indefinitely, they are used indefinitely.
 func TestAgeWithoutEnd(t *testing.T) {
 	store, snapshot := newStore(t), snapshotOf(nodeWith("n1"))
 	b := readAt(0).means("n1", amounts(4000, 400))
@@ -149,8 +147,7 @@ func TestAgeWithoutEnd(t *testing.T) {
 	}
 }
 
-// Several readings at the same moment count once, and views at any moment are
-// valid.
+// Several readings of the same moment count once, and a view of any moment is valid.
 func TestOneMomentAndAnyMoment(t *testing.T) {
 	store, snapshot := newStore(t, wanting(t, "max_avg_1d", "p95_1h")), snapshotOf(nodeWith("n1", aPod("a")))
 	for range 1000 {

@@ -6,9 +6,9 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// Pods that were assigned to a node a while before they run are expected there.
-// Once the node's newest sample includes them, they count once: the last sample
-// is shifted by what has come since, not by what the five-minute mean lacks.
+// Pods that were assigned to a node before they started are expected there. Once the node's newest
+// sample includes them, they count once: the last sample is shifted by what has arrived since, not
+// by what the five-minute mean lacks.
 func TestNewcomersCountOnceInEveryWindow(t *testing.T) {
 	store := newStore(t)
 	bg, newcomer := aPod("bg", owner("bg")), aPod("new", startedAt(300), owner("burst"), requesting(amounts(10_000, 100)))
@@ -30,9 +30,9 @@ func TestNewcomersCountOnceInEveryWindow(t *testing.T) {
 	}
 }
 
-// A node is sampled seconds after pods have started on it; their own first
-// samples arrive later. The node's usage beyond its other pods is theirs and
-// counts once; the part that it does not show yet is expected in addition.
+// A node is sampled seconds after pods have started on it, but their own first samples arrive
+// later. The node's usage beyond its other pods belongs to the new pods and counts once. Expected
+// usage that the node does not show yet is added.
 func TestNewcomersThatOnlyTheNodeTellsOfCountOnce(t *testing.T) {
 	bg := aPod("bg", owner("bg"))
 	young := func(name string) *cluster.Pod {

@@ -12,8 +12,8 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// Every window holds the newest sample of nodes that have a fresh one, and the
-// original View does not change.
+// Every window holds the newest sample of a node if that is fresh, and the original View does not
+// change.
 func TestNewest(t *testing.T) {
 	sampled := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	node := func(unknown reasons.Reason) NodeUsage {

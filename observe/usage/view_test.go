@@ -9,7 +9,7 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// A View is parallel to its Snapshot, even if the store is empty.
+// A View has the same order as its Snapshot, even if the store is empty.
 func TestViewIsParallelToItsSnapshot(t *testing.T) {
 	store := newStore(t)
 	snapshot := snapshotOf(nodeWith("n1", aPod("a"), aPod("b")), nodeWith("n2"), nodeWith("n3", aPod("c")))
@@ -39,10 +39,9 @@ func TestViewIsImmutable(t *testing.T) {
 	}
 }
 
-// A pod's assumed usage: its own windows, otherwise its expected usage,
-// otherwise its siblings' mean, otherwise a share of its requests, otherwise
-// the default; never less than what was observed, and never zero for lack of
-// data.
+// The assumed usage of a pod comes from its own windows, otherwise from its expected usage, its
+// siblings' mean, a share of its requests, or the default, in this order. It is never less than
+// what was observed, and never zero for lack of data.
 func TestPodEstimates(t *testing.T) {
 	measured := map[string]cluster.Amounts{"a": amounts(100, 40), "b": amounts(300, 60)}
 	cases := map[string]struct {
@@ -118,8 +117,8 @@ func limited(limits cluster.Amounts) func(*cluster.Pod) {
 	return func(p *cluster.Pod) { p.Limits = limits }
 }
 
-// The sums of a node: pods that stay count as evidence for hot, pods that are
-// on the node or coming count for placing.
+// A node's sums differ by purpose: pods that stay are evidence for hot, and pods that are on the
+// node or will arrive count for placing.
 func TestNodeSums(t *testing.T) {
 	store := newStore(t)
 	snapshot := snapshotOf(nodeWith("n1",
@@ -128,27 +127,27 @@ func TestNodeSums(t *testing.T) {
 		"going": amounts(3000, 200), "stays": amounts(1500, 250),
 	})
 	got := store.View(snapshot, at(301), nil).Nodes[0]
-	// System: 5000 - 3000 - 1500 and 500 - 200 - 250; "new" was charged once it
-	// had started, in one of 21 samples.
+	// System: 5000 - 3000 - 1500 and 500 - 200 - 250. "new" was charged once it had started, in one
+	// of 21 samples.
 	if want := amounts(500, 50); got.System != want {
 		t.Errorf("system %v, want %v", got.System, want)
 	}
-	// Current is the system and the pod that stays, without the new pod, for
-	// which there is no evidence.
+	// Current consists of the system and the pod that stays. The new pod is left out, because there
+	// is no evidence about it.
 	if diff := cmp.Diff(both(amounts(2000, 300)), got.Current); diff != "" {
 		t.Errorf("current (-want +got):\n%s", diff)
 	}
-	// Predicted is the system, both measured pods, and 85 % of 1000m and 70 %
-	// of 1 GiB for the new pod.
+	// Predicted consists of the system, both measured pods, and 85 % of 1000m and 70 % of 1 GiB for
+	// the new pod.
 	want := amounts(5000, 500).Plus(cluster.Amounts{850, 751619276})
 	if diff := cmp.Diff(both(want), got.Predicted); diff != "" {
 		t.Errorf("predicted (-want +got):\n%s", diff)
 	}
 }
 
-// The usage of a pod that leaves is subtracted at once, although the node's own
-// window still includes it. The usage of a pod that arrives counts at once,
-// although the window does not include it yet.
+// The usage of a pod that leaves is subtracted at once, although the node's own window still
+// includes it. The usage of a pod that arrives counts at once, although the window does not include
+// it yet.
 func TestPredictionDoesNotLagBehindPods(t *testing.T) {
 	store := newStore(t)
 	hot := snapshotOf(nodeWith("n1", aPod("a"), aPod("b")))
@@ -162,9 +161,8 @@ func TestPredictionDoesNotLagBehindPods(t *testing.T) {
 	}
 }
 
-// Around a pod's start and end, a node's samples contain usage that no listed
-// pod explains. It must not be attributed to the system, which stays on the
-// node whatever is moved.
+// When a pod starts or ends, a node's samples contain usage that no listed pod explains. It must
+// not be attributed to the system, because the system's usage stays on the node whatever is moved.
 func TestSystemShareIgnoresComingsAndGoings(t *testing.T) {
 	stays := aPod("stays")
 	with := snapshotOf(nodeWith("n1", aPod("other"), stays))
@@ -196,8 +194,8 @@ func TestSystemShareIgnoresComingsAndGoings(t *testing.T) {
 	}
 }
 
-// A pod without recent samples, on a node that has some, is not assumed to use
-// nothing. The node's usage beyond its other pods is attributed to it.
+// A pod without recent samples on a node that has some is not assumed to use nothing. The node's
+// usage beyond its other pods is attributed to it.
 func TestPodThatIsNoLongerMeasured(t *testing.T) {
 	store := newStore(t)
 	snapshot := snapshotOf(nodeWith("n1", aPod("a"), aPod("silent")))
@@ -213,8 +211,8 @@ func TestPodThatIsNoLongerMeasured(t *testing.T) {
 	}
 }
 
-// A source without pods replaces one that had them. The pods are then
-// unmeasured, but have not left, so only the node's own figures count.
+// A source without pods replaces one that reported them. The pods are then unmeasured but have not
+// left, so only the node's own figures count.
 func TestPodsAreNoLongerTold(t *testing.T) {
 	pods := map[string]cluster.Amounts{"a": amounts(15_000, 50), "b": amounts(10_000, 50)}
 	cases := map[string]struct {
@@ -250,8 +248,7 @@ func TestPodsAreNoLongerTold(t *testing.T) {
 	}
 }
 
-// The usage of pods that have left or come shifts all windows equally, but
-// never below zero.
+// The usage of pods that have left or arrived shifts all windows equally, but never below zero.
 func TestShiftOfEveryWindow(t *testing.T) {
 	store := newStore(t, wanting(t, "max_avg_1h"))
 	with := snapshotOf(nodeWith("n1", aPod("a"), aPod("b")))
@@ -260,15 +257,15 @@ func TestShiftOfEveryWindow(t *testing.T) {
 	store.Ingest(with, readAt(300).node("n1", amounts(8000, 200)).pod("a", amounts(9000, 50)).pod("b", amounts(9000, 50)).
 		reading("n1", CPU, Avg5m, 20_000).reading("n1", Memory, Avg5m, 200*mib).
 		reading("n1", CPU, hour, 26_000).reading("n1", Memory, hour, 200*mib).Batch)
-	// b has left: of 20,000m the system uses 2,000m and a uses 9,000m.
+	// b has left: of 20,000m, the system uses 2,000m and a 9,000m.
 	got := node1(store, snapshotOf(nodeWith("n1", aPod("a"))), 300)
 	for w, want := range []int64{0, 11_000, 17_000} { // 8,000, 20,000 and 26,000, less 9,000
 		if got.Current[w][0] != want || got.Predicted[w][0] != want {
 			t.Errorf("%s: current %v, predicted %v, want %dm", store.windows[w], got.Current[w], got.Predicted[w], want)
 		}
 	}
-	// A third pod has come, whose siblings use 9,000m. That is expected usage,
-	// but no evidence.
+	// A third pod has arrived, whose siblings use 9,000m. That usage is expected, but it is no
+	// evidence.
 	got = node1(store, snapshotOf(nodeWith("n1", aPod("a"), aPod("b"), aPod("c", startedAt(295)))), 300)
 	for w, want := range []int64{8000, 20_000, 26_000} {
 		if got.Current[w][0] != want || got.Predicted[w][0] != want+9000 {

@@ -10,7 +10,7 @@ import (
 func TestParseWindow(t *testing.T) {
 	cases := map[string]struct {
 		want Window
-		// as is the window's canonical spelling; empty if the name is rejected.
+		// as is the window's canonical name; empty if the name is rejected.
 		as string
 	}{
 		"last":        {Last, "last"},

@@ -24,8 +24,7 @@ func TestOwnersThatCameAndWentLeaveNoWorkload(t *testing.T) {
 	}
 }
 
-// A pod that is given another owner before each sample takes no more than one
-// place.
+// A pod that is given another owner before each sample takes the space of only one workload.
 func TestPodThatChangesItsOwnerTakesOneWorkload(t *testing.T) {
 	store := newStore(t, func(c *Config) { c.Recurs = forecast.Clock{Period: 24 * time.Hour} })
 	for i := range 1000 {
@@ -38,8 +37,7 @@ func TestPodThatChangesItsOwnerTakesOneWorkload(t *testing.T) {
 	}
 }
 
-// Workloads without pods are not kept for longer just because other processes
-// take over.
+// Workloads without pods are not kept any longer because other processes take over.
 func TestForgottenDespiteTakeovers(t *testing.T) {
 	store := newStore(t, hourly)
 	hours(t, store, 1, 3, "a")
@@ -72,7 +70,7 @@ func TestPatternsOfAClockThatIsAhead(t *testing.T) {
 	}
 }
 
-// Recurring patterns are handed over before ones that only vary.
+// Recurring patterns are handed over before those that merely vary.
 func TestPatternsThatRecurComeFirst(t *testing.T) {
 	store := newStore(t, hourly)
 	hours(t, store, 1, 4, "a")
@@ -80,7 +78,7 @@ func TestPatternsThatRecurComeFirst(t *testing.T) {
 	for key := range store.owners.known {
 		honest = key
 	}
-	for i := range 5 { // noise: never believed
+	for i := range 5 { // noise, which is never believed
 		var r forecast.Recurrence
 		for part := int64(1); part < 4*forecast.Parts; part++ {
 			r.Add(part, (part*part*7919+int64(i)*31)%16001)
@@ -99,8 +97,7 @@ func TestPatternsThatRecurComeFirst(t *testing.T) {
 	}
 }
 
-// A pod is not expected to use more than its limit, however much other pods of
-// its owner used.
+// A pod is not expected to use more than its limit, however much other pods of its owner have used.
 func TestPatternIsCappedByLimits(t *testing.T) {
 	store := newStore(t, hourly)
 	hours(t, store, 1, 4, "a")

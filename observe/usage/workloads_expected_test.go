@@ -9,13 +9,12 @@ import (
 	"github.com/evenkeel/evenkeel/observe/forecast"
 )
 
-// A node's course is based on what was measured on the node, whichever of its
-// pods share a pattern.
+// A node's course is based on what was measured on that node, whichever of its pods share a
+// pattern.
 func TestCourseOfANodeThatWasNeverHot(t *testing.T) {
 	const line, whole = 650, 1000
 	for name, tc := range map[string]struct {
-		// pods returns the usage of a workload's pods in a second of an hour, by
-		// node.
+		// pods returns, by node, the usage of a workload's pods in a second of an hour.
 		pods func(second int) map[string][]int64
 		// besides is the usage of a pod without an owner on n2.
 		besides int64
@@ -80,14 +79,13 @@ func TestCourseOfANodeThatWasNeverHot(t *testing.T) {
 	}
 }
 
-// An owner that arrived while too many were known is observed once there is
-// space.
+// A workload that arrived while too many others were known is observed once there is space.
 func TestAWorkloadIsWatchedOnceThereIsRoom(t *testing.T) {
 	store := newStore(t, hourly)
 	part := store.config.Recurs.Part(at(3600).Unix())
 	store.owners.part = part
 	for i := range mostWorkloads {
-		store.owners.known[Workload(i)] = &workload{without: partsWithout - 2} // soon forgotten
+		store.owners.known[Workload(i)] = &workload{without: partsWithout - 2} // soon to be forgotten
 	}
 	hours(t, store, 1, 5, "a")
 	if n := len(store.owners.known); n > 1 {
@@ -121,9 +119,8 @@ func TestPatternsOutliveAWrongClock(t *testing.T) {
 	}
 }
 
-// A node that is hot because a workload uses more than it ever did at that
-// hour, as a new version may, is expected to stay hot, as it would without a
-// pattern.
+// If a node is hot because a workload uses more than it ever did at that hour, as a new version
+// may, the node is expected to stay hot, just as without a pattern.
 func TestAStepOfAWorkloadThatRecursIsExpectedToStay(t *testing.T) {
 	const line, whole = 450, 1000
 	for name, period := range map[string]time.Duration{"without patterns": 0, "with patterns": 24 * time.Hour} {
@@ -158,8 +155,8 @@ func TestAStepOfAWorkloadThatRecursIsExpectedToStay(t *testing.T) {
 	}
 }
 
-// Once a new version has been observed for as long as a pattern requires, its
-// expected usage follows its own usage.
+// Once a new version has been observed for as long as a pattern requires, its expected usage is
+// derived from its own usage.
 func TestAVersionThatUsesHalf(t *testing.T) {
 	store := newStore(t, hourly)
 	hours(t, store, 1, 8, "a") // 900 in the first ten minutes of an hour

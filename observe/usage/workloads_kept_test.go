@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// silent lets hours pass in which the node is sampled but no pod is.
+// silent lets hours pass in which the node is sampled but none of its pods.
 func silent(store *Store, from, to int, version string) {
 	pod := aPod("web-"+version, startedAt(from*3600-4*3600))
 	pod.Owner.UID, pod.Owner.Kind, pod.Owner.Name, pod.TemplateHash = "set-"+version, "ReplicaSet", "web-"+version, version
@@ -16,8 +16,8 @@ func silent(store *Store, from, to int, version string) {
 	}
 }
 
-// Patterns are kept for the next process and the next version, even if pods
-// were not measured for a while or another period was looked for before.
+// Patterns are kept for the next process and the next version, even if pods were not measured for a
+// while or the store looked for another period before.
 func TestPatternsAreKeptWhilePodsStay(t *testing.T) {
 	for name, before := range map[string]func(t *testing.T, store *Store){
 		"measured all the time": func(*testing.T, *Store) {},

@@ -10,11 +10,11 @@ import (
 	"github.com/evenkeel/evenkeel/observe/forecast"
 )
 
-// hourly looks for hourly patterns: parts of 75 seconds.
+// hourly makes the store look for hourly patterns, with parts of 75 seconds.
 func hourly(c *Config) { c.Recurs = forecast.Clock{Period: time.Hour} }
 
-// hours samples a Deployment's pod every 15 seconds; it uses much in the first
-// ten minutes of each hour. version names its ReplicaSet and the pod.
+// hours samples a Deployment's pod every 15 seconds. The pod uses much in the first ten minutes of
+// each hour. version names the ReplicaSet and the pod.
 func hours(t *testing.T, store *Store, from, to int, version string) *View {
 	t.Helper()
 	pod := aPod("web-"+version, startedAt(from*3600-600))
@@ -98,8 +98,8 @@ func TestWorkloadsAreApart(t *testing.T) {
 	}
 }
 
-// The store of another policy continues with what the previous store has
-// learned, unless its period differs.
+// The store of another policy continues with what the previous store has learned, unless its period
+// differs.
 func TestPatternsAreInherited(t *testing.T) {
 	before := newStore(t, hourly)
 	want := hours(t, before, 1, 4, "a").Nodes[0].Pods[0].Pattern

@@ -9,8 +9,8 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 )
 
-// A node is nominated only if kube-scheduler would respect the nomination, which it does not for a node that is tainted
-// or reserved for other pods.
+// A node is nominated only if kube-scheduler would respect the nomination. It does not if the node
+// is tainted or reserved for other pods.
 func TestAdmits(t *testing.T) {
 	tainted := func(effect v1.TaintEffect) func(*v1.Node) {
 		return func(node *v1.Node) { node.Spec.Taints = []v1.Taint{{Key: "x/y", Effect: effect}} }

@@ -37,7 +37,7 @@ func (w *world) Leads() error {
 	return w.deposed
 }
 
-// depose makes this process stop leading, or lead again.
+// depose makes this process stop leading or, if why is nil, lead again.
 func (w *world) depose(why error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -53,7 +53,7 @@ func newWorld(objects ...runtime.Object) *world {
 	return w
 }
 
-// tested answers JSON patches as the API server does.
+// tested applies JSON patches and fails as the API server does.
 func (w *world) tested(action clienttesting.Action) (handled bool, object runtime.Object, err error) {
 	if action.(clienttesting.PatchAction).GetPatchType() != types.JSONPatchType {
 		return false, nil, nil
@@ -82,8 +82,7 @@ func (w *world) replaces(of keyID, pod, by string) {
 	w.ledger.Created(ledger.Pod{UID: "uid-" + by, Namespace: of.namespace, Name: by, OwnerUID: of.name, OwnerKind: "ReplicaSet", Created: w.now})
 }
 
-// targets returns the keys in the API server, as namespace/owner, with their
-// first nodes.
+// targets returns the first node of each key in the API server, by namespace/owner.
 func (w *world) targets(t *testing.T) map[string]string {
 	t.Helper()
 	list, err := w.server.Tracker().List(resource, resource.GroupVersion().WithKind("Steering"), "")

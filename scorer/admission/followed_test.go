@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// follow starts Followed of a world and waits for the first list.
+// follow starts Followed on the API server of a world, and waits for the first list.
 func follow(t *testing.T, w *world) *Followed {
 	t.Helper()
 	f, ctx := NewFollowed(w.server), t.Context()
@@ -35,12 +35,12 @@ func keyed(namespace, name string, targets any) *unstructured.Unstructured {
 	}}
 }
 
-// pod returns a pod of the owner with this key. Its name does not matter.
+// pod returns a pod of the owner to which this key belongs. Its name does not matter.
 func (k keyID) pod() *v1.Pod {
 	return &v1.Pod{ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{Kind: "ReplicaSet", UID: types.UID(k.name), Controller: new(true)}}}}
 }
 
-// A key that is open and complete has its nodes. Any other key steers nothing.
+// An open and complete key returns its nodes. Any other key steers nothing.
 func TestFollowedOf(t *testing.T) {
 	const later, now = "2026-11-04T02:00:10Z", "2026-11-04T02:00:00Z"
 	crowd := make([]any, maxNodes+1)
@@ -88,7 +88,7 @@ func TestFollowedOf(t *testing.T) {
 	}
 }
 
-// Keys are followed while they are requested: set, changed and gone.
+// Followed sees keys that are set, changed and removed.
 func TestFollowedChanges(t *testing.T) {
 	w := newWorld()
 	f, objects := follow(t, w), w.server.Resource(resource).Namespace("shop")
@@ -133,7 +133,7 @@ func TestFollowedChanges(t *testing.T) {
 	until("gone")
 }
 
-// If the context ends before the first list, the wait ends.
+// If the context ends before the first list arrives, the wait ends.
 func TestFollowedWaitsNoLonger(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	stop()

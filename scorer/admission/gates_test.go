@@ -31,7 +31,7 @@ import (
 	"github.com/evenkeel/evenkeel/ledger"
 )
 
-// plans are the nodes for pods by name.
+// plans holds the nodes planned for pods, by pod name.
 type plans map[string]string
 
 func (p plans) land(pod *v1.Pod, _ func(string) bool) string { return p[pod.Name] }
@@ -52,11 +52,11 @@ func podOf(name string, gates ...string) *v1.Pod {
 type patches struct {
 	mu   sync.Mutex
 	made []string
-	// fail returns the error of a patch, by pod and subresource.
+	// fail returns the error with which a patch of a pod's subresource fails.
 	fail func(pod, subresource string) error
 }
 
-// evict records a pod that is released.
+// evict records the eviction by which a pod is released.
 func (p *patches) evict(action clienttesting.Action) (bool, runtime.Object, error) {
 	create := action.(clienttesting.CreateAction)
 	eviction, ok := create.GetObject().(*policyv1.Eviction)
@@ -103,7 +103,7 @@ func said(patch clienttesting.PatchAction) string {
 	return steps[2].Op + " " + steps[2].Path
 }
 
-// play runs Gates over pods for some time and returns their patches.
+// play runs Gates over pods for some time and returns the patches and evictions.
 func play(t *testing.T, p *patches, planner plans, keys *Keys, lasts time.Duration, pods ...*v1.Pod) []string {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -132,8 +132,8 @@ func play(t *testing.T, p *patches, planner plans, keys *Keys, lasts time.Durati
 	return p.made
 }
 
-// A replacement is nominated before it is released, any other held pod is
-// released at once, and pods that Evenkeel does not hold are left alone.
+// A replacement is nominated before it is released. Any other held pod is released at once. Pods
+// that Evenkeel does not hold are left alone.
 func TestGatesAreTakenOff(t *testing.T) {
 	leaving := podOf("leaving", gate)
 	leaving.DeletionTimestamp, leaving.Finalizers = &metav1.Time{Time: start}, []string{"x/y"}
@@ -148,8 +148,8 @@ func TestGatesAreTakenOff(t *testing.T) {
 	}
 }
 
-// A replica that has just started does not know the plans yet. It leaves a pod
-// without one to the leader, and releases it if the leader does not.
+// A replica that has just started does not know the plans yet. If it knows no plan for a pod, it
+// leaves the pod to the leader, and releases it only if the leader does not.
 func TestTheLeaderComesFirst(t *testing.T) {
 	w := newWorld()
 	pods := []*v1.Pod{podOf("planned", gate), podOf("unplanned", gate)}
@@ -184,8 +184,8 @@ func TestTheLeaderComesFirst(t *testing.T) {
 	}
 }
 
-// slowServer answers a PATCH after a second, unless the client hangs up before, and
-// stops the process shortly after the first one has come.
+// slowServer answers a PATCH after a second, unless the client hangs up before that. It stops the
+// process shortly after the first request.
 type slowServer struct {
 	stop context.CancelFunc
 	mu   sync.Mutex
@@ -207,7 +207,8 @@ func (s *slowServer) RoundTrip(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// Before a process ends, it releases the pods that it has seen, because after a one-shot run nothing else would.
+// Before a process ends, it releases the pods that it has seen, because after a one-shot run
+// nothing else would release them.
 func TestAProcessThatEndsLetsPodsGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
@@ -270,7 +271,7 @@ func TestAProcessThatEndsWaitsForNoAnswers(t *testing.T) {
 	})
 }
 
-// silent never answers, and stops the process shortly after it was asked.
+// silent never answers, and stops the process shortly after the first request.
 type silent struct{ stop context.CancelFunc }
 
 func (s silent) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -279,8 +280,7 @@ func (s silent) RoundTrip(r *http.Request) (*http.Response, error) {
 	return nil, r.Context().Err()
 }
 
-// A failed nomination holds no pod back, and removing a gate is retried until
-// it succeeds.
+// A failed nomination does not hold the pod back, and removing a gate is retried until it succeeds.
 func TestGatesAreTakenOffInTheEnd(t *testing.T) {
 	failures := 3
 	p := &patches{fail: func(_, subresource string) error {
@@ -298,8 +298,8 @@ func TestGatesAreTakenOffInTheEnd(t *testing.T) {
 	}
 }
 
-// If the permission is missing, a removal is rarely retried, because anyone who can create pods can have any number of
-// them held.
+// If the permission is missing, a removal is retried only at long intervals, because anyone who can
+// create pods can have any number of them held.
 func TestGatesThatMayNotBeTakenOff(t *testing.T) {
 	p := &patches{fail: func(string, string) error { return apierrors.NewForbidden(v1.Resource("pods"), "a", nil) }}
 	if got := play(t, p, plans{}, newWorld().keys, 61*time.Second, podOf("a", gate)); len(got) != 3 {
@@ -307,9 +307,8 @@ func TestGatesThatMayNotBeTakenOff(t *testing.T) {
 	}
 }
 
-// A pod that is deleted meanwhile needs nothing more. If another replica may
-// have been faster, the watch decides, because a webhook's rejection looks the
-// same.
+// If a pod has been deleted in the meantime, nothing remains to be done. If another replica may
+// have been faster, the watch decides, because a webhook's rejection looks the same.
 func TestGatesThatSomebodyElseTookOff(t *testing.T) {
 	for name, tc := range map[string]struct {
 		err   error
@@ -327,8 +326,8 @@ func TestGatesThatSomebodyElseTookOff(t *testing.T) {
 	}
 }
 
-// The key is cleared when the ledger knows the replacement, whether before or
-// after the pod is seen here, and not because of any other pod of the owner.
+// The key is cleared when the ledger knows the replacement, whether before or after the pod is seen
+// here. No other pod of the owner clears it.
 func TestAnswersClearTheKey(t *testing.T) {
 	w := newWorld()
 	w.moves(web, "web-1")
@@ -346,7 +345,7 @@ func TestAnswersClearTheKey(t *testing.T) {
 	}
 }
 
-// Scale-ups are held as long as a key is open, so the key is cleared before the
+// While a key is open, the pods of a scale-up are held as well, so the key is cleared before the
 // replacement is released.
 func TestAnswersClearTheKeyAtOnce(t *testing.T) {
 	w := newWorld()
@@ -365,8 +364,8 @@ func TestAnswersClearTheKeyAtOnce(t *testing.T) {
 	play(t, slow, plans{"new": "n1"}, w.keys, time.Second, podOf("new", gate))
 }
 
-// A pod that fits on none of the nodes that it was restricted to is released
-// after a while, if a move of its controller is known.
+// If a move of its controller is known, a pod that fits on none of the nodes to which it was
+// restricted is released after a while.
 func TestStrandedPodsAreReleased(t *testing.T) {
 	waiting := func(name, by string, change ...func(*v1.Pod)) *v1.Pod {
 		pod := podOf(name)
@@ -442,9 +441,8 @@ func TestStrandedPodsAreReleasedWhileTheKeyIsOpen(t *testing.T) {
 	}
 }
 
-// Copying a steered pod into a template results in pods that look restricted.
-// They are not released, because the pods that replace them would look the
-// same.
+// If a steered pod is copied into a template, the template's pods look restricted. They are not
+// released, because their replacements would look the same.
 func TestCopiedNamesAreNotReleased(t *testing.T) {
 	for name, tc := range map[string]struct {
 		by    string
@@ -475,9 +473,8 @@ func TestCopiedNamesAreNotReleased(t *testing.T) {
 	}
 }
 
-// kube-scheduler keeps the nomination of a pod that never preempts and fits
-// nowhere, and autoscalers add no node for a pod with a nomination. So the
-// nomination is removed.
+// kube-scheduler keeps the nomination of a pod that never preempts and fits nowhere, and
+// autoscalers add no node for a pod with a nomination. Therefore the nomination is removed.
 func TestNominationsInVainAreTakenBack(t *testing.T) {
 	never, lower := v1.PreemptNever, v1.PreemptLowerPriority
 	waiting := func(name string, change ...func(*v1.Pod)) *v1.Pod {
@@ -501,8 +498,9 @@ func TestNominationsInVainAreTakenBack(t *testing.T) {
 	}
 }
 
-// A pod with someone else's gate cannot be scheduled yet, and current measurements will be outdated when it can. A
-// nomination that no longer holds is withdrawn, because the process that made it ended before it released the pod.
+// A pod with someone else's gate cannot be scheduled yet, and current measurements will be outdated
+// when it can be. A nomination that is outdated because the process that made it ended before it
+// released the pod is withdrawn.
 func TestStaleNominations(t *testing.T) {
 	left := func(name, node string, gates ...string) *v1.Pod {
 		pod := podOf(name, gates...)
@@ -522,9 +520,8 @@ func TestStaleNominations(t *testing.T) {
 	}
 }
 
-// A replica whose watch lags does not change the nomination by another replica
-// that has already released the pod, because kube-scheduler may be processing
-// it.
+// A replica whose watch lags behind does not change the nomination by a replica that has already
+// released the pod, because kube-scheduler may be processing it.
 func TestTheSlowerReplicaNominatesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -560,8 +557,8 @@ func TestTheSlowerReplicaNominatesNothing(t *testing.T) {
 	})
 }
 
-// Pods of an owner with an open key that are not its replacement are rarely checked, because a StatefulSet's key is
-// open for hours.
+// While a key is open, pods of its owner that are not the replacement are checked only at long
+// intervals, because a StatefulSet's key may be open for hours.
 func TestBystandersAreLookedAtSeldom(t *testing.T) {
 	w := newWorld()
 	w.moves(web, "web-1")
@@ -576,7 +573,8 @@ func TestBystandersAreLookedAtSeldom(t *testing.T) {
 	}
 }
 
-// Anyone who can create pods can have any number of them held. The replacement of a move does not wait for them.
+// Anyone who can create pods can have any number of them held. The replacement of a move does not
+// wait for these pods.
 func TestReplacementsDoNotWaitForOtherPods(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -598,7 +596,7 @@ func TestReplacementsDoNotWaitForOtherPods(t *testing.T) {
 			if pod.Name == "new" {
 				asked <- time.Now()
 			}
-			time.Sleep(gateWorkers * time.Second / 50) // the client's rate
+			time.Sleep(gateWorkers * time.Second / 50) // the client's rate limit
 			return ""
 		}
 		go func() { done <- gates.Run(ctx, land) }()
@@ -618,7 +616,7 @@ func TestReplacementsDoNotWaitForOtherPods(t *testing.T) {
 	})
 }
 
-// Whatever happens between a check of a pod and its patch, none of our gates stays.
+// Whatever happens between the check of a pod and its patch, none of our gates remains.
 func TestNoGateStays(t *testing.T) {
 	kind := v1.SchemeGroupVersion.WithResource("pods")
 	type server = clienttesting.ObjectTracker

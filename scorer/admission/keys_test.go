@@ -19,8 +19,8 @@ var (
 	db  = keyID{"vault", "sts-db"}
 )
 
-// Keys are in the Steering of their namespace while their moves wait for a pod,
-// and an owner has one at a time.
+// Keys are in the Steering of their namespace while their moves wait for a pod. An owner has one
+// key at a time.
 func TestKeys(t *testing.T) {
 	w, ctx := newWorld(), t.Context()
 	set := func(of keyID, pod, node string) error {
@@ -65,7 +65,7 @@ func TestKeys(t *testing.T) {
 	want("swept", map[string]string{})
 }
 
-// Another move may take a key that has ended.
+// Once a key has ended, another move may use it.
 func TestKeysEnd(t *testing.T) {
 	w := newWorld()
 	if err := w.keys.set(t.Context(), web, "web-1", to("n1", start.Add(10*time.Second))); err != nil {
@@ -80,8 +80,8 @@ func TestKeysEnd(t *testing.T) {
 	}
 }
 
-// A Steering holds no more keys than its schema allows, and a full one does not
-// hold up other namespaces.
+// A Steering holds no more keys than its schema allows. A full Steering does not delay moves in
+// other namespaces.
 func TestKeysAreBounded(t *testing.T) {
 	w := newWorld()
 	set := func(of keyID) error {
@@ -101,8 +101,8 @@ func TestKeysAreBounded(t *testing.T) {
 	}
 }
 
-// A process that no longer leads writes nothing, because its keys may belong to
-// its successor by now.
+// A process that no longer leads writes nothing, because its keys may already belong to its
+// successor.
 func TestWhoDoesNotLeadWritesNoKeys(t *testing.T) {
 	w := newWorld()
 	w.moves(web, "web-1")
@@ -125,8 +125,8 @@ func TestWhoDoesNotLeadWritesNoKeys(t *testing.T) {
 	}
 }
 
-// A move that was not made removes its own key, but not that of another move of
-// the owner.
+// When a move is not made, its own key is removed, but not the key of another move of the same
+// owner.
 func TestKeysOfOthersStay(t *testing.T) {
 	w := newWorld()
 	if err := w.keys.set(t.Context(), web, "uid-web-1", to("n1", start.Add(time.Minute))); err != nil {
@@ -138,8 +138,8 @@ func TestKeysOfOthersStay(t *testing.T) {
 	}
 }
 
-// A process that clears its key late, because it or its request was stalled,
-// does not remove a key that another process has set for the owner meanwhile.
+// A process may clear its key late, because it or its request was stalled. It then does not remove
+// a key that another process has set for the owner in the meantime.
 func TestAKeyOfAnotherProcessStays(t *testing.T) {
 	for name, tc := range map[string]struct {
 		uid   string
@@ -162,7 +162,7 @@ func TestAKeyOfAnotherProcessStays(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			for range 2 { // the second time, there is none to clear
+			for range 2 { // the second time, there is no key to clear
 				if err := w.keys.end(t.Context(), of, "uid-web-1"); err != nil || w.keys.isOpen(of) {
 					t.Errorf("error %v, open %v", err, w.keys.isOpen(of))
 				}
@@ -174,8 +174,7 @@ func TestAKeyOfAnotherProcessStays(t *testing.T) {
 	}
 }
 
-// Clearing a key that somebody else has removed is not an error, but a
-// rejection by the API server is.
+// Clearing a key that somebody else has removed is not an error. A rejection by the API server is.
 func TestClearingWhatIsGone(t *testing.T) {
 	for name, tc := range map[string]struct {
 		gone bool
@@ -215,7 +214,7 @@ func TestUnwrittenKeys(t *testing.T) {
 	}
 }
 
-// midway is a leader that calls a function once while a key is written.
+// midway is a leader that calls a function once, while a key is written.
 type midway struct {
 	*world
 	then func()
@@ -229,8 +228,8 @@ func (m *midway) Leads() error {
 	return m.deposed
 }
 
-// While a key is being cleared, the next move of its owner waits, because
-// otherwise the key of that move would be cleared, too.
+// While a key is being cleared, the next move of its owner waits. Otherwise the key of that move
+// would be cleared as well.
 func TestAKeyIsNotClearedForTheMoveBefore(t *testing.T) {
 	w := newWorld()
 	leader := &midway{world: w}
@@ -260,8 +259,8 @@ func TestAKeyIsNotClearedForTheMoveBefore(t *testing.T) {
 	}
 }
 
-// Keys that have ended count until they are cleared, because the schema counts
-// them.
+// Keys that have ended count until they are cleared, because they still count against the schema's
+// limit.
 func TestEndedKeysMakeRoom(t *testing.T) {
 	w := newWorld()
 	for i := range maxKeys {
@@ -273,7 +272,7 @@ func TestEndedKeysMakeRoom(t *testing.T) {
 	if err := w.keys.set(t.Context(), web, "uid-web-1", to("n1", w.now.Add(10*time.Second))); err != nil {
 		t.Fatal(err)
 	}
-	if got := len(w.targets(t)) - 1; got > maxKeys { // without the namespace itself
+	if got := len(w.targets(t)) - 1; got > maxKeys { // without the key of the namespace itself
 		t.Errorf("%d keys in a Steering that takes %d", got, maxKeys)
 	}
 }

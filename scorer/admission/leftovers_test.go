@@ -16,7 +16,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// stored returns a Steering with keys that end at the given times.
+// stored returns a Steering whose keys end at the given times.
 func stored(namespace, name string, until ...any) *unstructured.Unstructured {
 	targets := map[string]any{}
 	for i, u := range until {
@@ -27,8 +27,8 @@ func stored(namespace, name string, until ...any) *unstructured.Unstructured {
 	}}
 }
 
-// Evenkeel's Steerings are found with the times of their keys, and deleted
-// whether or not this process leads; others stay.
+// Evenkeel's Steerings are found with the times of their keys, and are deleted whether or not this
+// process leads. Other Steerings stay.
 func TestLeftoverSteerings(t *testing.T) {
 	w := newWorld(stored("shop", objectName, "2026-11-04T02:00:10Z", "2026-11-04T02:00:00Z", int64(7)), stored("vault", objectName), stored("shop", "theirs", "x"))
 	l := NewLeftovers(fake.NewClientset(), w.server)
@@ -37,7 +37,7 @@ func TestLeftoverSteerings(t *testing.T) {
 	if diff := cmp.Diff(want, found); diff != "" || err != nil {
 		t.Errorf("(-want +got):\n%s, %v", diff, err)
 	}
-	for range 2 { // the second time, there is none
+	for range 2 { // the second time, there is nothing to delete
 		if err := l.Delete(t.Context(), "shop"); err != nil {
 			t.Error(err)
 		}
@@ -62,7 +62,7 @@ func TestLeftoversOfACluster(t *testing.T) {
 	}
 }
 
-// Held pods are those with Evenkeel's gate that are not being deleted.
+// Held returns the pods with Evenkeel's gate that are not being deleted.
 func TestLeftoverPods(t *testing.T) {
 	leaving := podOf("leaving", gate)
 	leaving.DeletionTimestamp, leaving.Finalizers = &metav1.Time{Time: start}, []string{"x/y"}
@@ -80,8 +80,8 @@ func TestLeftoverPods(t *testing.T) {
 	}
 }
 
-// A pod's gate is removed whatever else changes its gates meanwhile, and no
-// other pod's.
+// A pod's gate is removed whatever else changes its gates in the meantime. Gates of other pods
+// stay.
 func TestLetGo(t *testing.T) {
 	invalid := apierrors.NewInvalid(v1.SchemeGroupVersion.WithKind("Pod").GroupKind(), "a", nil)
 	another := podOf("a", gate)

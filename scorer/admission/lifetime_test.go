@@ -23,8 +23,7 @@ import (
 
 const hour = time.Hour
 
-// leaves records the move of a pod that takes an hour to terminate, evicts the
-// pod and sets its key.
+// leaves records the move of a pod that takes an hour to terminate, sets its key and evicts it.
 func (w *world) leaves(t *testing.T, kind, owner, pod, node string) keyID {
 	t.Helper()
 	intent := ledger.Intent{
@@ -55,7 +54,7 @@ func (w *world) passes(t *testing.T, d time.Duration) {
 	}
 }
 
-// succeeded makes another process lead that has read the ledger.
+// succeeded makes another process lead, one that has read the ledger.
 func (w *world) succeeded() *world {
 	next := &world{server: w.server, ledger: ledger.New(ledger.Config{}), now: w.now}
 	next.ledger.Adopt(w.ledger.Export(), w.now)
@@ -63,13 +62,13 @@ func (w *world) succeeded() *world {
 	return next
 }
 
-// steering returns a Steering of shop with these keys.
+// steering returns a Steering in the namespace shop with these keys.
 func steering(targets map[string]any) *unstructured.Unstructured {
 	return keyed("shop", objectName, targets)
 }
 
-// steered returns the node to which each of the pods would be steered if an API
-// server whose clock is off by skew created it now.
+// steered returns the node to which each pod would be steered if it were created now, on an API
+// server whose clock is off by skew.
 func (w *world) steered(t *testing.T, kind, owner string, skew time.Duration, pods ...string) (nodes []string) {
 	t.Helper()
 	f := NewFollowed(w.server)
@@ -94,17 +93,16 @@ func (w *world) steered(t *testing.T, kind, owner string, skew time.Duration, po
 	return nodes
 }
 
-// A key is for one pod of its StatefulSet. While a process renews it, it lasts
-// until that pod has been recreated; without such a process it ends within
-// seconds, however long the pod may take.
+// A key is for one pod of its StatefulSet. If a process renews the key, it lasts until that pod has
+// been recreated. Otherwise it ends within seconds, however long the pod may take.
 func TestAKeyLastsAsLongAsItsMove(t *testing.T) {
 	for name, tc := range map[string]struct {
 		kind string
-		pods []string // the first is recreated
+		pods []string // only the first is recreated
 		want []string
 	}{
 		"StatefulSet": {"StatefulSet", []string{"db-0", "db-1", "db-9"}, []string{"n1", "", ""}},
-		"Job":         {"Job", []string{"db-0", "db-1"}, []string{"n1", "n1"}}, // names do not distinguish pods
+		"Job":         {"Job", []string{"db-0", "db-1"}, []string{"n1", "n1"}}, // pod names say nothing
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld()
@@ -131,9 +129,9 @@ func TestAKeyLastsAsLongAsItsMove(t *testing.T) {
 	}
 }
 
-// A key ends with its move. The move ends when the owner no longer wants such a
-// pod, or when no pod came in time after the old one was gone, which may be
-// long before the grace period is over.
+// A key ends with its move. The move ends when the owner no longer wants such a pod, or when no
+// replacement arrives in time after the old pod is gone, which may be long before the end of the
+// grace period.
 func TestAKeyEndsWithItsMove(t *testing.T) {
 	for name, tc := range map[string]struct {
 		happens func(*world)
@@ -179,8 +177,8 @@ func TestEachPodOfAStatefulSetHasItsKey(t *testing.T) {
 	}
 }
 
-// A process that stops leaves no key that still steers, by any clock. The next leader makes the keys of moves in flight
-// steer again, to the same nodes.
+// A process that stops leaves no key that still steers, by any clock. The next leader makes the
+// keys of moves in flight steer again, to the same nodes.
 func TestTheNextLeaderTakesKeysOver(t *testing.T) {
 	for name, stops := range map[string]func(*world){
 		"stopped":                      func(w *world) { w.keys.suspend(t.Context()) },
@@ -218,9 +216,9 @@ func TestTheNextLeaderTakesKeysOver(t *testing.T) {
 	}
 }
 
-// Keys without a move in flight are cleared, however long they would last: keys
-// of earlier versions, which are per StatefulSet, keys of ended moves, and keys
-// that cannot belong to any move. Other objects stay.
+// Keys without a move in flight are cleared, however long they would last: keys of earlier
+// versions, which are per StatefulSet, keys of moves that have ended, and keys that cannot belong
+// to any move. Other objects stay.
 func TestSweep(t *testing.T) {
 	key := func(node string, until time.Duration) map[string]any {
 		return map[string]any{"nodes": []any{node}, "until": start.Add(until).Format(time.RFC3339), "by": byNames}
@@ -258,8 +256,8 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// A key that somebody else has changed or removed is not renewed. It is read
-// again, and taken over if its move is still in flight.
+// A key that somebody else has changed or removed is not renewed. It is read again, and taken over
+// if its move is still in flight.
 func TestKeysThatOthersChange(t *testing.T) {
 	w := newWorld()
 	of := w.leaves(t, "StatefulSet", "set", "db-0", "n1")
@@ -283,8 +281,7 @@ func TestKeysThatOthersChange(t *testing.T) {
 	}
 }
 
-// While the API server cannot be written to, a key ends; once it can, the key
-// lasts again.
+// While the API server refuses writes, a key ends. Once writes succeed again, the key is renewed.
 func TestRenewalsAreTriedAgain(t *testing.T) {
 	for name, err := range map[string]error{
 		"it conflicts": apierrors.NewConflict(resource.GroupResource(), objectName, nil), "the API server is away": errors.New("connection refused"),
@@ -350,7 +347,7 @@ func TestKeep(t *testing.T) {
 			t.Errorf("at %v the key lasts until %v", clock(), until)
 		}
 		cancel()
-		<-done // as when a process ends, because a renewal under way would outlast Stop
+		<-done // as at the end of a process, because a renewal in progress would outlast Stop
 		s.Stop(t.Context())
 		if until := endOf(targetsOf(t, w), "set/db-0"); until.After(clock().Add(-5 * time.Second)) {
 			t.Errorf("stopped at %v, the key lasts until %v", clock(), until)
@@ -369,8 +366,8 @@ func targetsOf(t *testing.T, w *world) map[string]any {
 	return targets
 }
 
-// A process that is about to end waits for the pods of its own keys, not for
-// those that an earlier process evicted.
+// A process that is about to end waits for the pods of its own keys, but not for pods that an
+// earlier process evicted.
 func TestDrainWaitsForItsOwnKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()

@@ -19,7 +19,7 @@ func TestPace(t *testing.T) {
 	atRest := repeat(8*time.Millisecond, 5)
 	for name, tc := range map[string]struct {
 		looks []time.Duration
-		want  bool // after the last call
+		want  bool // the result of the last call
 	}{
 		"at rest":                                 {looks: atRest},
 		"the first look of all":                   {looks: repeat(time.Second, 1)},
@@ -53,8 +53,8 @@ func TestPace(t *testing.T) {
 	}
 }
 
-// If one of several API servers is slow and they answer in turn, moves wait for some seconds, not indefinitely. Moves
-// of a later cycle wait again.
+// If several API servers answer in turn and one of them is slow, moves wait for some seconds, not
+// indefinitely. Moves of a later cycle wait again.
 func TestPaceGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var p pace
@@ -89,7 +89,8 @@ func TestPaceGoesOn(t *testing.T) {
 	})
 }
 
-// All moves of a cycle ask in turn, so a busy API server is queried once per pause, not once per move.
+// All moves of a cycle share the result, so a busy API server is queried once per pause, not once
+// per move.
 func TestPaceAddsNoLoad(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, looks := pace{took: slices.Repeat([]time.Duration{time.Millisecond}, keptLooks)}, 0
@@ -102,7 +103,7 @@ func TestPaceAddsNoLoad(t *testing.T) {
 	})
 }
 
-// If a look fails, the next call finds out and reports it.
+// If a query fails, the next call reports the error.
 func TestPaceOfFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := pace{took: []time.Duration{time.Millisecond}}

@@ -24,18 +24,17 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// apiServer answers a Probe. It steers by the keys of a world from the given look on.
+// apiServer answers a Probe. From the look steersFrom on, it steers by the keys of a world.
 type apiServer struct {
 	steersFrom int // negative: never
 	forbidden  string
 	broken     error
 	looks      int
-	// ahead is how far its clock is ahead of ours.
+	// ahead is how far its clock is ahead of this process's clock.
 	ahead time.Duration
-	// beside is true if another API server, which does not steer, answers every
-	// second look.
+	// beside reports whether another API server, which does not steer, answers every second look.
 	beside bool
-	// all is true if everything is allowed, kind if the kind of keys exists.
+	// all reports whether everything is allowed, and kind whether the kind of keys exists.
 	all, kind bool
 }
 
@@ -80,8 +79,8 @@ func (a *apiServer) probe(w *world) *Probe {
 	return &Probe{keys: w.keys, client: client}
 }
 
-// The API server steers if a pod with a new key is steered, at once or soon. A process that is not allowed to release
-// pods holds none.
+// The API server is proven to steer if a pod with a new key is steered, at once or soon. A process
+// that is not allowed to release pods holds none.
 func TestProven(t *testing.T) {
 	cases := map[string]struct {
 		server apiServer
@@ -117,8 +116,8 @@ func TestProven(t *testing.T) {
 	}
 }
 
-// If the newest replacement went back to its node, something may undo what the API server does, so the next cycle
-// probes.
+// If the newest replacement went back to its node, something may undo the steering of the API
+// server, so the next cycle probes again.
 func TestProvenUntilAReplacementReturns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()
@@ -136,7 +135,7 @@ func TestProvenUntilAReplacementReturns(t *testing.T) {
 		}
 		for i, step := range []struct {
 			pod, by, node string
-			bound         bool // from its template
+			bound         bool // by its template
 			want          bool
 		}{
 			{"web-1", "web-7", "n1", false, true},
@@ -153,8 +152,8 @@ func TestProvenUntilAReplacementReturns(t *testing.T) {
 	})
 }
 
-// An API server that did not steer is not trusted as soon as it does, because another API server may not know of it
-// yet.
+// An API server that has not steered is not trusted as soon as it does, because another API server
+// may not know the kind yet.
 func TestProvenAgainOnlyAfterAWhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, server := newWorld(), &apiServer{forbidden: "none"}
@@ -191,8 +190,8 @@ func TestProvenAgainOnlyAfterAWhile(t *testing.T) {
 	})
 }
 
-// A move is ready when the API server has seen its key. Another move of the same owner waits for it. A move that is not
-// made leaves nothing behind.
+// A move is ready once the API server has seen its key. Another move of the same owner waits until
+// then. A move that is not made leaves nothing behind.
 func TestReady(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, server := newWorld(), &apiServer{steersFrom: 3, forbidden: "none"}
@@ -217,7 +216,7 @@ func TestReady(t *testing.T) {
 		if reason, wait := s.Ready(t.Context(), second); reason != "" || !wait {
 			t.Errorf("the second: %q, wait %v", reason, wait)
 		}
-		if server.looks != looks { // each waiting move asks about five times a second
+		if server.looks != looks { // each waiting move checks about five times a second
 			t.Errorf("%d requests for a move that has to wait", server.looks-looks)
 		}
 		if reason, wait := s.Ready(t.Context(), first); reason != "" || wait {
@@ -246,8 +245,8 @@ func TestReady(t *testing.T) {
 	})
 }
 
-// If held pods could not be released, or no process would be there to do it, pods are restricted to node names, if that
-// suits them.
+// If held pods could not be released, or no process would be there to release them, pods are
+// restricted to node names, provided that names suit them.
 func TestReadyByNames(t *testing.T) {
 	own := &v1.Pod{Spec: v1.PodSpec{
 		NodeSelector: map[string]string{"disk": "ssd"}, TopologySpreadConstraints: []v1.TopologySpreadConstraint{{MaxSkew: 1}},
@@ -303,8 +302,8 @@ func TestReadyByNames(t *testing.T) {
 	}
 }
 
-// Nodes for a replacement are searched for once its owner has no other key. A move without nodes waits, even if that
-// key was cleared meanwhile.
+// Nodes for a replacement are chosen once its owner has no other key. A move without nodes waits,
+// even if the other key has been cleared in the meantime.
 func TestNodesAreLookedForWhenTheyAreNeeded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()
@@ -317,7 +316,7 @@ func TestNodesAreLookedForWhenTheyAreNeeded(t *testing.T) {
 		}
 		for i, step := range []struct {
 			pod             string
-			comes           bool // the replacement of the first, between the two questions
+			comes           bool // whether the first replacement arrives between the two calls
 			restricts, wait bool
 		}{
 			{pod: "web-1", restricts: true},
@@ -341,7 +340,8 @@ func TestNodesAreLookedForWhenTheyAreNeeded(t *testing.T) {
 	})
 }
 
-// Drain returns once the replacements have come or their keys expire, and leaves nothing. A process without keys asks
+// Drain returns once the replacements have arrived or their keys have expired, and leaves nothing.
+// Without keys, it sends no request.
 // nothing.
 func TestDrain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -378,7 +378,8 @@ func TestDrain(t *testing.T) {
 	})
 }
 
-// A namespace that rejects keys does not stop moves in others. An unreachable API server stops all.
+// A namespace that rejects keys does not stop moves in others. An unreachable API server stops all
+// moves.
 func TestReadyWhereKeysAreRefused(t *testing.T) {
 	for name, tc := range map[string]struct {
 		err  error

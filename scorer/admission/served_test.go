@@ -9,7 +9,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Whether the API server has the kind of keys is only read. Nothing is tried.
+// Served only reads whether the API server has the kind of keys. It does not try to create
+// anything.
 func TestServed(t *testing.T) {
 	for name, tc := range map[string]struct {
 		code int

@@ -22,8 +22,8 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// A held pod is released, whatever happened to the key that holds it and to the process that set the key. It is
-// released at once, even if it has been waiting for a long time.
+// A held pod is released, whatever happened to the key that holds it and to the process that set
+// the key. It is released at once, even if it has been waiting for a long time.
 func TestHeldPodsGoFreeWhateverTheKeySays(t *testing.T) {
 	orphan := podOf("orphan", gate)
 	orphan.OwnerReferences = nil
@@ -67,7 +67,7 @@ func opens(t *testing.T, w *world, key target) {
 	}
 }
 
-// breaks makes all calls about Steerings fail.
+// breaks makes all requests about Steerings fail.
 func (w *world) breaks(err error) {
 	w.server.PrependReactor("*", "steerings", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, err })
 }

@@ -22,8 +22,7 @@ const (
 	notThere = extender.RejectNotDestination
 )
 
-// Before the first observation nothing is known, so answers are neutral: every
-// node is kept and none is preferred.
+// Before the first observation, answers are neutral: every node is kept and none is preferred.
 func TestNeutralBeforeTheFirstObservation(t *testing.T) {
 	b := newBridge(t)
 	b.node("a", 9000)
@@ -38,8 +37,7 @@ func TestNeutralBeforeTheFirstObservation(t *testing.T) {
 	}
 }
 
-// An ordinary pod is kept off nodes that it would bring above the reject line
-// of 60 %.
+// An ordinary pod is kept off nodes that it would raise above the reject line of 60 %.
 func TestFilterByUsage(t *testing.T) {
 	b := newBridge(t)
 	b.node("cool", 2000)
@@ -47,17 +45,17 @@ func TestFilterByUsage(t *testing.T) {
 	b.node("hot", 7000)
 	b.node("silent", -1)
 	b.observe()
-	// 85 % of a core: edge comes to exactly 6000m
+	// 85 % of a core raise edge to exactly 6000m.
 	got := b.filter(strange("p", 1000), "cool", "edge", "hot", "silent", "new-node")
 	want := map[string]extender.Reject{"cool": keep, "edge": keep, "hot": tooHot, "silent": keep, "new-node": keep}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("filter (-want +got):\n%s", diff)
 	}
-	// 85 % of 1002m is one milli-core too many
+	// 85 % of 1002m is one milli-core too much.
 	if got := b.filter(strange("q", 1002), "edge")["edge"]; got != tooHot {
 		t.Errorf("edge with 851m: %v, want %v", got, tooHot)
 	}
-	// without a request it is the default of 250m, not nothing
+	// A pod without a request counts with the default of 250m, not with nothing.
 	if got := b.filter(strange("r", extender.Absent), "hot", "edge", "cool"); got["hot"] != tooHot || got["edge"] != keep {
 		t.Errorf("without a request: %v", got)
 	}
@@ -67,8 +65,8 @@ func TestFilterByUsage(t *testing.T) {
 	}
 }
 
-// When usage becomes unknown, nothing is rejected or preferred because of it;
-// when it is known again, it counts.
+// While usage is unknown, it causes no node to be rejected or preferred. Once it is known again, it
+// counts.
 func TestFilterWhenUsageGoesStale(t *testing.T) {
 	b := newBridge(t)
 	b.node("cool", 2000)
@@ -101,8 +99,7 @@ func TestFilterWhenUsageGoesStale(t *testing.T) {
 	}
 }
 
-// A pod counts with the usage of its owner's measured pods, whatever it
-// requests.
+// A pod counts with the usage of its owner's measured pods, whatever it requests.
 func TestFilterBySiblings(t *testing.T) {
 	b := newBridge(t)
 	b.node("a", 4000)
@@ -154,9 +151,9 @@ func TestFilterByTheVersionBefore(t *testing.T) {
 	}
 }
 
-// How requests about a replacement are answered, and on which nodes it counts
-// afterwards. The reservation at the planned destination stays until the
-// replacement is bound.
+// The cases show how requests about a replacement are answered, and on which nodes the replacement
+// counts afterwards. The reservation at the planned destination stays until the replacement is
+// bound.
 func TestLanding(t *testing.T) {
 	type said = map[string]extender.Reject
 	cases := map[string]struct {
@@ -261,8 +258,8 @@ func TestLanding(t *testing.T) {
 	}
 }
 
-// A replacement whose destination is lost stays in its zone if it can, and on
-// its capacity type; if it cannot, kube-scheduler chooses.
+// A replacement that has lost its destination stays on its capacity type, and in its zone if
+// possible. If there is no such node, kube-scheduler chooses.
 func TestLostLandingsStayAtHome(t *testing.T) {
 	zone, spot := func(z string) map[string]string { return map[string]string{v1.LabelTopologyZone: z} }, map[string]string{"karpenter.sh/capacity-type": "spot"}
 	sites := map[string]map[string]string{"hot": zone("1"), "there": zone("2"), "here": zone("1"), "spot": spot}
@@ -289,9 +286,8 @@ func TestLostLandingsStayAtHome(t *testing.T) {
 	}
 }
 
-// A replacement whose destination is lost stays on nodes that can run it: nodes
-// of the platform of its source or of its destination, even if one of these is
-// gone.
+// A replacement that has lost its destination goes only to nodes that can run it: nodes of the
+// platform of its source or of its destination, even if one of these is gone.
 func TestLostLandingsStayOnThePlatform(t *testing.T) {
 	amd, arm := map[string]string{v1.LabelArchStable: "amd64"}, map[string]string{"beta.kubernetes.io/arch": "arm64"}
 	for name, tc := range map[string]struct {
@@ -329,8 +325,8 @@ func TestLostLandingsStayOnThePlatform(t *testing.T) {
 	}
 }
 
-// A pod of another namespace that names the owner of a move is answered like
-// any other pod, and takes nothing from the real replacement.
+// A pod of another namespace that names the owner of a move is answered like any other pod, and
+// takes nothing from the real replacement.
 func TestForgedOwnersTakeNoLanding(t *testing.T) {
 	b := newBridge(t)
 	for name, used := range map[string]int64{"from": 7000, "to": 2000, "other": 3000} {
@@ -381,9 +377,8 @@ func TestLandingAttempts(t *testing.T) {
 	}
 }
 
-// Two replacements requested at the same time get one node each; a third pod,
-// from a scale-up, is only kept away from the source. Ten minutes later no pod
-// is.
+// Two replacements requested at the same time each get a node. A third pod, from a scale-up, is
+// only kept off the source. Ten minutes later, no pod is.
 func TestLandingByCount(t *testing.T) {
 	b := newBridge(t)
 	b.node("hot", 5000)
@@ -415,8 +410,8 @@ func TestLandingByCount(t *testing.T) {
 	}
 }
 
-// An answer is taken into account for the next pod, so replacements of moves
-// without a destination do not pile up on one node.
+// An answer affects the next one, so the replacements of moves without a destination do not pile up
+// on one node.
 func TestUnplannedMovesSpread(t *testing.T) {
 	b := newBridge(t)
 	b.node("from", 5000)
@@ -439,13 +434,13 @@ func TestUnplannedMovesSpread(t *testing.T) {
 			}
 		}
 	}
-	// 800m each, as the sibling uses: b to 1800, c to 2300, b to 2600
+	// Each uses 800m like the sibling: b rises to 1800, c to 2300, b to 2600.
 	if diff := cmp.Diff([]string{"b", "c", "b"}, got); diff != "" {
 		t.Errorf("answered (-want +got):\n%s", diff)
 	}
 }
 
-// If filter is not configured, at least the booked node comes first.
+// If filter is not configured, the booked node at least comes first.
 func TestPrioritizePrefersTheLanding(t *testing.T) {
 	b := newBridge(t)
 	b.node("hot", 7000)
@@ -464,8 +459,7 @@ func TestPrioritizePrefersTheLanding(t *testing.T) {
 	}
 }
 
-// Pods that the extender was asked about are remembered; the oldest make room
-// for new ones.
+// Pods about which the extender was asked are remembered. New ones displace the oldest.
 func TestRecentIsBounded(t *testing.T) {
 	r := newRecent(2)
 	for _, uid := range []string{"a", "b", "a", "", "c"} {
@@ -481,8 +475,8 @@ func TestRecentIsBounded(t *testing.T) {
 	}
 }
 
-// The index follows the observation: new nodes are found, and indices mean the
-// same on the board and in the index.
+// The index follows the observation: it finds new nodes, and an index means the same node on the
+// board and in the index.
 func TestIndexFollowsTheBoard(t *testing.T) {
 	b := newBridge(t)
 	b.node("b", 1000)
@@ -499,9 +493,9 @@ func TestIndexFollowsTheBoard(t *testing.T) {
 	}
 }
 
-// A node that a taint closes is no longer a destination, neither for a move
-// planned to it nor for any other move. Other pods may go there but do not
-// prefer it. A policy that drops the taint opens the node at once.
+// A node that a taint closes is no longer a destination, neither for a move that was planned to it
+// nor for any other move. Other pods may go there but do not prefer it. If the policy drops the
+// taint, the node is open at once.
 func TestTaintsCloseNodes(t *testing.T) {
 	var config observer.Config
 	b := newBridge(t, func(c *observer.Config) {

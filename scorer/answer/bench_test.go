@@ -19,10 +19,9 @@ import (
 
 const benchNodes = 5000
 
-// BenchmarkHandler answers requests through the extender's HTTP handler on an
-// observation of 5,000 nodes, a third of them hot: for an ordinary pod with
-// nothing in flight and with 100 moves in flight, and for a pod of these moves'
-// owner.
+// BenchmarkHandler answers requests through the extender's HTTP handler, based on an observation of
+// 5,000 nodes, a third of them hot. It measures an ordinary pod with nothing in flight and with 100
+// moves in flight, and a pod of these moves' owner.
 func BenchmarkHandler(b *testing.B) {
 	for _, kind := range []string{"quiet", "busy", "sibling"} {
 		bridge := benchBridge(b)
@@ -70,8 +69,8 @@ func benchBridge(b *testing.B) *bridge {
 
 func nodeName(i int) string { return fmt.Sprintf("ip-10-%d-%d-%d.compute", i/65536, i/256%256, i%256) }
 
-// benchRequest names nodes as kube-scheduler does; a sibling belongs to the
-// owner of the moves.
+// benchRequest returns a request with node names, as kube-scheduler sends it. A sibling belongs to
+// the owner of the moves.
 func benchRequest(b *testing.B, names int, sibling bool) []byte {
 	b.Helper()
 	yes, nodes := true, make([]string, names)

@@ -21,8 +21,7 @@ import (
 	"github.com/evenkeel/evenkeel/scorer/extender"
 )
 
-// bridge is an Answerer over a cluster of 10-core nodes with usage set by
-// tests.
+// bridge is an Answerer for a cluster of 10-core nodes whose usage the test sets.
 type bridge struct {
 	*Answerer
 	t        testing.TB
@@ -30,8 +29,8 @@ type bridge struct {
 	now      time.Time
 	used     map[string]int64 // CPU of nodes in milli-cores; unlisted nodes are not measured
 	pods     []usage.PodSample
-	shown    map[string]bool // by UID, the pods that the watch has shown
-	capacity string          // of nodes in cores; equal to allocatable, 10, if not set
+	shown    map[string]bool // the pods that the watch has shown, by UID
+	capacity string          // of nodes, in cores; if empty, the same as allocatable, 10
 }
 
 func newBridge(t testing.TB, change ...func(*observer.Config)) *bridge {
@@ -87,7 +86,7 @@ func (b *bridge) read(context.Context, *cluster.Snapshot) (usage.Batch, error) {
 	return batch, nil
 }
 
-// node adds a node; with negative usage it is not measured.
+// node adds a node. If usage is negative, the node is not measured.
 func (b *bridge) node(name string, cpuMilli int64) {
 	b.taint(name)
 	if cpuMilli >= 0 {
@@ -95,10 +94,10 @@ func (b *bridge) node(name string, cpuMilli int64) {
 	}
 }
 
-// label gives a node that was added labels.
+// label sets the labels of a node that was added before.
 func (b *bridge) label(name string, labels map[string]string) { b.set(name, labels, nil) }
 
-// taint adds a node with taints of these keys, or changes its taints.
+// taint adds a node with taints of these keys, or replaces the taints of an existing one.
 func (b *bridge) taint(name string, keys ...string) {
 	var taints []v1.Taint
 	for _, key := range keys {
@@ -144,7 +143,7 @@ func (b *bridge) observe() {
 	}
 }
 
-// record enters a move of a web pod that used 1 core.
+// record records a move of a web pod that used 1 core.
 func (b *bridge) record(n int, from, to string) string {
 	uid := fmt.Sprintf("uid-%d", n)
 	b.observer.Ledger().Record(b.now, ledger.Intent{
@@ -169,8 +168,7 @@ func strange(uid string, cpuMilli int64) *extender.Pod {
 	return &extender.Pod{Namespace: "ns", Name: uid, UID: uid, CPUMilli: cpuMilli, MemoryBytes: extender.Absent}
 }
 
-// watch lets the pod watch show an unbound pod, as it does before
-// kube-scheduler asks.
+// watch makes the pod watch show an unbound pod, as it does before kube-scheduler asks.
 func (b *bridge) watch(pod *extender.Pod) {
 	if b.shown[pod.UID] {
 		return
@@ -201,14 +199,14 @@ func show(o *observer.Observer, pod *extender.Pod) {
 	o.Store().SetPod(object)
 }
 
-// filter sends a filter request for a pod that the watch shows and returns the
-// answer for each node, by name.
+// filter sends a filter request about a pod that the watch shows, and returns the answer for each
+// node, by name.
 func (b *bridge) filter(pod *extender.Pod, names ...string) map[string]extender.Reject {
 	b.watch(pod)
 	return b.filterUnseen(pod, names...)
 }
 
-// filterUnseen is like filter, but whether or not the watch shows the pod.
+// filterUnseen is like filter, but does not make the watch show the pod.
 func (b *bridge) filterUnseen(pod *extender.Pod, names ...string) map[string]extender.Reject {
 	round, nodes := b.open(names)
 	reasons := make([]extender.Reject, len(names))

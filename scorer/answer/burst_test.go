@@ -18,9 +18,8 @@ import (
 	"github.com/evenkeel/evenkeel/scorer/extender"
 )
 
-// Pods that kube-scheduler places before any of them is seen bound are spread
-// as if each were already bound, because the answer for one is taken into
-// account for the next.
+// Pods that kube-scheduler places before any of them is seen to be bound are spread as if each were
+// already bound, because the answer for one pod affects the next answer.
 func TestPodsOfABurstCountAtOnce(t *testing.T) {
 	b := newBridge(t)
 	nodes := []string{"a", "b", "c", "d"}
@@ -54,9 +53,8 @@ func TestPodsOfABurstCountAtOnce(t *testing.T) {
 	}
 }
 
-// kube-scheduler may learn of a burst's pods before our watch does. They are
-// spread nevertheless, because each waits briefly for the watch; if the watch
-// is broken, no pod waits long.
+// kube-scheduler may learn of a burst's pods before our watch does. They are still spread, because
+// each answer waits briefly for the watch. If the watch is broken, no pod waits long.
 func TestABurstThatOvertakesTheWatch(t *testing.T) {
 	nodes := []string{"a", "b", "c", "d"}
 	for name, tc := range map[string]struct {
@@ -97,15 +95,15 @@ func TestABurstThatOvertakesTheWatch(t *testing.T) {
 	}
 }
 
-// chosen returns a node with the highest score, taking turns among equals.
+// chosen returns a node with the highest score, and takes turns among equal ones.
 func chosen(turn int, scores map[string]int8, nodes []string) string {
 	from := turn % len(nodes)
 	return slices.MaxFunc(slices.Concat(nodes[from:], nodes[:from]), func(x, y string) int { return cmp.Compare(scores[x], scores[y]) })
 }
 
-// While the watch is broken, kube-scheduler's own plugins choose among the
-// coolest nodes, so that the pods of a burst do not all go to one. They never
-// choose a hotter one, and among equal nodes their own preference decides.
+// While the watch is broken, kube-scheduler's own plugins choose among the coolest nodes, so that
+// the pods of a burst do not all go to one node. They never choose a hotter node, and their own
+// preference decides among equal ones.
 func TestABurstWithoutTheWatch(t *testing.T) {
 	b := newBridge(t)
 	nodes := []string{"a", "b", "c", "d"}
@@ -130,9 +128,9 @@ func TestABurstWithoutTheWatch(t *testing.T) {
 	b.prioritizeUnseen(strange("s", 235))
 }
 
-// kube-scheduler's own plugins decide where our scores tie: nodes with few
-// requests get those pods, and the next answer accounts for it. Half of the
-// pods are seen bound at once, the others much later.
+// If our scores tie, kube-scheduler's own plugins decide. They prefer nodes with few requests, and
+// the next answer takes that into account. Half of the pods are seen to be bound at once, the
+// others much later.
 func TestPodsOfABurstCountWhereOtherPluginsPutThem(t *testing.T) {
 	const pods, usage, cores = 60, 200, 10_000
 	b := newBridge(t)
@@ -174,9 +172,9 @@ func idle(uid string, cpuMilli int64) *v1.Pod {
 	}
 }
 
-// A pod with claims is bound only once its volumes are provisioned, which may
-// take minutes. Until then, or until the assumption turns out to be wrong, it
-// counts on the node that the answer assumed.
+// A pod with claims is bound only once its volumes are provisioned, which may take minutes. Until
+// then, or until the assumption turns out to be wrong, the pod counts on the node that the answer
+// assumed.
 func TestPodsCountUntilTheirVolumesAreProvisioned(t *testing.T) {
 	claims := func(pod *extender.Pod) { pod.HasClaims = true }
 	cases := map[string]struct {

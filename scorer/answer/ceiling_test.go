@@ -11,9 +11,8 @@ import (
 	"github.com/evenkeel/evenkeel/scorer/extender"
 )
 
-// A replacement whose move was planned beyond its destination's own ceiling may
-// go there up to the move's ceiling. Beyond that, and for every other pod, the
-// node is too hot.
+// A move may be planned beyond its destination's own ceiling. Its replacement may then fill the
+// node up to the move's ceiling. Beyond that, and for every other pod, the node is too hot.
 func TestLandingsUpToTheCeilingOfTheirMove(t *testing.T) {
 	for name, tc := range map[string]struct {
 		ceiling int64

@@ -10,19 +10,17 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// A replacement held by the API server is nominated for its planned node, or
-// for the coolest if that has filled up or was closed since the observation;
-// other pods are not nominated. This does not count as a request by
-// kube-scheduler.
+// A replacement held by the API server is nominated for its planned node. If that has filled up or
+// was closed since the observation, it is nominated for the coolest node instead. Other pods are
+// not nominated. None of this counts as a request by kube-scheduler.
 func TestLandNominates(t *testing.T) {
 	for name, tc := range map[string]struct {
 		used map[string]int64
 		move bool
 		want string
-		// cordoned and deleted are nodes that were cordoned or deleted after the
-		// observation.
+		// cordoned and deleted are the nodes that were cordoned or deleted after the observation.
 		cordoned, deleted []string
-		// refusing are nodes that do not accept the pod.
+		// refusing are the nodes that do not accept the pod.
 		refusing []string
 	}{
 		"as planned":               {used: map[string]int64{"from": 7000, "to": 2000, "other": 1000}, move: true, want: "to"},
@@ -81,9 +79,8 @@ func TestLandNominates(t *testing.T) {
 	}
 }
 
-// If a pod stays held because the API server rejects its release or is
-// unreachable, Land is called for it repeatedly. Because kube-scheduler has not
-// tried to place the pod yet, its plan stays.
+// If a pod stays held because the API server rejects its release or is unreachable, Land is called
+// for it repeatedly. Its plan stays, because kube-scheduler has not tried to place the pod yet.
 func TestLandAgain(t *testing.T) {
 	b := newBridge(t)
 	for node, used := range map[string]int64{"from": 7000, "to": 2000, "other": 1000} {

@@ -12,8 +12,8 @@ import (
 	"github.com/evenkeel/evenkeel/scorer/extender"
 )
 
-// attacked returns a cluster with one move in flight, from "from" to "to"; an
-// attacker who forges requests tries to get pods onto "trap".
+// attacked returns a cluster with one move in flight, from "from" to "to". An attacker forges
+// requests to get pods onto "trap".
 func attacked(t *testing.T) (b *bridge, moved string) {
 	b = newBridge(t)
 	for name, used := range map[string]int64{"from": 7000, "to": 2000, "trap": 2500, "other": 3000} {
@@ -25,9 +25,8 @@ func attacked(t *testing.T) (b *bridge, moved string) {
 
 var attackedNodes = []string{"from", "to", "trap", "other"}
 
-// Requests about pods that the watch does not know change nothing, however many
-// arrive and whatever they claim: no reservation, no charge, no attempt, no
-// count.
+// Requests about pods that the watch does not know change nothing, however many arrive and whatever
+// they claim. They cause no reservation, no charge, no attempt and no count.
 func TestForgedRequestsChangeNothing(t *testing.T) {
 	forgeries := map[string]func(n int) *extender.Pod{
 		"replacements that do not exist": func(n int) *extender.Pod { return webPod(fmt.Sprint("forged-", n)) },
@@ -73,9 +72,8 @@ func (b *bridge) move(podUID string) ledger.Move {
 	return move
 }
 
-// An attacker who knows the UID of the replacement can change neither its
-// description nor its destination, because everything else comes from the
-// watch, and the plan stays.
+// An attacker who knows the UID of the replacement can change neither its description nor its
+// destination. Everything else comes from the watch, and the plan stays.
 func TestForgedFactsOfAKnownPod(t *testing.T) {
 	b, moved := attacked(t)
 	b.watch(webPod("new"))
@@ -133,8 +131,8 @@ func TestForgedSizeOfAKnownPod(t *testing.T) {
 	}
 }
 
-// A request that has overtaken the watch is answered according to the watch if
-// the watch catches up soon; the answer then counts.
+// A request may overtake the watch. If the watch catches up soon, the answer is based on it and
+// counts.
 func TestOvertakingRequestsWaitForTheWatch(t *testing.T) {
 	b, moved := attacked(t)
 	told := time.AfterFunc(10*time.Millisecond, func() { show(b.observer, webPod("new")) })
@@ -148,8 +146,8 @@ func TestOvertakingRequestsWaitForTheWatch(t *testing.T) {
 	}
 }
 
-// A kube-scheduler in this process is trusted: what it reserves counts even if
-// the watch is late, but takes up no move.
+// A kube-scheduler in the same process is trusted: what it reserves counts even if the watch is
+// late, but it takes over no move.
 func TestCycleCountsBeforeTheWatch(t *testing.T) {
 	b, moved := attacked(t)
 	before := b.move(moved)
@@ -170,8 +168,7 @@ func TestCycleCountsBeforeTheWatch(t *testing.T) {
 	}
 }
 
-// The charge for an alternative ends with the binding, wherever the pod is
-// bound.
+// The charge for an alternative node ends when the pod is bound, whichever node it is bound to.
 func TestAlternativesEndWithTheBinding(t *testing.T) {
 	b, _ := attacked(t)
 	b.observer.Latest().Board.Adjust("to", cluster.Charge{Usage: cluster.Amounts{4000, 0}})

@@ -11,12 +11,12 @@ import (
 	"testing"
 )
 
-// client asks over one connection at almost no cost: its reads block in the
-// kernel, outside Go's poller, and it allocates nothing.
+// client sends requests over one connection at almost no cost: its reads block in the kernel,
+// outside Go's poller, and it allocates nothing.
 type client struct {
 	conn     *os.File
 	incoming *bufio.Reader
-	body     []byte // of the newest reply, cut to its capacity
+	body     []byte // of the newest reply, truncated to its capacity
 }
 
 func dial(b *testing.B, address string) *client {
@@ -35,7 +35,7 @@ func dial(b *testing.B, address string) *client {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { _ = file.Close() })
-	file.Fd() // makes it blocking
+	file.Fd() // makes the file blocking
 	return &client{conn: file, incoming: bufio.NewReaderSize(file, 64<<10), body: make([]byte, 0, 64)}
 }
 
@@ -47,7 +47,7 @@ func (c *client) ask(request []byte) error {
 	return c.reply()
 }
 
-// mallocs asks how many allocations the server has made.
+// mallocs returns how many allocations the server has made.
 func (c *client) mallocs(b *testing.B) uint64 {
 	b.Helper()
 	if err := c.ask([]byte("GET " + mallocsPath + " HTTP/1.1\r\nHost: bench\r\n\r\n")); err != nil {
@@ -60,7 +60,7 @@ func (c *client) mallocs(b *testing.B) uint64 {
 	return count
 }
 
-// reply reads one HTTP reply, by length or in chunks.
+// reply reads one HTTP reply, whether it has a length or is chunked.
 func (c *client) reply() error {
 	length, err := c.head("HTTP/1.1 200")
 	if err != nil {
@@ -83,8 +83,8 @@ func (c *client) request() error {
 	return err
 }
 
-// head reads lines up to an empty one. The first must begin with a prefix; the
-// length is -1 if none is given.
+// head reads lines up to an empty one. The first must start with prefix. length is -1 if the lines
+// set none.
 func (c *client) head(prefix string) (length int, err error) {
 	length = -1
 	for first := true; ; first = false {
@@ -125,7 +125,7 @@ func (c *client) chunks() error {
 	}
 }
 
-// swallow reads part of a body and keeps as much as fits.
+// swallow reads part of a body and keeps as much of it as fits.
 func (c *client) swallow(length int) error {
 	kept := min(length, cap(c.body)-len(c.body))
 	at := len(c.body)

@@ -30,8 +30,8 @@ const (
 	mallocsPath = "/mallocs"
 )
 
-// TestLoopbackServer is not a test but the process that BenchmarkLoopback
-// queries, until its standard input is closed.
+// TestLoopbackServer is not a test but the process that BenchmarkLoopback queries. It runs until
+// its standard input is closed.
 func TestLoopbackServer(t *testing.T) {
 	handler := os.Getenv(loopbackHandler)
 	if handler == "" {
@@ -80,8 +80,8 @@ func serveLoopback(ctx context.Context, t *testing.T, handler string, listener n
 	return nil
 }
 
-// loopbackBridge returns a cluster in which a tenth of the nodes is hot,
-// whichever of them a request names.
+// loopbackBridge returns a cluster in which a tenth of the nodes is hot, spread such that this also
+// holds for the nodes that a request names.
 func loopbackBridge(t *testing.T) *bridge {
 	t.Helper()
 	bridge, hot := newBridge(t), 0
@@ -145,8 +145,8 @@ func scoreAlike(args *extenderv1.ExtenderArgs) extenderv1.HostPriorityList {
 // answerNothing reads the request and replies with an empty body.
 func answerNothing(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) }
 
-// answerSocket answers one connection with a thread that blocks in the kernel,
-// without net/http or Go's poller. No server on this machine can be faster.
+// answerSocket answers one connection with a thread that blocks in the kernel, without net/http or
+// Go's poller. No server on this machine can be faster.
 func answerSocket(ctx context.Context, listener net.Listener) error {
 	defer context.AfterFunc(ctx, func() { _ = listener.Close() })()
 	conn, err := listener.Accept()
@@ -163,7 +163,7 @@ func answerSocket(ctx context.Context, listener net.Listener) error {
 		return err
 	}
 	defer file.Close()
-	file.Fd() // makes it blocking
+	file.Fd() // makes the file blocking
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	asking := &client{conn: file, incoming: bufio.NewReaderSize(file, 64<<10)}

@@ -20,16 +20,17 @@ import (
 	"github.com/evenkeel/evenkeel/internal/testkit"
 )
 
-// handlers are the targets of requests: the extender; a handler that decodes
-// with encoding/json into the Kubernetes types, decides nothing and answers;
-// one that reads the request and answers nothing, which shows the cost of
-// net/http, the kernel and the machine's noise; and the same without net/http
-// and Go's poller, the floor of the machine.
+// handlers are the servers that are compared:
+//
+//   - the extender;
+//   - a handler that decodes with encoding/json into the Kubernetes types, decides nothing and answers;
+//   - one that reads the request and answers nothing, which shows the cost of net/http, the kernel and the machine's noise;
+//   - one without net/http and Go's poller, which shows the least that this machine needs.
 var handlers = []string{"evenkeel", "plain", "bare", "socket"}
 
-// BenchmarkLoopback measures requests for a pod of 6 kB over one kept-alive
-// connection to a separate process, which knows 5,000 nodes, a tenth of them
-// hot. Allocations are the server's.
+// BenchmarkLoopback measures requests about a pod of 6 kB over one kept-alive connection. The
+// server is a separate process that knows 5,000 nodes, a tenth of them hot. Allocations are those
+// of the server.
 func BenchmarkLoopback(b *testing.B) {
 	for _, path := range []string{"/filter", "/prioritize"} {
 		for _, size := range []int{100, 500, 1000, 5000} {
@@ -44,8 +45,7 @@ func BenchmarkLoopback(b *testing.B) {
 	}
 }
 
-// BenchmarkWholeNodes measures the same with 500 whole Node objects on the
-// wire.
+// BenchmarkWholeNodes is like BenchmarkLoopback, with 500 whole Node objects on the wire.
 func BenchmarkWholeNodes(b *testing.B) {
 	list := &v1.NodeList{}
 	for _, name := range testkit.NodeNames(500) {
@@ -79,7 +79,7 @@ func benchmarkLoopback(b *testing.B, handler, path string, body []byte) {
 	took := make([]time.Duration, 0, 1<<20)
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // the client allocates nothing, and must not be stopped to collect others' garbage
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // the client allocates nothing, and must not be stopped to collect other garbage
 	before := client.mallocs(b)
 	for b.Loop() {
 		start := time.Now()
@@ -101,8 +101,8 @@ func report(b *testing.B, took []time.Duration, mallocs uint64) {
 	b.ReportMetric(float64(mallocs)/float64(len(took)), "server-allocs/op")
 }
 
-// startLoopback starts this test's binary as a server until the benchmark ends,
-// and returns its address.
+// startLoopback starts this test binary as a server until the benchmark ends, and returns its
+// address.
 func startLoopback(b *testing.B, handler string) string {
 	b.Helper()
 	server := exec.CommandContext(b.Context(), os.Args[0], "-test.run=^TestLoopbackServer$")

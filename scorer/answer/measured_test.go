@@ -12,8 +12,7 @@ import (
 	"github.com/evenkeel/evenkeel/scorer/extender"
 )
 
-// byCrane limits CPU over five minutes: no pods above 30 % of capacity, which
-// is 20 cores here.
+// byCrane limits CPU over five minutes: no pods above 30 % of capacity, which is 20 cores here.
 func byCrane(config *observer.Config) {
 	config.Scorer.Measured = &scorer.Measured{
 		Formula: scorer.FormulaCrane,
@@ -72,8 +71,8 @@ func TestLimitsDoNotHoldForDaemons(t *testing.T) {
 	}
 }
 
-// Limits also apply to planned destinations. A destination above a limit is
-// replaced.
+// Limits also apply to planned destinations. A replacement whose destination is above a limit gets
+// another one.
 func TestLandingKeepsToTheLimits(t *testing.T) {
 	b := newBridge(t, func(config *observer.Config) {
 		byCrane(config)

@@ -12,8 +12,7 @@ import (
 	"testing"
 )
 
-// hostileBodies are requests that must be refused, with a word from the error
-// message.
+// hostileBodies are requests that must be refused, each with a part of the error message.
 var hostileBodies = map[string]struct {
 	body, message string
 }{
@@ -66,8 +65,8 @@ var hostileBodies = map[string]struct {
 	},
 }
 
-// TestHostileBodies verifies that both verbs refuse a nonsensical request with
-// status 400 and one line that explains why.
+// TestHostileBodies verifies that both verbs refuse a nonsensical request with status 400 and one
+// line of explanation.
 func TestHostileBodies(t *testing.T) {
 	s := newTestServer(t, Config{Answerer: newFakeAnswerer("a", "b")})
 	for name, tc := range hostileBodies {
@@ -150,8 +149,7 @@ func (endless) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestBrokenBody verifies that a request that breaks off causes nothing but an
-// error.
+// TestBrokenBody verifies that a request that breaks off only causes an error.
 func TestBrokenBody(t *testing.T) {
 	s := newTestServer(t, Config{Answerer: newFakeAnswerer("a")})
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/filter", brokenReader{})
@@ -166,8 +164,8 @@ type brokenReader struct{}
 
 func (brokenReader) Read([]byte) (int, error) { return 0, errors.New("connection reset") }
 
-// TestMethodsAndPaths verifies what is served at which path, and how everything
-// else is refused.
+// TestMethodsAndPaths verifies what is served at which path, and that all other requests are
+// refused.
 func TestMethodsAndPaths(t *testing.T) {
 	s := newTestServer(t, Config{Answerer: newFakeAnswerer("a")})
 	body := `{"Pod":{},"NodeNames":["a"]}`

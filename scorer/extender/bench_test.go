@@ -16,7 +16,8 @@ import (
 
 var benchSizes = []int{100, 500, 1000, 5000}
 
-// spreadAnswerer rejects every tenth node and spreads the scores.
+// spreadAnswerer returns an Answerer that rejects every tenth node and gives the others different
+// scores.
 func spreadAnswerer(names []string) Answerer {
 	j := newFakeAnswerer(names...)
 	for i := range names {
@@ -37,8 +38,8 @@ func benchServer(b *testing.B, names []string) *Server {
 	return s
 }
 
-// BenchmarkHandler measures the handler alone. scorer/answer measures its speed
-// over a connection, compared with a handler that decides nothing.
+// BenchmarkHandler measures only the handler. The benchmarks of scorer/answer measure it over a
+// connection, and compare it with a handler that decides nothing.
 func BenchmarkHandler(b *testing.B) {
 	for _, path := range []string{"/filter", "/prioritize"} {
 		for _, size := range benchSizes {

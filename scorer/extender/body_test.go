@@ -10,8 +10,8 @@ import (
 	"k8s.io/klog/v2/ktesting"
 )
 
-// TestLogBodies verifies that requests are logged only if enabled, and
-// truncated if long.
+// TestLogBodies verifies that requests are logged only if enabled, and that long ones are
+// truncated.
 func TestLogBodies(t *testing.T) {
 	for name, tc := range map[string]struct {
 		log  bool

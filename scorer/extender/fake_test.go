@@ -68,7 +68,7 @@ func (j *fakeAnswerer) Filter(pod *Pod, nodes []cluster.NodeIndex, reasons []Rej
 	}
 	for i, node := range nodes {
 		if node < 0 {
-			reasons[i] = RejectHot // must be undone by the caller
+			reasons[i] = RejectHot // the caller must undo this
 			continue
 		}
 		reasons[i] = j.rejects[node]

@@ -1,7 +1,7 @@
 //go:build linux && !race
 
-// The race detector makes copying gigabytes so slow that the machine, not the
-// server, misses deadlines.
+// The race detector makes copying gigabytes so slow that deadlines are missed because of the
+// machine, not because of the server.
 
 package extender
 
@@ -16,8 +16,8 @@ import (
 	"github.com/evenkeel/evenkeel/scorer/extender/conns"
 )
 
-// Large bodies from others, 2 GB in total, take no more memory than the budget,
-// and every request of kube-scheduler is still answered, including large ones.
+// Large bodies sent by others, 2 GB in total, take no more memory than the budget. Every request of
+// kube-scheduler is still answered, including large ones.
 func TestLargeBodiesAreBounded(t *testing.T) {
 	const most = 512 << 20 // of heap, including uncollected garbage and this test's own
 	listener := listen(t)
@@ -47,7 +47,7 @@ func TestLargeBodiesAreBounded(t *testing.T) {
 	}
 }
 
-// peak tracks how much memory bodies and the heap take.
+// peak tracks how much memory bodies and the heap use.
 type peak struct {
 	held   int64
 	heap   uint64

@@ -17,9 +17,8 @@ import (
 	"github.com/evenkeel/evenkeel/scorer/extender/certs"
 )
 
-// flood keeps connections open that send this request, from the given number of
-// addresses on Linux' loopback network, until the test ends. It returns once
-// all of them have been opened.
+// flood keeps connections open that send this request, from the given number of addresses of
+// Linux's loopback network, until the test ends. It returns once all of them have been opened.
 func flood(t *testing.T, server string, addresses, each int, request []byte) (opened *atomic.Int64) {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
@@ -32,7 +31,7 @@ func flood(t *testing.T, server string, addresses, each int, request []byte) (op
 		attackers.Go(func() {
 			for ctx.Err() == nil {
 				attack(ctx, &dialer, server, request, opened)
-				select { // leave the machine some time for others
+				select { // leave the machine some time for other work
 				case <-ctx.Done():
 				case <-time.After(20 * time.Millisecond):
 				}
@@ -66,8 +65,7 @@ func unfinished(size int) []byte {
 	return append([]byte(head), bytes.Repeat([]byte{' '}, size-2)...)
 }
 
-// steered verifies that a well-behaved client is answered by the Answerer the
-// given number of times.
+// steered verifies that the Answerer answers a well-behaved client the given number of times.
 func steered(t *testing.T, server string, times int, padding string) {
 	t.Helper()
 	client := &http.Client{Transport: &http.Transport{}, Timeout: 10 * time.Second}
@@ -94,8 +92,8 @@ func steered(t *testing.T, server string, times int, padding string) {
 	}
 }
 
-// Slow requests from others, as many as are answered at a time and more, from
-// one address or many, leave every request of kube-scheduler answered.
+// Slow requests from others do not keep kube-scheduler from getting its answers. There are more of
+// them than the server handles at a time, from one address or many.
 func TestSlowRequestsSilenceNobody(t *testing.T) {
 	for name, tc := range map[string]struct{ addresses, each int }{
 		"of one client":   {1, 64},
@@ -109,9 +107,8 @@ func TestSlowRequestsSilenceNobody(t *testing.T) {
 	}
 }
 
-// Connections that others merely open, however many and from however many
-// addresses, neither keep new clients out nor end a connection that is being
-// answered.
+// Connections that others open without sending requests, however many and from however many
+// addresses, neither keep new clients out nor end a connection that is being answered.
 func TestOpenConnectionsShutNobodyOut(t *testing.T) {
 	address := runServer(t, Config{Answerer: newFakeAnswerer("a", "b").reject(RejectHot, "a")})
 	flood(t, address, 512, 1, []byte("POST /filter"))
@@ -120,7 +117,7 @@ func TestOpenConnectionsShutNobodyOut(t *testing.T) {
 	}
 }
 
-// The same holds before a client can show its certificate.
+// This also holds for connections that do not get as far as a certificate.
 func TestOpenConnectionsShutNoCertificateOut(t *testing.T) {
 	pki := newPKI(t)
 	address := runServer(t, Config{

@@ -20,10 +20,9 @@ import (
 	"github.com/evenkeel/evenkeel/internal/quantity"
 )
 
-// FuzzDecode verifies that everything that encoding/json rejects as JSON is
-// rejected, and that from everything it accepts as a request the same names,
-// pod identity and amounts are read. Repeated keys and null names are
-// intentionally rejected.
+// FuzzDecode verifies that everything that encoding/json rejects as JSON is rejected. From
+// everything that it accepts as a request, the same names, pod identity and amounts must be read.
+// Repeated keys and null names are rejected on purpose.
 func FuzzDecode(f *testing.F) {
 	f.Add(namesRequest(f, realisticPod(), "a", "b"))
 	f.Add(marshal(f, extenderv1.ExtenderArgs{Pod: realisticPod(), Nodes: &v1.NodeList{Items: []v1.Node{realisticNode("a")}}}))
@@ -58,8 +57,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// checkGuided verifies that an order learned from the same request does not
-// change what is read.
+// checkGuided verifies that the order learned from the same request does not change the result.
 func checkGuided(t *testing.T, body []byte, want *request) {
 	t.Helper()
 	names := make([]string, len(want.names))
@@ -83,7 +81,7 @@ func checkGuided(t *testing.T, body []byte, want *request) {
 	}
 }
 
-// checkDecoded compares a decoded request with what encoding/json read.
+// checkDecoded compares a decoded request with what encoding/json has read.
 func checkDecoded(t *testing.T, body []byte, want extenderv1.ExtenderArgs, got *request, err error) {
 	t.Helper()
 	if wantErr := unanswerable(want); wantErr != nil {
@@ -112,10 +110,10 @@ func checkDecoded(t *testing.T, body []byte, want extenderv1.ExtenderArgs, got *
 	checkReplies(t, got, want)
 }
 
-// longExponent matches quantities that take resource.ParseQuantity minutes.
+// longExponent matches quantities for which resource.ParseQuantity takes minutes.
 var longExponent = regexp.MustCompile(`[eE][+-]?[0-9]{3,}`)
 
-// checkReplies verifies that replies are valid and carry the request's nodes.
+// checkReplies verifies that replies are valid and contain the request's nodes.
 func checkReplies(t *testing.T, req *request, args extenderv1.ExtenderArgs) {
 	t.Helper()
 	reasons := make([]Reject, len(req.names))
@@ -179,7 +177,7 @@ func decodedNames(r *request) (names []string) {
 	return names
 }
 
-// podOf reads a pod the way Kubernetes does.
+// podOf reads a pod as Kubernetes does.
 func podOf(pod *v1.Pod) Pod {
 	p := Pod{
 		Namespace: pod.Namespace, Name: pod.Name, UID: string(pod.UID),
@@ -209,8 +207,8 @@ func podOf(pod *v1.Pod) Pod {
 	return p
 }
 
-// absurd reports whether any amount is negative or exceeds int64, where the
-// extender saturates and Kubernetes wraps around.
+// absurd reports whether any amount is negative or exceeds int64. The extender saturates there,
+// whereas Kubernetes wraps around.
 func absurd(pod *v1.Pod) bool {
 	found := false
 	look := func(lists ...v1.ResourceList) {
@@ -230,8 +228,7 @@ func absurd(pod *v1.Pod) bool {
 	return found
 }
 
-// FuzzQuantity verifies that a quantity is read as apimachinery reads it, or
-// passed on to it.
+// FuzzQuantity verifies that a quantity is either read as apimachinery reads it or passed on to it.
 func FuzzQuantity(f *testing.F) {
 	for _, text := range []string{
 		"250m", "2", "1Gi", "1e3", "0.5", "1.5Gi", ".5", "5.", "007", "1E", "1Ei", "100n", "1u", "-1", "+1",

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// A client gets the same replies whatever their length, and short ones on one
-// connection arrive in one piece each.
+// A client gets the same replies whatever their length, and on one connection each short reply
+// arrives in one piece.
 func TestRepliesInOnePiece(t *testing.T) {
 	names := nodeNames(3000)
 	listener := &countingListener{Listener: listen(t)}
@@ -49,8 +49,8 @@ func TestRepliesInOnePiece(t *testing.T) {
 	}
 }
 
-// After a reply that could not be sent completely the connection is closed, and
-// the held part is never sent.
+// After a reply that could not be sent completely, the connection is closed, and the part held back
+// is never sent.
 func TestUnsentReplyIsForgotten(t *testing.T) {
 	ours, theirs := net.Pipe()
 	go func() {

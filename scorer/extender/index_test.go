@@ -7,8 +7,7 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// TestIndex verifies that an index finds what it was built from, and nothing
-// else.
+// TestIndex verifies that an index finds the names from which it was built, and no others.
 func TestIndex(t *testing.T) {
 	for _, size := range []int{0, 1, 2, 3, 100, 5000} {
 		names := nodeNames(size)

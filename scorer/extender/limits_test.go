@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// asks starts a request of a client.
+// asks starts a request of a client with a body of the given size.
 func (l *limits) asks(t *testing.T, client string, bytes int64) (*hold, bool) {
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), "POST", "/filter", nil)
@@ -17,15 +17,15 @@ func (l *limits) asks(t *testing.T, client string, bytes int64) (*hold, bool) {
 	return h, l.enter(h, bytes, httptest.NewRecorder(), r)
 }
 
-// At a limit, the oldest waiting request of the client with most yields to one
-// with less; no client takes more than its share, and no request is ended while
-// it is being worked on.
+// At a limit, the client with the most requests yields to one with fewer: its oldest waiting
+// request ends. No client takes more than its share, and no request ends while it is being worked
+// on.
 func TestLimitsAreShared(t *testing.T) {
 	for name, tc := range map[string]struct {
-		// before are clients, in order; one in capitals is not waiting.
+		// before lists clients in order; a "!" means that the request is being worked on.
 		before, client string
 		ok             bool
-		// ended are the positions in before of those that had to yield.
+		// ended are the positions in before of the requests that had to yield.
 		ended []int
 	}{
 		"room for all":                         {before: "1 2 1", client: "1", ok: true},
@@ -92,8 +92,8 @@ func TestBytesAreShared(t *testing.T) {
 		{second, size / 4, true},
 		{second, size / 2, false}, // beyond its share
 		{other, size, true},
-		{third, 3 * size / 4, false}, // the other has most, but less than twice as much
-		{third, size / 2, true},      // now it has twice as much, and yields
+		{third, 3 * size / 4, false}, // the other has the most, but less than twice as much
+		{third, size / 2, true},      // now the other has twice as much, and yields
 		{other, 1, false},
 		{third, 2 * size, false},
 	} {
@@ -106,9 +106,8 @@ func TestBytesAreShared(t *testing.T) {
 	}
 }
 
-// For one client, the Answerer works on at most half of the total number of
-// requests. It always works on one request of each client, however many others
-// ask, because they may all be strangers.
+// For one client, the Answerer works on at most half of all requests. It always works on one
+// request of each client, however many clients there are, because all the others may be strangers.
 func TestTurnsAreShared(t *testing.T) {
 	l := newLimits(&Config{MaxConcurrent: 4, MaxBodyBytes: 1})
 	var got []bool

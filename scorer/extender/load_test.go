@@ -70,8 +70,7 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// TestRejectAllOfWholeNodes verifies that nothing is left of a list of whole
-// nodes.
+// TestRejectAllOfWholeNodes verifies that a list of whole nodes can be rejected completely.
 func TestRejectAllOfWholeNodes(t *testing.T) {
 	s := newTestServer(t, Config{Answerer: newFakeAnswerer("a").reject(RejectLoad, "a"), RejectAll: true, LoadMessage: "x"})
 	_, got := post(t, s, "/filter", []byte(`{"Pod":{},"Nodes":{"items":[{"metadata":{"name":"a"}}]}}`))
@@ -80,8 +79,7 @@ func TestRejectAllOfWholeNodes(t *testing.T) {
 	}
 }
 
-// TestSetLoad verifies that another policy's message and rule apply from then
-// on.
+// TestSetLoad verifies that the message and the rule of a new policy apply at once.
 func TestSetLoad(t *testing.T) {
 	s := newTestServer(t, Config{Answerer: newFakeAnswerer("a").reject(RejectLoad, "a"), RejectAll: true, LoadMessage: "x"})
 	body := []byte(`{"Pod":{},"NodeNames":["a"]}`)
@@ -101,8 +99,8 @@ func TestSetLoad(t *testing.T) {
 	}
 }
 
-// TestNamesOnly verifies that the reply to a filter request without node names
-// reports that, and no other reply does.
+// TestNamesOnly verifies that only the reply to a filter request without node names reports that
+// they are missing.
 func TestNamesOnly(t *testing.T) {
 	s := newTestServer(t, Config{Answerer: newFakeAnswerer("a"), NamesOnly: true})
 	for name, tc := range map[string]struct {
@@ -135,8 +133,7 @@ func TestNamesOnly(t *testing.T) {
 	}
 }
 
-// TestPages verifies that further pages are served and do not affect the
-// others.
+// TestPages verifies that additional pages are served and do not affect the others.
 func TestPages(t *testing.T) {
 	s := newTestServer(t, Config{Answerer: newFakeAnswerer("a"), Pages: map[string]http.Handler{"/": Text("hello\n")}})
 	for name, tc := range map[string]struct {

@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The nodes found are those that a request names, in whatever order it names
-// them and however well earlier requests predict that order.
+// Exactly the nodes that a request names are found, in whatever order it names them and however
+// well earlier requests predict that order.
 func TestNodesAreFoundInAnyOrder(t *testing.T) {
 	known := append(nodeNames(40), "a", "ab", `quo"ted`, "ümlaut", "")
 	index := NewIndex(known)
@@ -31,8 +31,8 @@ func TestNodesAreFoundInAnyOrder(t *testing.T) {
 	}
 }
 
-// someOf returns a window of the names in order, as kube-scheduler sends it,
-// sometimes shuffled.
+// someOf returns some consecutive names in order, as kube-scheduler sends them, and sometimes
+// shuffles them.
 func someOf(rnd *rand.Rand, all []string) []string {
 	start, length := rnd.IntN(len(all)), 1+rnd.IntN(len(all))
 	var names []string
@@ -45,11 +45,11 @@ func someOf(rnd *rand.Rand, all []string) []string {
 	return names
 }
 
-// What one Index has found has no effect on the next.
+// What was learned with one Index has no effect on the next.
 func TestNodesAreFoundAgainInANewIndex(t *testing.T) {
 	before, after := NewIndex([]string{"a", "b", "c"}), NewIndex([]string{"c", "b"})
 	var e exchange
-	for range 2 { // the second uses what the first has learned
+	for range 2 { // the second round uses what the first has learned
 		if err := e.req.decode(namesRequest(t, realisticPod(), "a", "b", "c"), before); err != nil {
 			t.Fatal(err)
 		}
@@ -62,8 +62,8 @@ func TestNodesAreFoundAgainInANewIndex(t *testing.T) {
 	}
 }
 
-// A text that merely begins like the expected name is not taken for it, and
-// invalid JSON is still rejected.
+// A text that merely starts with the expected name is not mistaken for it, and invalid JSON is
+// still rejected.
 func TestOnlyWholeNamesAreExpected(t *testing.T) {
 	index := NewIndex([]string{"a", "b"})
 	var e exchange
@@ -98,7 +98,7 @@ func TestOnlyWholeNamesAreExpected(t *testing.T) {
 	}
 }
 
-// found is a round that only finds nodes.
+// found is a Round that only looks up nodes.
 type found struct{ index *Index }
 
 func (f found) Index() *Index                              { return f.index }

@@ -10,7 +10,7 @@ import (
 
 const mebi = 1 << 20
 
-// podCases hold pods as kube-scheduler sends them, with what is read from them.
+// podCases are pods as kube-scheduler sends them, with what must be read from them.
 var podCases = map[string]struct {
 	pod  string
 	want Pod
@@ -40,9 +40,8 @@ var podCases = map[string]struct {
 		want: Pod{OwnerUID: "a-1", OwnerKind: "ReplicaSet", OwnerName: "b-2", CPUMilli: Absent, MemoryBytes: Absent},
 	},
 	"requests: containers and sidecars add up, init containers need the larger, overhead comes on top": {
-		// containers 300m + sidecar 100m = 400m; init after the sidecar 900m +
-		// 100m = 1000m; + 50m overhead. memory: 64Mi + 32Mi = 96Mi; init 16Mi +
-		// 32Mi; no overhead.
+		// CPU: containers 300m + sidecar 100m = 400m; init after the sidecar 900m + 100m = 1000m; +
+		// 50m overhead. Memory: 64Mi + 32Mi = 96Mi; init 16Mi + 32Mi; no overhead.
 		pod: `{"spec":{"initContainers":[{"resources":{"requests":{"cpu":"100m","memory":"32Mi"}},"restartPolicy":"Always"},` +
 			`{"resources":{"requests":{"cpu":"900m","memory":"16Mi"}}}],"containers":[{"resources":{"requests":{"cpu":"0.2"}}},` +
 			`{"resources":{"requests":{"cpu":"100m","memory":"64Mi"},"limits":{"cpu":2}}}],"overhead":{"cpu":"50m"}}}`,
@@ -59,7 +58,7 @@ var podCases = map[string]struct {
 		want: Pod{CPUMilli: 1000, MemoryBytes: mebi, LimitCPUMilli: 4000, LimitMemoryBytes: 1024 * mebi},
 	},
 	"requests: parts of a milli add up before they are rounded up": {
-		// 0.6m + 0.6m = 1.2m -> 2m, and not 1m + 1m.
+		// 0.6m + 0.6m = 1.2m, rounded up to 2m once, not 1m + 1m
 		pod: `{"spec":{"containers":[{"resources":{"requests":{"cpu":"600u","memory":"1500m"}}},` +
 			`{"resources":{"requests":{"cpu":"600u"}}}]}}`,
 		want: Pod{CPUMilli: 2, MemoryBytes: 2},
@@ -122,8 +121,8 @@ func TestPod(t *testing.T) {
 	}
 }
 
-// TestRealisticPod verifies the same for a pod of a Deployment, and that
-// reading it allocates only a few strings.
+// TestRealisticPod verifies that a pod of a Deployment is read correctly, and that reading it
+// allocates only a few strings.
 func TestRealisticPod(t *testing.T) {
 	pod := realisticPod()
 	body := namesRequest(t, pod, nodeNames(1000)...)
@@ -139,7 +138,7 @@ func TestRealisticPod(t *testing.T) {
 	if diff := cmp.Diff(nodeNames(1000), decodedNames(&req)); diff != "" {
 		t.Errorf("names (-want +got):\n%s", diff)
 	}
-	// One for each string of Pod that is set.
+	// one for each string of Pod that is set
 	if allocs > 8 {
 		t.Errorf("decoding made %.0f allocations, want at most 8", allocs)
 	}

@@ -15,8 +15,8 @@ import (
 	"k8s.io/klog/v2/textlogger"
 )
 
-// Strangers cannot fill the log at the shipped verbosity, neither with broken
-// handshakes nor with refused requests, however long their paths are.
+// At the shipped verbosity, strangers cannot fill the log, neither with broken handshakes nor with
+// refused requests, however long their paths are.
 func TestStrangersFillNoLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		before := refusals.First

@@ -83,7 +83,7 @@ func TestPrioritizeReply(t *testing.T) {
 		want     string
 	}{
 		"the lowest score is subtracted from all": {
-			// 3 is the lowest: 10-3, 3-3 (left out), 4-3.
+			// 3 is the lowest: 10-3, 3-3 (which is left out) and 4-3
 			answerer: newFakeAnswerer("a", "b", "c").score(10, "a").score(3, "b").score(4, "c"), nodes: `["a","b","c"]`,
 			want: `[{"Host":"a","Score":7},{"Host":"c","Score":1}]`,
 		},
@@ -115,7 +115,7 @@ func TestPrioritizeReply(t *testing.T) {
 	}
 }
 
-// TestWholeNodes verifies that Node objects come back byte by byte.
+// TestWholeNodes verifies that Node objects are returned byte by byte.
 func TestWholeNodes(t *testing.T) {
 	answerer := newFakeAnswerer("a", "b", "c").reject(RejectHot, "b").score(9, "c")
 	s := newTestServer(t, Config{Answerer: answerer})
@@ -132,7 +132,7 @@ func TestWholeNodes(t *testing.T) {
 	}
 }
 
-// TestNamesAndNodes verifies that names win over whole nodes in either order.
+// TestNamesAndNodes verifies that names take precedence over whole nodes, in either order.
 func TestNamesAndNodes(t *testing.T) {
 	s := newTestServer(t, Config{Answerer: newFakeAnswerer()})
 	nodes := `"Nodes":{"items":[{"metadata":{"name":"whole"}}]}`
@@ -166,8 +166,8 @@ func TestPooledExchanges(t *testing.T) {
 	}
 }
 
-// TestRejects verifies that the reasons have distinct labels, and messages that
-// can be written into JSON unescaped.
+// TestRejects verifies that the reasons have distinct labels, and messages that need no escaping in
+// JSON.
 func TestRejects(t *testing.T) {
 	seen := map[string]bool{}
 	for r := range rejectCount + 1 {

@@ -16,8 +16,8 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
-// TestKubeScheduler verifies with kube-scheduler's own client that it
-// understands the replies, both with names and with whole nodes on the wire.
+// TestKubeScheduler verifies that kube-scheduler's own client understands the replies, both with
+// names and with whole nodes on the wire.
 func TestKubeScheduler(t *testing.T) {
 	names := nodeNames(300)
 	answerer := newFakeAnswerer(names...).reject(RejectHot, names[0], names[7], names[299]).score(8, names[1]).score(3, names[2])

@@ -89,8 +89,8 @@ func TestRunAddressTaken(t *testing.T) {
 	}
 }
 
-// TestBusy verifies what happens to requests that arrive while others hold all
-// slots: first neutral answers at once, then refusals.
+// TestBusy verifies what happens to requests that arrive while others occupy all slots: at first
+// they get neutral answers at once, later refusals.
 func TestBusy(t *testing.T) {
 	judging, release := make(chan struct{}), make(chan struct{})
 	answerer := newFakeAnswerer("a", "b").reject(RejectHot, "a").score(9, "b")
@@ -110,7 +110,7 @@ func TestBusy(t *testing.T) {
 		t.Errorf("prioritize reply %q, want no scores", got)
 	}
 
-	// Requests whose bodies never end use up one client's share.
+	// Requests whose bodies never end use up the share of one client.
 	bodies := make([]*io.PipeWriter, 0, refuseFactor)
 	done := make(chan struct{})
 	for range refuseFactor/clientsShare - 1 {
@@ -121,7 +121,7 @@ func TestBusy(t *testing.T) {
 			s.ServeHTTP(httptest.NewRecorder(), r)
 			done <- struct{}{}
 		}()
-		_, _ = writer.Write([]byte("{")) // returns when it is being read
+		_, _ = writer.Write([]byte("{")) // returns once the body is being read
 	}
 	if code, reply := post(t, s, "/filter", body); code != http.StatusServiceUnavailable {
 		t.Errorf("status %d with %q, want 503", code, reply)
@@ -136,7 +136,7 @@ func TestBusy(t *testing.T) {
 	}
 }
 
-// TestPanic verifies that a panic of the Answerer ends one request only.
+// TestPanic verifies that a panic of the Answerer ends only one request.
 func TestPanic(t *testing.T) {
 	answerer := newFakeAnswerer("a")
 	answerer.before = func(*Pod) { panic("boom") }
@@ -153,8 +153,7 @@ func TestPanic(t *testing.T) {
 	}
 }
 
-// TestClientGone verifies that nothing is booked for a client that has
-// disconnected.
+// TestClientGone verifies that nothing is booked for a client that has disconnected.
 func TestClientGone(t *testing.T) {
 	answerer := newFakeAnswerer("a")
 	answerer.before = func(*Pod) { t.Error("the answerer was asked") }
@@ -169,8 +168,8 @@ func TestClientGone(t *testing.T) {
 	}
 }
 
-// TestStatus verifies that a server serves only one report, and that it refers
-// to the address of the others.
+// TestStatus verifies that a server serves only one report, and refers clients to the address of
+// the others.
 func TestStatus(t *testing.T) {
 	status := Report(func(r *http.Request) (any, error) {
 		switch r.URL.RawQuery {

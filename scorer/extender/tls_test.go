@@ -23,8 +23,7 @@ import (
 	"github.com/evenkeel/evenkeel/scorer/extender/certs"
 )
 
-// TestTLS verifies that clients need a certificate, and the server's
-// restrictions on negotiation.
+// TestTLS verifies that clients need a certificate, and what the server accepts in negotiation.
 func TestTLS(t *testing.T) {
 	pki := newPKI(t)
 	address := runServer(t, Config{
@@ -63,7 +62,7 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// files are a server's certificate files, which tests change.
+// files are a server's certificate files, whose content tests change.
 type files struct {
 	t *testing.T
 	certs.Files
@@ -90,8 +89,8 @@ func (f *files) become(from pki) {
 	}
 }
 
-// A returning client must present its certificate again, because the CA may
-// have changed since.
+// A returning client must present its certificate again, because the CA may have changed in the
+// meantime.
 func TestSessionsAreNotResumed(t *testing.T) {
 	pki := newPKI(t)
 	address := runServer(t, Config{
@@ -117,8 +116,8 @@ func TestSessionsAreNotResumed(t *testing.T) {
 	}
 }
 
-// A connection that is old, or was opened with other certificates, ends with a
-// reply that announces the end, so its client loses no request.
+// A connection that is old, or was opened with other certificates, ends with a reply that announces
+// its end, so its client loses no request.
 func TestConnectionsEnd(t *testing.T) {
 	pki := newPKI(t)
 	keepers := [2]*certs.Keeper{}
@@ -153,9 +152,9 @@ func TestConnectionsEnd(t *testing.T) {
 	}
 }
 
-// Over TLS, too, a short reply comes in one piece. Clients with new
-// certificates are served as soon as the files change, on the same listener,
-// and a client that keeps its connection is not interrupted.
+// A short reply arrives in one piece over TLS as well. Clients with new certificates are served as
+// soon as the files change, on the same listener, and a client that keeps its connection is not
+// interrupted.
 func TestRotationUnderRequests(t *testing.T) {
 	first, second := newPKI(t), newPKI(t)
 	f, listener := newFiles(t, first), &countingListener{Listener: listen(t)}
@@ -183,7 +182,7 @@ func TestRotationUnderRequests(t *testing.T) {
 		if got := ask(t, old, url, request); !bytes.Equal(got, want) {
 			t.Fatalf("reply %.80q", got)
 		}
-		// The first reply comes after a handshake.
+		// The first reply follows a handshake.
 		if wrote := listener.writes.Load() - before; number > 0 && wrote != 1 {
 			t.Errorf("%d bytes came in %d pieces", len(want), wrote)
 		}
@@ -229,7 +228,7 @@ func TestBothListeners(t *testing.T) {
 	}
 }
 
-// If either address is unavailable, neither is served.
+// If either address is unavailable, nothing is served at the other.
 func TestSecondAddressTaken(t *testing.T) {
 	pki, taken := newPKI(t), listen(t)
 	s := newTestServer(t, Config{
@@ -253,7 +252,7 @@ func TestLoopback(t *testing.T) {
 	}
 }
 
-// pki is a certificate that is its own authority.
+// pki is a self-signed certificate.
 type pki struct {
 	certFile, keyFile, caFile string
 

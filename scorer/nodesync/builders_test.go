@@ -27,8 +27,7 @@ var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 var max1h = usage.Window{Kind: usage.KindMaxAvg, Over: time.Hour}
 
-// off returns a Policy that publishes nothing, with every part ready to be
-// enabled.
+// off returns a Policy that publishes nothing, but in which every part only needs to be enabled.
 func off() Policy {
 	return Policy{
 		Annotations: Annotations{
@@ -71,7 +70,7 @@ func everything() Policy {
 	return p
 }
 
-// measured makes a node with 38 % CPU and 50 % memory usage in the windows.
+// measured returns a node with 38 % CPU and 50 % memory usage in the windows.
 func measured(object Object, at time.Time, windows ...usage.Window) Node {
 	n := Node{Object: object, Known: true, At: at, Percent: map[usage.Window]cluster.Percents{}}
 	for _, w := range windows {
@@ -87,14 +86,14 @@ func hot(node Node) Node {
 
 func text(r record) string { return r.text() }
 
-// api is an API server with nodes that checks the resourceVersion of patches.
+// api is an API server with nodes. It checks the resourceVersion of patches.
 type api struct {
 	*fake.Clientset
 	mu      sync.Mutex
 	patches []string
 	reads   int
-	// before is called before each patch, so that others can write in between.
-	// If it returns an error, that is the response.
+	// before is called before each patch, so that others can write in between. If it returns an
+	// error, the patch fails with it.
 	before func(name string) error
 }
 
@@ -163,8 +162,8 @@ func (a *api) node(t *testing.T, name string) *v1.Node {
 	return node
 }
 
-// state returns the nodes as stored in the API server, combined with what known
-// returns about them.
+// state returns a function that returns the nodes stored in the API server, each with what known
+// returns about it.
 func (a *api) state(t *testing.T, known func(Object) Node) func() []Node {
 	return func() []Node {
 		list, err := a.CoreV1().Nodes().List(context.WithoutCancel(t.Context()), metav1.ListOptions{})

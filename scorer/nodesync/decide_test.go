@@ -17,7 +17,7 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage/annotations"
 )
 
-// object returns a node's content, with labels that are in its record.
+// object returns a node whose record is r and whose labels are in that record.
 func object(labels map[string]string, r record) Object {
 	o := Object{Name: "a", ResourceVersion: "7", Labels: labels}
 	if !r.empty() {
@@ -91,7 +91,7 @@ func TestDecideOfLabels(t *testing.T) {
 	}
 }
 
-// bodyOf returns the body of a patch; empty if there is nothing to patch.
+// bodyOf returns the body of a patch; empty if it changes nothing.
 func bodyOf(t *testing.T, p Patch) string {
 	t.Helper()
 	if p.Empty() {
@@ -152,7 +152,7 @@ func TestDecideOfAnnotations(t *testing.T) {
 	policy := publishing(usage.Avg5m)
 	plus := policy
 	plus.Annotations.Unit, plus.Annotations.Location = annotations.Percent, shanghai
-	// written makes the object whose two annotations were written at a time.
+	// written returns an object whose two annotations were written at a time.
 	written := func(unit annotations.Unit, at time.Time, zone *time.Location) Object {
 		r := record{Annotations: map[string]string{
 			"cpu_usage_avg_5m": annotations.Format(20, unit, at, zone), "mem_usage_avg_5m": annotations.Format(20, unit, at, zone),
@@ -211,8 +211,8 @@ func TestDecideOfAnnotations(t *testing.T) {
 	}
 }
 
-// Nodes are written one after another: with a pass every 15 seconds, each is
-// patched once per period, and no pass patches many more than its share.
+// Nodes are written one after another. With a pass every 15 seconds, each is patched once per
+// period, and no pass patches many more than its share.
 func TestNodesTakeTurns(t *testing.T) {
 	const nodes, passes = 600, 4 * 12 // 12 minutes are 4 periods of 3
 	policy := publishing(usage.Avg5m, max1h)
@@ -238,14 +238,13 @@ func TestNodesTakeTurns(t *testing.T) {
 			t.Errorf("the first pass writes %d of %d nodes", count, nodes)
 		}
 	}
-	// A pass's share is 600 nodes * 15 s / 180 s = 50; names do not spread
-	// evenly.
+	// A pass's share is 600 nodes * 15 s / 180 s = 50, but names are not spread evenly.
 	if patched != 4*nodes || most > 100 {
 		t.Errorf("%d patches, want %d; at most %d in a pass, want 100", patched, 4*nodes, most)
 	}
 }
 
-// after returns annotations with a patch applied.
+// after returns annotations to which a patch was applied.
 func after(have map[string]string, patch Patch) map[string]string {
 	all := map[string]string{}
 	maps.Copy(all, have)
@@ -262,7 +261,7 @@ func after(have map[string]string, patch Patch) map[string]string {
 	return all
 }
 
-// What is written can be read by the source of annotations.
+// The source of annotations can read the written annotations.
 func TestTheSourceReadsWhatIsWritten(t *testing.T) {
 	policy := publishing(off().Annotations.Windows...)
 	patch := Decide(policy, measured(Object{Name: "a"}, noon, policy.Annotations.Windows...), noon).Patch

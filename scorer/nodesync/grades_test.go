@@ -10,8 +10,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// tainted makes an object with our taints, given by the last part of their
-// keys.
+// tainted returns an object with our taints, given by the last parts of their keys.
 func tainted(names ...string) Object {
 	r := record{Taints: map[string]string{}}
 	o := Object{Name: "a", ResourceVersion: "7"}
@@ -25,8 +24,7 @@ func tainted(names ...string) Object {
 	return o
 }
 
-// graded returns the node after a decision, and the last parts of the keys of
-// its taints.
+// graded returns the node after a decision, and the last parts of its taints' keys.
 func graded(policy Policy, node Node) (Object, string) {
 	patch := Decide(policy, node, noon).Patch
 	o := node.Object
@@ -44,7 +42,7 @@ func graded(policy Policy, node Node) (Object, string) {
 	return o, strings.Join(names, " ")
 }
 
-// One taint above the reject line, two above the evict line.
+// A node above its reject line has one taint, and a node above its evict line two.
 func TestGrades(t *testing.T) {
 	both, hotOnly, rejectOnly := grading(), grading(), grading()
 	hotOnly.RejectTaint.Enabled, rejectOnly.Taint.Enabled = false, false
@@ -93,11 +91,10 @@ func TestGrades(t *testing.T) {
 	}
 }
 
-// In whatever order states follow each other, a hot node has both taints, a
-// node above its reject line at least the reject taint, a node clearly below it
-// none, and an unknown node the taints that it had. A hot node never has fewer
-// taints than another one. Other writers' taints stay, a second decision
-// changes nothing, and removal leaves none of our taints.
+// In whatever order states follow each other, a hot node has both taints, a node above its reject
+// line at least the reject taint, a node clearly below it none, and an unknown node the taints that
+// it had. A hot node never has fewer taints than another one. Taints of other writers stay, a
+// second decision changes nothing, and a removal leaves none of our taints.
 func TestGradesFollowEveryCourse(t *testing.T) {
 	random := rand.New(rand.NewPCG(20, 26))
 	foreign := v1.Taint{Key: "disk", Value: "full", Effect: v1.TaintEffectPreferNoSchedule}
@@ -142,7 +139,7 @@ func TestGradesFollowEveryCourse(t *testing.T) {
 	}
 }
 
-// The record of both taints is accepted when it is read.
+// A record of both taints is accepted when it is read back.
 func TestBothTaintsAreOnRecord(t *testing.T) {
 	o, _ := graded(grading(), Node{Object: tainted(), Known: true, Hot: true})
 	var got record

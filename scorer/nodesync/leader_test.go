@@ -9,13 +9,12 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage"
 )
 
-// leads is a Leader; with an error it no longer leads.
+// leads is a Leader, which no longer leads if err is set.
 type leads struct{ err error }
 
 func (l *leads) Leads() error { return l.err }
 
-// The Lease may be lost in the middle of a pass; from then on no node is
-// patched.
+// The Lease may be lost in the middle of a pass. From then on, no node is patched.
 func TestOnlyTheLeaderPatches(t *testing.T) {
 	var nodes []*v1.Node
 	for _, name := range []string{"a", "b", "c", "d", "e", "f"} {

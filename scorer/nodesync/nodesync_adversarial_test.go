@@ -12,7 +12,7 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage"
 )
 
-// A record that cannot be ours owns nothing: it causes no removals.
+// A record that cannot have been written by us owns nothing, so it causes no removals.
 func TestHostileRecords(t *testing.T) {
 	many := record{Annotations: map[string]string{}}
 	for i := range maxRecordEntries + 1 {
@@ -52,8 +52,7 @@ func TestHostileRecords(t *testing.T) {
 	}
 }
 
-// A node with a corrupt record can still be marked, and its record is valid
-// afterwards.
+// A node with a corrupt record can still be marked, and its record is valid afterwards.
 func TestACorruptRecordIsWrittenAnew(t *testing.T) {
 	o := Object{Name: "a", Annotations: map[string]string{RecordKey: "{"}}
 	got := Decide(marking(), Node{Object: o, Known: true, Hot: true}, noon)
@@ -85,8 +84,8 @@ func TestAnotherWritersAnnotationsSurvive(t *testing.T) {
 	}
 }
 
-// Whatever a node's record contains, only recorded keys whose value is
-// unchanged are removed, and never a key of Kubernetes.
+// Whatever a node's record contains, only recorded keys with unchanged values are removed, and
+// never a key of Kubernetes.
 func FuzzRecord(f *testing.F) {
 	f.Add(`{"labels":{"status":"presure"}}`, "status", "presure")
 	f.Add(`{"labels":{"node-restriction.kubernetes.io/x":"y"}}`, "node-restriction.kubernetes.io/x", "y")

@@ -18,7 +18,7 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// apiServerTime is an API server whose clock is off by this much.
+// apiServerTime is an API server whose clock is off by the given duration.
 type apiServerTime time.Duration
 
 func (off apiServerTime) RoundTrip(*http.Request) (*http.Response, error) {
@@ -26,7 +26,7 @@ func (off apiServerTime) RoundTrip(*http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Date": {date}}, Body: http.NoBody}, nil
 }
 
-// correct makes a clock learn the time of an API server whose clock is off.
+// correct lets a clock learn the time from an API server whose clock is off.
 func correct(t *testing.T, clock *servertime.Clock, off time.Duration) {
 	t.Helper()
 	for range servertime.Quorum {
@@ -41,8 +41,8 @@ func correct(t *testing.T, clock *servertime.Clock, off time.Duration) {
 	}
 }
 
-// A node's position relative to its reject lines is based on its predicted
-// usage; for an unknown node there is none.
+// A node's position relative to its reject lines is based on its predicted usage. An unknown node
+// has no position.
 func TestReadsGrades(t *testing.T) {
 	lines, err := thresholds.New([]thresholds.Pool{{Rules: []thresholds.Rule{{
 		Metric: usage.CPU, Window: usage.Avg5m, Levels: thresholds.Levels{Low: 45, Reject: 60, Evict: 65, Leave: 60},

@@ -19,8 +19,8 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage"
 )
 
-// The label, the taint and the annotations come and go with what is known, in
-// one patch each time, and a correct node is not patched.
+// The label, the taint and the annotations follow the node's usage, in one patch each time. A node
+// that has the right ones is not patched.
 func TestMarksComeAndGo(t *testing.T) {
 	a := newAPI(t, v1Node("a", labelled("disk", "ssd")), v1Node("b"))
 	isHot, policy := true, everything()
@@ -69,8 +69,8 @@ func TestMarksComeAndGo(t *testing.T) {
 	}
 }
 
-// What others write between the decision and the patch is preserved, and what
-// they write elsewhere on the node costs only another attempt.
+// What others write between the decision and the patch is preserved. If they write elsewhere on the
+// node, that only costs another attempt.
 func TestOthersComeInBetween(t *testing.T) {
 	pressed := map[string]string{"status": "presure"}
 	busy := func(n *v1.Node) { n.Annotations = map[string]string{"busy": "yes"} }
@@ -163,8 +163,7 @@ func only(name, bad string, err error) error {
 	return nil
 }
 
-// Failing nodes do not keep others from their turn, and marks come before
-// annotations.
+// Failing nodes do not keep other nodes from their turn, and marks come before annotations.
 func TestOrderAndBudget(t *testing.T) {
 	a := newAPI(t, v1Node("a"), v1Node("b"), v1Node("c"), v1Node("d"))
 	nodes := a.state(t, func(o Object) Node {
@@ -192,8 +191,8 @@ func TestOrderAndBudget(t *testing.T) {
 	}
 }
 
-// Another writer's key is logged once, however long it stays, and again if it
-// returns after it was gone. It is counted all the time.
+// A key of another writer is logged once, however long it stays, and again if it returns. It is
+// counted at every pass.
 func TestForeignKeysAreToldOnce(t *testing.T) {
 	a := newAPI(t, v1Node("a", labelled("status", "mine")), v1Node("b", labelled("status", "theirs")))
 	s := newSyncer(t, a, marking(), a.state(t, func(o Object) Node {
@@ -204,7 +203,7 @@ func TestForeignKeysAreToldOnce(t *testing.T) {
 	logger := countingLogger(func(line string) { logged += strings.Count(line, "key unchanged") })
 	s.decide(logger)
 	s.decide(logger)
-	if logged != 2 { // one for the label, one for the taint
+	if logged != 2 { // one for the label and one for the taint
 		t.Errorf("logged %d times, want 2", logged)
 	}
 	if got := testutil.ToFloat64(s.metrics.foreign.WithLabelValues("label")); got != 2 {
@@ -273,8 +272,8 @@ func TestNewRefusesAndRegisters(t *testing.T) {
 	}
 }
 
-// A Syncer under another policy continues the counters of the previous one, and
-// so does one that is tried but never used.
+// A Syncer under another policy continues the counters of the previous one, even if another one was
+// created in between but never used.
 func TestSyncersOfOneProcessShareTheirMetrics(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	for range 3 {

@@ -52,8 +52,7 @@ func TestWrongArgs(t *testing.T) {
 	}
 }
 
-// Another plugin's args, passed because of a wiring mistake, are rejected as
-// well.
+// Args of another plugin, passed by a wiring mistake, are rejected as well.
 func TestArgsOfAnotherType(t *testing.T) {
 	if _, err := NewSides(nil, nil).read(EvenkeelLoad, &runtime.Unknown{}); err != nil {
 		t.Errorf("empty args: %v", err)
@@ -66,7 +65,7 @@ func TestArgsOfAnotherType(t *testing.T) {
 	}
 }
 
-// No args make reading fail in any way other than with an error.
+// Whatever the args, reading them fails only with an error.
 func FuzzArgs(f *testing.F) {
 	f.Add(`{"prometheusApiAddr": "http://p", "queryMetricTimeSeconds": 10}`)
 	f.Add(`{"policyConfigPath": "/x", "apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "DynamicArgs"}`)

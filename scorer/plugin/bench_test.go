@@ -7,10 +7,9 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 )
 
-// BenchmarkCycle measures everything that the plugin does for one pod, called
-// as kube-scheduler calls it: it filters until enough nodes pass, and scores
-// those. Unread is the case of a profile that enables neither preFilter nor
-// preScore, so nodes are found by name.
+// BenchmarkCycle measures all the work of the plugin for one pod, called as by kube-scheduler: it
+// filters until enough nodes pass, and scores these. The case "unread" is that of a profile without
+// preFilter and preScore, in which nodes are found by name.
 func BenchmarkCycle(b *testing.B) {
 	for _, size := range []struct{ nodes, enough int }{{1000, 420}, {5000, 500}} {
 		for _, load := range []struct {
@@ -25,8 +24,7 @@ func BenchmarkCycle(b *testing.B) {
 	}
 }
 
-// benchStand returns a stand with the given number of nodes, of which every
-// tenth has the usage hot.
+// benchStand returns a stand with the given number of nodes, a tenth of which have the usage hot.
 func benchStand(b *testing.B, nodes int, hot int64) *stand {
 	b.Helper()
 	s := newStand(b)

@@ -24,8 +24,8 @@ import (
 	"github.com/evenkeel/evenkeel/scorer/answer"
 )
 
-// stand is a kube-scheduler with one profile that includes the plugin, over a
-// cluster of 10-core nodes whose usage a test sets.
+// stand is a kube-scheduler whose only profile has the plugin, for a cluster of 10-core nodes whose
+// usage the test sets.
 type stand struct {
 	*Plugin
 	t        testing.TB
@@ -34,15 +34,14 @@ type stand struct {
 	now      time.Time
 	used     map[string]int64 // CPU of nodes in milli-cores; unlisted nodes are not measured
 	nodes    []fwk.NodeInfo
-	// others reports whether all other plugins' filters accept a node; nil
-	// accepts all.
+	// others reports whether the filters of all other plugins accept a node. If it is nil, they
+	// accept all nodes.
 	others func(node string) bool
 	mu     sync.Mutex
 	probed []string // the nodes for which the plugin ran the other filters
 }
 
-// newStand returns a stand without nodes. scoring, if given, configures its
-// scores.
+// newStand returns a stand without nodes. scoring is optional.
 func newStand(t testing.TB, scoring ...scorer.Config) *stand {
 	t.Helper()
 	s := &stand{t: t, now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), used: map[string]int64{}}
@@ -99,7 +98,7 @@ func (s *stand) read(context.Context, *cluster.Snapshot) (usage.Batch, error) {
 	return batch, nil
 }
 
-// node adds a node; with negative usage it is not measured.
+// node adds a node. If usage is negative, the node is not measured.
 func (s *stand) node(name string, cpuMilli int64) {
 	node := &v1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
@@ -126,7 +125,7 @@ func (s *stand) observeFor(samples int) {
 	}
 }
 
-// record enters a move of a web pod that used 1 core.
+// record records a move of a web pod that used 1 core.
 func (s *stand) record(n int, from, to string) (podUID string) {
 	podUID = fmt.Sprintf("uid-%d", n)
 	s.observer.Ledger().Record(s.now, ledger.Intent{
@@ -156,11 +155,10 @@ func strange(uid, cpu string) *v1.Pod {
 	}
 }
 
-// outcome is what kube-scheduler receives in one cycle.
+// outcome is the result of one cycle for kube-scheduler.
 type outcome struct {
 	cycle fwk.CycleState
-	// feasible are the nodes that pass, in order; refused is why the others do
-	// not.
+	// feasible lists the nodes that pass, in order, and refused why the others do not.
 	feasible []string
 	refused  map[string]string
 	scores   map[string]int64
@@ -168,8 +166,8 @@ type outcome struct {
 	preScored bool
 }
 
-// schedule calls the plugin as kube-scheduler does: the filters of all nodes at
-// once, then the scores of those that pass.
+// schedule calls the plugin as kube-scheduler does: first the filters of all nodes at once, then
+// the scores of the nodes that pass.
 func (s *stand) schedule(pod *v1.Pod) outcome {
 	s.t.Helper()
 	o := outcome{cycle: &cycleState{}, refused: map[string]string{}, preScored: true}
@@ -232,7 +230,7 @@ func (s *stand) infos(names []string) []fwk.NodeInfo {
 	return infos
 }
 
-// unscored returns the scores when scoring is skipped.
+// unscored returns the scores that apply if scoring is skipped.
 func (s *stand) unscored(names []string) map[string]int64 {
 	scores := map[string]int64{}
 	for _, name := range names {
@@ -248,7 +246,7 @@ func (s *stand) predicted(node string) int64 {
 	return amounts[cluster.CPU]
 }
 
-// The host.
+// The remaining methods implement kube-scheduler's handle.
 
 func (s *stand) SnapshotSharedLister() fwk.SharedLister { return lister{nodes: s} }
 func (s *stand) Parallelizer() fwk.Parallelizer         { return s }
@@ -283,7 +281,7 @@ type nodeInfo struct {
 
 func (n *nodeInfo) Node() *v1.Node { return n.node }
 
-// cycleState holds what the plugin stores in it, and nothing else.
+// cycleState stores only what the plugin writes to it.
 type cycleState struct {
 	fwk.CycleState
 	data sync.Map

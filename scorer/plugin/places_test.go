@@ -11,8 +11,8 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 )
 
-// Checking all nodes at once, and finding them by their objects, gives the same
-// result as asking about each by name.
+// Checking all nodes at once and finding them by their objects gives the same result as checking
+// each by name.
 func TestJudgingAtOnceAgrees(t *testing.T) {
 	refused := 0
 	for seed := range uint64(120) {
@@ -22,7 +22,7 @@ func TestJudgingAtOnceAgrees(t *testing.T) {
 		byName := outcome{cycle: &cycleState{}, refused: map[string]string{}}
 		s.filter(pod, &byName, false)
 		byName.scores = s.score(pod, byName)
-		// This is cleared, so that no state left by another cycle is used here.
+		// This prevents the use of state that another cycle has left.
 		s.newest.Store(nil)
 		atOnce := s.schedule(pod)
 		if diff := cmp.Diff(byName.feasible, atOnce.feasible); diff != "" {
@@ -41,8 +41,8 @@ func TestJudgingAtOnceAgrees(t *testing.T) {
 	}
 }
 
-// While nodes come, go and change, each is checked by its own usage, whatever
-// was found for the nodes before.
+// While nodes come, go and change, each is judged by its own usage, whatever was found for earlier
+// nodes.
 func TestNodesThatComeAndChange(t *testing.T) {
 	s := newStand(t)
 	s.node("hot", 9000)
@@ -65,7 +65,7 @@ func TestNodesThatComeAndChange(t *testing.T) {
 	want([]string{"cool"}, map[string]string{"also-hot": hotMessage})
 }
 
-// Nodes that are asked about without being in the list count like others.
+// Nodes that are asked about but not in the list count like the others.
 func TestNodesOutsideOfTheList(t *testing.T) {
 	s := newStand(t)
 	s.node("hot", 9000)
@@ -78,7 +78,7 @@ func TestNodesOutsideOfTheList(t *testing.T) {
 	}
 }
 
-// The filter is only called if some node is refused.
+// Filter is called only if some node is refused.
 func TestFilterIsSkippedWhereNothingIsRefused(t *testing.T) {
 	for name, tc := range map[string]struct {
 		used map[string]int64
@@ -101,7 +101,7 @@ func TestFilterIsSkippedWhereNothingIsRefused(t *testing.T) {
 	}
 }
 
-// Places are rebuilt when so many objects are new that names had to be read
+// Places are rebuilt when many objects are new, because their names then have to be looked up
 // often, but not for each pod.
 func TestPlacesAreKept(t *testing.T) {
 	s := newStand(t)
@@ -130,8 +130,7 @@ func TestPlacesAreKept(t *testing.T) {
 	}
 }
 
-// Nodes in NormalizeScore are scored by name if they are not those that
-// PreScore saw.
+// NormalizeScore scores nodes by name if they are not the nodes that PreScore saw.
 func TestScoresOfOtherNodesThanPreScoreSaw(t *testing.T) {
 	s := newStand(t)
 	s.node("a", 1000)
@@ -159,8 +158,7 @@ func TestScoresOfOtherNodesThanPreScoreSaw(t *testing.T) {
 	}
 }
 
-// If nothing is known, there is nothing to score, unless ties have to be
-// broken.
+// If no usage is known, there is nothing to score, unless ties have to be broken.
 func TestScoringIsSkippedWhereNothingIsKnown(t *testing.T) {
 	s := newStand(t)
 	s.node("a", 1000)

@@ -30,8 +30,8 @@ func (s *stand) want(o outcome, feasible []string, refused map[string]string) {
 	}
 }
 
-// Nodes above the reject line of 60 % are refused as long as another node
-// accepts the pod, which depends on the nodes that pass the other filters.
+// Nodes above the reject line of 60 % are refused as long as another node accepts the pod. Only
+// nodes that pass the other filters count as such.
 func TestHotNodesAreRefusedWhileOthersTakeThePod(t *testing.T) {
 	cases := map[string]struct {
 		others   func(node string) bool
@@ -58,7 +58,7 @@ func TestHotNodesAreRefusedWhileOthersTakeThePod(t *testing.T) {
 	}
 }
 
-// If nothing is hot, other filters are not run.
+// If no node is hot, the other filters are not run.
 func TestOtherFiltersAreAskedOnlyForARefusal(t *testing.T) {
 	s := newStand(t)
 	for _, name := range []string{"a", "b", "c"} {
@@ -94,8 +94,7 @@ func TestScores(t *testing.T) {
 	}
 }
 
-// A pod counts on its node from Reserve, so the next one sees it; Unreserve
-// removes it.
+// From Reserve on, a pod counts on its node, so the next pod sees it. Unreserve removes it.
 func TestReserveCountsAtOnce(t *testing.T) {
 	s := newStand(t)
 	s.node("a", 2000)
@@ -116,14 +115,14 @@ func TestReserveCountsAtOnce(t *testing.T) {
 		t.Errorf("scores %v, want b preferred now", second.scores)
 	}
 	s.Unreserve(t.Context(), first.cycle, strange("p", "500m"), "a")
-	s.Unreserve(t.Context(), first.cycle, strange("p", "500m"), "a") // it may be called twice
+	s.Unreserve(t.Context(), first.cycle, strange("p", "500m"), "a") // kube-scheduler may call it twice
 	if s.predicted("a") != 2000 {
 		t.Errorf("a is reckoned with %dm after Unreserve, want 2000m", s.predicted("a"))
 	}
 }
 
-// A replacement is accepted only on its planned node, and the move is booked
-// there when that node is reserved.
+// A replacement is accepted only on its planned node, and the move is booked there when that node
+// is reserved.
 func TestReplacementLandsAsPlanned(t *testing.T) {
 	s := newStand(t)
 	s.node("from", 5000)
@@ -148,8 +147,8 @@ func TestReplacementLandsAsPlanned(t *testing.T) {
 	}
 }
 
-// If the planned node is unsuitable, a replacement goes to the coolest node
-// that accepts it, and never back as long as another node is suitable.
+// If the planned node is unsuitable, a replacement goes to the coolest node that accepts it, and
+// never back as long as another node is suitable.
 func TestReplacementLandsElsewhere(t *testing.T) {
 	cases := map[string]struct {
 		others   func(node string) bool
@@ -180,8 +179,7 @@ func TestReplacementLandsElsewhere(t *testing.T) {
 	}
 }
 
-// Further pods of an owner are kept away from a node after one was moved off
-// it.
+// After one of an owner's pods was moved off a node, further pods of that owner are kept off it.
 func TestSourceIsAvoided(t *testing.T) {
 	s := newStand(t)
 	s.node("from", 2000)
@@ -195,8 +193,7 @@ func TestSourceIsAvoided(t *testing.T) {
 	s.want(s.schedule(webPod("another")), []string{"to"}, map[string]string{"from": sourceMessage})
 }
 
-// Before anything is known, and if there is no Answerer, every node passes and
-// none is preferred.
+// Before usage is known, and if there is no Answerer, every node passes and none is preferred.
 func TestNeutralWithoutData(t *testing.T) {
 	for name, change := range map[string]func(*stand){
 		"no observation yet": func(*stand) {},
@@ -222,8 +219,8 @@ func TestNeutralWithoutData(t *testing.T) {
 	}
 }
 
-// A profile may enable score alone, or filter and score. The cycle that
-// PreFilter did not open is then opened, once, by the first call.
+// A profile may enable only score, or only filter and score. A cycle that PreFilter has not opened
+// is then opened once, by the first call.
 func TestPartsOfThePlugin(t *testing.T) {
 	s := newStand(t)
 	s.node("hot", 7000)
@@ -244,8 +241,8 @@ func TestPartsOfThePlugin(t *testing.T) {
 	}
 }
 
-// If the plugin alone scores, pods are spread over equal nodes, because nothing
-// else distinguishes them.
+// If only the plugin scores, pods are spread over equal nodes, because nothing else distinguishes
+// these.
 func TestEqualNodesTakeTurns(t *testing.T) {
 	for name, tc := range map[string]struct{ used, worse int64 }{
 		"two of three are the best": {2000, 6000},
@@ -281,8 +278,8 @@ func TestEqualNodesTakeTurns(t *testing.T) {
 	}
 }
 
-// Preemption runs the filters again on copies of the state, for nodes without
-// some of their pods; that changes nothing here.
+// Preemption runs the filters again on copies of the state, for nodes without some of their pods.
+// That has no effect on the results.
 func TestCopiesOfTheStateAgree(t *testing.T) {
 	s := newStand(t)
 	s.node("hot", 7000)
@@ -294,8 +291,7 @@ func TestCopiesOfTheStateAgree(t *testing.T) {
 	s.want(copied, got.feasible, got.refused)
 }
 
-// With rejectAll a pod waits when every node is above a measured limit, with
-// the policy's message.
+// With rejectAll, a pod waits with the policy's message if every node is above a measured limit.
 func TestRejectAll(t *testing.T) {
 	limit := scorer.Config{Measured: &scorer.Measured{
 		Formula: scorer.FormulaCrane, Limits: []scorer.Limit{{Window: usage.Avg5m, Percent: 50}},
@@ -323,7 +319,7 @@ func TestRejectAll(t *testing.T) {
 	}
 }
 
-// Pods are placed while observations change.
+// Pods may be placed while observations change.
 func TestConcurrentCycles(t *testing.T) {
 	s := newStand(t)
 	for i, used := range []int64{1000, 3000, 5900, 6100, 8000, 2000} {
@@ -350,8 +346,8 @@ func TestConcurrentCycles(t *testing.T) {
 	placing.Wait()
 }
 
-// The plugin registers the events that may make a refused pod schedulable;
-// otherwise such a pod would wait indefinitely.
+// The plugin registers the events that may make a refused pod schedulable. Otherwise such a pod
+// would wait indefinitely.
 func TestEventsAreRegistered(t *testing.T) {
 	events, err := (&Plugin{}).EventsToRegister(t.Context())
 	if err != nil || len(events) == 0 {

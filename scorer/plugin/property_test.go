@@ -17,9 +17,9 @@ import (
 	"github.com/evenkeel/evenkeel/scorer/extender"
 )
 
-// For the same View the plugin and the extender keep the same nodes and rank
-// them alike: an extender's score is the plugin's in steps of ten, so the order
-// of two nodes is never reversed.
+// For the same View, the plugin and the extender keep the same nodes and rank them alike. An
+// extender's score is the plugin's score in steps of ten, so the order of two nodes is never
+// reversed.
 func TestPluginAndExtenderAgree(t *testing.T) {
 	for seed := range uint64(300) {
 		synctest.Test(t, func(t *testing.T) { checkAgreement(t, seed) }) // the extender waits for the watch
@@ -32,7 +32,7 @@ func checkAgreement(t *testing.T, seed uint64) {
 	s := randomStand(t, random)
 	pod := randomPod(random)
 	here := s.schedule(pod)
-	s.observer.Store().SetPod(pod) // for a pod that the watch does not show, answers are less precise
+	s.observer.Store().SetPod(pod) // without the pod in the watch, answers are less precise
 	there, scores := s.askExtender(pod)
 	if !slices.Equal(here.feasible, there) {
 		t.Fatalf("seed %d: the plugin keeps %q, the extender %q", seed, here.feasible, there)
@@ -58,8 +58,8 @@ func checkOrder(t *testing.T, seed uint64, here map[string]int64, there map[stri
 	}
 }
 
-// half returns the rounding applied to an extender's score: measured scores are
-// rounded down, as in earlier systems.
+// half returns the rounding of an extender's score. Measured scores are rounded down, as in earlier
+// systems.
 func (s *stand) half() int64 {
 	if latest := s.observer.Latest(); latest != nil && latest.Board.Measured() {
 		return 0
@@ -67,8 +67,8 @@ func (s *stand) half() int64 {
 	return 5
 }
 
-// askExtender asks about a pod as kube-scheduler does over HTTP: filter, with
-// all nodes kept if none would be left, and scores for the rest.
+// askExtender asks about a pod as kube-scheduler does over HTTP: first filter, after which all
+// nodes are kept if none would be left, then the scores of the rest.
 func (s *stand) askExtender(pod *v1.Pod) (kept []string, scores map[string]int8) {
 	var names []string
 	for _, node := range s.nodes {
@@ -105,9 +105,8 @@ func indices(round extender.Round, names []string) []cluster.NodeIndex {
 	return nodes
 }
 
-// randomStand returns a stand with up to 24 nodes from idle to overloaded, some
-// of them unknown, some refused by other plugins, and sometimes with moves in
-// flight.
+// randomStand returns a stand with up to 24 nodes, from idle to overloaded. Some are unknown, some
+// are refused by other plugins, and sometimes there are moves in flight.
 func randomStand(t *testing.T, random *rand.Rand) *stand {
 	t.Helper()
 	s := newStand(t, randomScoring(random))

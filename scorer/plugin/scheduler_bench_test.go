@@ -28,11 +28,10 @@ import (
 // hotMilli is the usage of hot nodes.
 const hotMilli = 9000
 
-// BenchmarkSchedulePod measures kube-scheduler's own cycle for one pod of a
-// Deployment, up to the choice of a node, with a tenth of the nodes hot:
-// without the plugin, without it but with taints that keep the pod off the same
-// nodes, and with it. The results are steadier than pods per second on a whole
-// cluster.
+// BenchmarkSchedulePod measures kube-scheduler's own cycle for one pod of a Deployment, up to the
+// choice of a node, with a tenth of the nodes hot. It compares a profile without the plugin, one
+// whose taints keep the pod off the same nodes, and one with the plugin. The results are steadier
+// than pods per second in a whole cluster.
 func BenchmarkSchedulePod(b *testing.B) {
 	for _, nodes := range []int{100, 1000, 5000} {
 		s := newStand(b)
@@ -52,7 +51,7 @@ func BenchmarkSchedulePod(b *testing.B) {
 	}
 }
 
-// whole is a whole kube-scheduler that binds nothing.
+// whole is a complete kube-scheduler that binds nothing.
 type whole struct {
 	*scheduler.Scheduler
 	framework framework.Framework
@@ -68,8 +67,8 @@ type placed struct {
 
 var webLabels = map[string]string{"app": "web"}
 
-// newWhole returns a kube-scheduler of the default profile for the nodes of a
-// stand, with the plugin or with taints on hot nodes.
+// newWhole returns a kube-scheduler with the default profile for the nodes of a stand, with the
+// plugin or with taints on hot nodes.
 func newWhole(b *testing.B, s *stand, plugin, tainted bool) *whole {
 	b.Helper()
 	ctx := klog.NewContext(b.Context(), klog.Logger{}) // logs nothing
@@ -113,8 +112,7 @@ func newWhole(b *testing.B, s *stand, plugin, tainted bool) *whole {
 	return w
 }
 
-// schedulePods places one pod after another; when there are many, all are
-// removed.
+// schedulePods places one pod after another. Once there are many, it removes all of them.
 func (w *whole) schedulePods(b *testing.B) {
 	b.Helper()
 	b.ReportAllocs()

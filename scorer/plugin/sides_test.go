@@ -26,8 +26,7 @@ type handle struct{ fwk.Handle }
 func (handle) KubeConfig() *rest.Config                               { return &rest.Config{Host: "http://api"} }
 func (handle) SharedInformerFactory() informers.SharedInformerFactory { return nil }
 
-// made records which sides are requested, and makes halves that run until they
-// are stopped.
+// made records which sides are requested, and returns sides that run until they are stopped.
 type made struct {
 	configs []SideConfig
 	err     error
@@ -70,8 +69,8 @@ func plugin(ctx context.Context, t *testing.T, sides *Sides, name, args string) 
 	return p
 }
 
-// Plugins with the same policy share one Side, whatever their profiles; plugins
-// with other policies have their own.
+// Plugins with the same policy share one Side, whatever their profiles. Plugins with different
+// policies do not.
 func TestPluginsOfOnePolicyShare(t *testing.T) {
 	t.Setenv("POD_NAMESPACE", "mine")
 	var m made
@@ -104,8 +103,7 @@ func TestPluginsOfOnePolicyShare(t *testing.T) {
 	sides.Wait()
 }
 
-// A wrong policy keeps kube-scheduler from starting, with an error that names
-// the plugin.
+// An invalid policy keeps kube-scheduler from starting, with an error that names the plugin.
 func TestWrongPolicyIsTold(t *testing.T) {
 	m := made{err: errors.New("policy.yaml: lines: too low")}
 	sides := NewSides(m.side, legacy)
@@ -120,8 +118,8 @@ func TestWrongPolicyIsTold(t *testing.T) {
 	sides.Wait()
 }
 
-// The args of the two plugins become a policy that queries only their recorded
-// series, by the label node.
+// The args of each of the two plugins become a policy that queries only their recorded series, by
+// the label node.
 func TestRealUsageArgs(t *testing.T) {
 	var m made
 	sides := NewSides(m.side, legacy)
@@ -147,7 +145,7 @@ func TestRealUsageArgs(t *testing.T) {
 	}
 }
 
-// The configuration of the plugin's users works unchanged.
+// The configuration that the plugin's users have works unchanged.
 func TestTheirConfigurationIsTaken(t *testing.T) {
 	text := testkit.EarlierSystem(t, "mem-real-usage-scheduler.md")
 	var config struct {

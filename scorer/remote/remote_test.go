@@ -24,8 +24,7 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage/source"
 )
 
-// process serves a status on a loopback address, at a port that all processes
-// share.
+// process serves a status on a loopback address, at a port that all processes share.
 func process(t *testing.T, ip string, port int, status string) int {
 	t.Helper()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", net.JoinHostPort(ip, strconv.Itoa(port)))
@@ -46,7 +45,7 @@ func process(t *testing.T, ip string, port int, status string) int {
 	return listener.Addr().(*net.TCPAddr).Port //nolint:forcetypeassert // it listens on TCP
 }
 
-// kube-scheduler may have asked any of the processes behind a name.
+// kube-scheduler may have asked any of the processes to which a name resolves.
 func TestEveryProcessIsAsked(t *testing.T) {
 	const idle, asked = `{"asked":2,"podAsked":false,"ledger":{"generation":7}}`, `{"asked":3,"podAsked":true,"ledger":{"generation":9}}`
 	status := func(n int64, podAsked bool, generation int64) (s Status) {
@@ -54,7 +53,7 @@ func TestEveryProcessIsAsked(t *testing.T) {
 		return s
 	}
 	for name, tc := range map[string]struct {
-		processes map[string]string // what each process answers; where there is none, nothing listens
+		processes map[string]string // what the process at each address answers; nothing listens at other addresses
 		addresses []string
 		want      Status
 		wantErr   string
@@ -112,7 +111,7 @@ func TestEveryProcessIsAsked(t *testing.T) {
 	}
 }
 
-// A host that DNS does not know may be known to a proxy.
+// A proxy may know a host that DNS does not know.
 func TestAnUnknownHostIsAskedAllTheSame(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`{"asked":4}`)) }))
 	t.Cleanup(server.Close)
@@ -122,8 +121,8 @@ func TestAnUnknownHostIsAskedAllTheSame(t *testing.T) {
 	}
 }
 
-// An extender that requests client certificates gets one, and only if its own
-// is signed by the configured CA.
+// An extender that requests client certificates gets one, but only if its own certificate is signed
+// by the configured CA.
 func TestMutualTLS(t *testing.T) {
 	now := time.Now()
 	ca, err := certificates.NewAuthority(now)

@@ -10,13 +10,13 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// way is one way to steer.
+// way is a way to steer.
 type way struct {
 	asked  int64
 	absent error
 	proven bool
 	used   int
-	// settled counts calls.
+	// settled counts the calls of Settle.
 	settled int
 }
 
@@ -34,10 +34,9 @@ func (w *way) Settle(context.Context)                                    { w.set
 func (w *way) Proves(context.Context, *ledger.Move) (unset ledger.Proof) { return unset }
 func (w *way) Asked(context.Context) int64                               { return w.asked }
 
-// Each cycle is steered by the best proven way: the extender while it is asked,
-// otherwise the API server, otherwise the extender's probe. The probe is an
-// eviction. While the extender is not asked, it happens only if the API server
-// is not set up to steer.
+// Each cycle is steered in the best proven way: by the extender while it is asked, otherwise by the
+// API server, otherwise by the extender after a probe. The probe is an eviction. While the extender
+// is not asked, it happens only if the API server is not set up to steer.
 func TestBestSteering(t *testing.T) {
 	absent, broken := fmt.Errorf("%w: no right to write Steerings", ledger.ErrNotInstalled), errors.New("a pod with a key passes as it is")
 	type step struct {
@@ -76,8 +75,8 @@ func TestBestSteering(t *testing.T) {
 	}
 }
 
-// Keys from an earlier cycle, or from another process, are cleaned up even
-// while kube-scheduler asks the extender.
+// Keys of an earlier cycle or of another process are cleared even while kube-scheduler asks the
+// extender.
 func TestBestSettlesBoth(t *testing.T) {
 	extender, server := &way{asked: 1}, &way{proven: true}
 	best := &Best{Extender: extender, Admission: server}

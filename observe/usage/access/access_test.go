@@ -50,7 +50,7 @@ func inSecret() source.SecretKey {
 	return source.SecretKey{Namespace: "monitoring", Name: "prometheus", Key: "token"}
 }
 
-// given is what clients are made from.
+// given holds everything from which clients are made.
 type given struct {
 	Config
 	ReadSecret ReadSecret
@@ -101,7 +101,7 @@ func write(t *testing.T, name, content string) string {
 	return path
 }
 
-// only accepts requests with this Authorization header.
+// only accepts requests that have this Authorization header.
 func only(authorization *string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
@@ -139,9 +139,9 @@ func TestAuthentication(t *testing.T) {
 	}
 }
 
-// A withheld credential is not read, and no request is sent to its server. The
-// error names the credential and the server, and how to allow sending it. A
-// server that needs no credential is queried.
+// A withheld credential is not read, and no request is sent to its server. The error names the
+// credential, the server, and how to allow sending it. A server that needs no credential is
+// queried.
 func TestCredentialsAreWithheld(t *testing.T) {
 	secrets := &vault{value: "sesame"}
 	cases := map[string]struct {
@@ -199,7 +199,8 @@ func TestTokenFileIsTakenUpWhenItChanges(t *testing.T) {
 	}
 }
 
-// A Secret is read once a minute. If its value is refused, it is also read at once, but not repeatedly.
+// A Secret is read once a minute. If the server refuses its value, the Secret is also read at once,
+// but not repeatedly.
 func TestSecretIsReadSeldom(t *testing.T) {
 	want := "Bearer one"
 	server := httptest.NewServer(only(&want))
@@ -307,7 +308,7 @@ func TestRedirectionsAreNotFollowed(t *testing.T) {
 	}
 }
 
-// identity returns a certificate signed by its own authority, as PEM.
+// identity returns a self-signed certificate and its key as PEM.
 func identity(t *testing.T) (certificate, key string) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -38,7 +38,7 @@ var (
 	errAway   = errors.New("connection refused")
 )
 
-// as names the transport that a request used.
+// as is a transport that identifies itself by name.
 type as string
 
 func (a as) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -47,10 +47,9 @@ func (a as) RoundTrip(r *http.Request) (*http.Response, error) {
 	return w.Result(), nil
 }
 
-// Another ServiceAccount's token is renewed after half its lifetime, used until
-// it expires if it cannot be renewed, and not requested too often. Without a
-// token nothing is sent. If the API server refuses to issue one, the error ends
-// with the remedy.
+// Another ServiceAccount's token is renewed after half its lifetime, used until it expires if it
+// cannot be renewed, and not requested too often. Without a token, nothing is sent. If the API
+// server refuses to issue one, the error ends with the remedy.
 func TestTokenOfAnotherServiceAccount(t *testing.T) {
 	now := newClock()
 	office := &office{now: now.time}
@@ -61,7 +60,7 @@ func TestTokenOfAnotherServiceAccount(t *testing.T) {
 		after time.Duration
 		token string
 		err   error
-		by    string // empty: an error
+		by    string // the name of the transport; empty for an error
 		asked int
 	}{
 		{"the API server is unreachable at the start", 0, "", errAway, "", 1},
@@ -94,8 +93,8 @@ func TestTokenOfAnotherServiceAccount(t *testing.T) {
 	}
 }
 
-// A server that refuses a token gets a new one, but at most one every five
-// seconds however often it refuses.
+// If a server refuses a token, a new one is requested, but at most once in five seconds, however
+// often the server refuses.
 func TestRefusedTokensAreRenewedSeldom(t *testing.T) {
 	now := newClock()
 	office := &office{now: now.time, token: "x"}

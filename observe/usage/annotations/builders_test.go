@@ -15,8 +15,7 @@ var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 const gib = 1 << 30
 
-// node makes a record of 10 cores and 100 GiB, so that 10 % is 1000 milli-cores
-// and 10 GiB.
+// node returns a record with 10 cores and 100 GiB, so that 10 % is 1000 milli-cores and 10 GiB.
 func node(name string, annotations map[string]string) *cluster.NodePods {
 	return &cluster.NodePods{Node: cluster.Node{
 		Name: name, Capacity: cluster.Amounts{cluster.CPU: 10_000, cluster.Memory: 100 * gib}, UsageAnnotations: annotations,
@@ -25,7 +24,7 @@ func node(name string, annotations map[string]string) *cluster.NodePods {
 
 func snapshot(nodes ...*cluster.NodePods) *cluster.Snapshot { return &cluster.Snapshot{Nodes: nodes} }
 
-// alike makes n nodes with one annotation each.
+// alike returns n nodes with one annotation each.
 func alike(n int, prefix, key, value string) []*cluster.NodePods {
 	var nodes []*cluster.NodePods
 	for i := range n {
@@ -40,7 +39,7 @@ func newSource(t *testing.T, config Config) *Source {
 		config.Periods = source.Periods()
 	}
 	s := config.source(func() time.Time { return noon })
-	// The tests may run in any time zone.
+	// This makes the tests independent of the local time zone.
 	s.zones.candidates = []*time.Location{time.UTC, shanghai}
 	return s
 }
@@ -54,7 +53,7 @@ func sample(t *testing.T, s *Source, nodes ...*cluster.NodePods) usage.Batch {
 	return batch
 }
 
-// counts leaves out the examples.
+// counts returns the counts of problems without their examples.
 func counts(problems usage.Problems) map[usage.Cause]int {
 	found := map[usage.Cause]int{}
 	for cause, problem := range problems {

@@ -99,8 +99,7 @@ func TestHostileNodes(t *testing.T) {
 	}
 }
 
-// What is written is read back exactly, to the last written digit and the
-// second.
+// A written value is read back exactly, to its last digit and to the second.
 func FuzzParseReadsWhatFormatWrites(f *testing.F) {
 	f.Add(38.5, int64(1_790_000_000), int16(480), true)
 	f.Add(0.0, int64(0), int16(0), false)

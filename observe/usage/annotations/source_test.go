@@ -74,7 +74,7 @@ func TestSampleReadsWhatWritersWrite(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			batch := sample(t, newSource(t, tc.config), node("a", tc.given))
-			good := map[time.Duration]time.Duration{ // three minutes, fifteen, three hours, and five minutes more
+			good := map[time.Duration]time.Duration{ // three minutes, fifteen minutes and three hours, plus five minutes each
 				5 * time.Minute: 8 * time.Minute, time.Hour: 20 * time.Minute, 24 * time.Hour: 185 * time.Minute,
 			}
 			for i := range tc.want {

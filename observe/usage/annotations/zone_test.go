@@ -8,8 +8,8 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage"
 )
 
-// look is one Sample of a story, taken at a time of noon's day from nodes whose
-// stamps were written at that time in some zone.
+// look is one of several Samples: when it is taken, and when and in which zone each node's stamp was
+// written. Times are relative to noon.
 type look struct {
 	at      time.Duration // since noon
 	stamps  []time.Duration
@@ -104,8 +104,8 @@ func TestTheZoneOfTheWritersClock(t *testing.T) {
 	}
 }
 
-// Whatever the zone, a reading never appears fresher than it is by more than
-// the skew, except during the trap's few minutes.
+// Whatever the zone, a reading never appears fresher than it is by more than the skew, except in
+// the few minutes in which a stamp fits two zones.
 func TestNeverFresherThanItIs(t *testing.T) {
 	for offset := -12 * time.Hour; offset <= 14*time.Hour; offset += 30 * time.Minute {
 		for age := time.Duration(0); age <= 24*time.Hour; age += 7 * time.Minute {
@@ -113,7 +113,7 @@ func TestNeverFresherThanItIs(t *testing.T) {
 			batch := sample(t, newSource(t, Config{}), node("a", map[string]string{
 				"cpu_usage_avg_5m": Format(38, Fraction, noon.Add(-age), zone),
 			}))
-			seen := age - offset // seen is the age for a reader that trusts the Z
+			seen := age - offset // the age to a reader that trusts the Z
 			shanghaiSeen := seen + 8*time.Hour
 			inTrap := offset > 0 && (seen >= -time.Minute && seen < 8*time.Minute || offset > 8*time.Hour && shanghaiSeen < 8*time.Minute)
 			if readings(batch) == 0 || inTrap {
@@ -131,7 +131,7 @@ func TestAnHourThatComesTwiceIsTheEarlier(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	value, _ := Parse("0.38000,2026-10-25T02:30:00Z") // 02:30 in summer time, and again an hour later
+	value, _ := Parse("0.38000,2026-10-25T02:30:00Z") // 02:30 occurs in summer time, and again an hour later
 	want := time.Date(2026, 10, 25, 0, 30, 0, 0, time.UTC)
 	if got := value.In(berlin); !got.Equal(want) {
 		t.Errorf("got %v, want %v", got.UTC(), want)

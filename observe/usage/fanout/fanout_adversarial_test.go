@@ -17,7 +17,7 @@ import (
 
 const limit = 1000
 
-// patience is the timeout for answers that arrive, hurry for those that do not.
+// patience is the timeout for answers that arrive, and hurry for those that do not.
 const patience, hurry = 30 * time.Second, 500 * time.Millisecond
 
 // ask sends one request to a server that answers with a handler.
@@ -34,7 +34,7 @@ func ask(t *testing.T, timeout time.Duration, handler http.HandlerFunc) (text st
 	return text, errs[0]
 }
 
-// The faults of servers, and how each is counted.
+// Each of these faults of a server is counted under its cause.
 func TestAskOfBadServers(t *testing.T) {
 	cases := map[string]struct {
 		handler http.HandlerFunc
@@ -108,8 +108,7 @@ func TestAskReadsAnAnswerOfTheLimit(t *testing.T) {
 	}
 }
 
-// If nothing listens at an address, the error names the address but not the
-// URL.
+// If nothing listens at an address, the error contains the address but not the URL.
 func TestAskOfNobody(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage"
 )
 
-// transport answers in process, so that a bubble's clock can run on.
+// transport answers in the process itself, so that the clock of a synctest bubble can advance.
 type transport func(*http.Request) (*http.Response, error)
 
 func (t transport) RoundTrip(r *http.Request) (*http.Response, error) { return t(r) }
@@ -82,8 +82,8 @@ func ignore(_ int, _ bool, body io.Reader) error {
 	return err
 }
 
-// Answers come in the order of the requests, with no more requests at a time
-// than allowed.
+// Answers are delivered in the order of the requests, and no more requests run at a time than
+// allowed.
 func TestAskKeepsOrderAndConcurrency(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var now, most atomic.Int64
@@ -142,9 +142,8 @@ func TestAskWithOneSlowNode(t *testing.T) {
 	})
 }
 
-// A round ends in time however many nodes hang. The next one begins with nodes
-// that answered or were not asked; those that hung get their turn as well, so
-// that a recovered node is noticed.
+// A round ends in time however many nodes hang. The next round starts with the nodes that answered
+// or were not asked. Those that hung get their turn as well, so that a recovered node is noticed.
 func TestAskWithManyDeadNodes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
@@ -201,7 +200,7 @@ func TestAskWithManyDeadNodes(t *testing.T) {
 	})
 }
 
-// What is remembered is bounded by the last round's nodes.
+// Only the nodes of the last round are remembered.
 func TestAskForgetsNodes(t *testing.T) {
 	f := newFanout(t, Config{}, func(r *http.Request) (*http.Response, error) { return answer(r, "") })
 	f.Ask(t.Context(), requestsOf(numbered(100, "n")...), ignore)
@@ -262,8 +261,8 @@ func TestAskFallsBack(t *testing.T) {
 	}
 }
 
-// An error is counted once per node under its cause; the whole is an error only
-// if all nodes failed.
+// An error is counted once per node under its cause. The tally is an error only if all nodes
+// failed.
 func TestTally(t *testing.T) {
 	refused, unreadable := errors.New("connection refused"), &ReadError{Err: errors.New("no JSON")}
 	requests := requestsOf("n1", "n2")
@@ -300,8 +299,8 @@ func TestTally(t *testing.T) {
 	}
 }
 
-// The URL at which a node serves an endpoint; the kubelet source's tests cover
-// the rest.
+// URL returns the URL at which a node serves an endpoint. The kubelet source's tests cover the
+// other cases.
 func TestURL(t *testing.T) {
 	node := &cluster.Node{InternalIP: "10.0.0.1"}
 	got, err := Endpoint{Scheme: "http", Port: 19101, Path: "/statistics?a=b"}.URL(node)

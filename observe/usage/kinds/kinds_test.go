@@ -28,8 +28,9 @@ func env() access.Env {
 	}
 }
 
-// The defaults of every kind are valid, and a reader with the kind's name can be made from them. If a kind needs a
-// setting without a default, such as an address, the reader is made from the kind's example.
+// The defaults of every kind are valid, and a reader with the kind's name can be made from them. If
+// a kind requires a setting without a default, such as an address, the kind's example is used
+// instead.
 func TestEveryKindIsComplete(t *testing.T) {
 	examples := examples(t)
 	for _, kind := range kinds.All {

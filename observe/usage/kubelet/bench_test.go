@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// BenchmarkDecode reads the summaries of 100 nodes with 30 pods of two
-// containers each, from bytes to samples: without and with contention.
+// BenchmarkDecode decodes the summaries of 100 nodes with 30 pods of two containers each, with and
+// without contention.
 func BenchmarkDecode(b *testing.B) {
 	b.Run("usage", func(b *testing.B) { benchDecode(b, false, 8) })
 	b.Run("contention", func(b *testing.B) { benchDecode(b, true, 10) })
@@ -32,8 +32,7 @@ func benchDecode(b *testing.B, contention bool, readings int) {
 	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N*nodes), "µs/node")
 }
 
-// BenchmarkDecodeResource reads the resource metrics of 100 nodes with one pod
-// each, 30 times.
+// BenchmarkDecodeResource decodes the resource metrics of 100 nodes with one pod each, 30 times.
 func BenchmarkDecodeResource(b *testing.B) {
 	node := aNode("n1", aPod("shop", "p"))
 	text := []byte(exposed(1000, 10, noon))

@@ -24,7 +24,7 @@ import (
 
 const gib = 1 << 30
 
-// noon is when the tests' kubelets measured, clock when their answers arrive.
+// noon is when the tests' kubelets measured, and clock when their answers arrive.
 var (
 	noon  = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	clock = noon.Add(3 * time.Second)
@@ -49,8 +49,8 @@ func podSample(namespace, name string, at time.Time, cpuMilli, memoryBytes int64
 	return usage.PodSample{Namespace: namespace, Name: name, Last: usage.Sample{At: at, Used: used}}
 }
 
-// kubelets serves every node of a cluster from one TLS server: requests are
-// distinguished by the dialled address.
+// kubelets serves all nodes of a cluster from one TLS server, and distinguishes requests by the
+// dialled address.
 type kubelets struct {
 	t      *testing.T
 	server *httptest.Server
@@ -84,7 +84,7 @@ func (k *kubelets) add(node *cluster.NodePods, handler http.Handler) *cluster.No
 	return node
 }
 
-// serve changes how a node answers from now on.
+// serve changes how a node answers.
 func (k *kubelets) serve(node *cluster.NodePods, handler http.Handler) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -100,7 +100,8 @@ func (k *kubelets) requests() []string {
 	return asked
 }
 
-// client trusts the CA of these kubelets; their certificate is for example.com.
+// client returns a client that trusts the CA of these kubelets, whose certificate is for
+// example.com.
 func (k *kubelets) client(change ...func(*http.Transport)) *http.Client {
 	k.t.Helper()
 	transport := k.server.Client().Transport.(*http.Transport).Clone()
@@ -115,7 +116,7 @@ func (k *kubelets) client(change ...func(*http.Transport)) *http.Client {
 	return &http.Client{Transport: transport}
 }
 
-// source reads these kubelets.
+// source returns a Source that reads these kubelets.
 func (k *kubelets) source(change ...func(*settings)) *Source {
 	k.t.Helper()
 	config := newSettings()
@@ -139,17 +140,17 @@ func newSettings() settings {
 	return config
 }
 
-// body serves one text at any path.
+// body returns a handler that serves one text at any path.
 func body(text string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(text)) })
 }
 
-// status answers with a status only.
+// status returns a handler that answers with a status only.
 func status(code int) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "Forbidden (subresource=stats)", code) })
 }
 
-// paths serves by path.
+// paths returns a handler that answers by path.
 func paths(byPath map[string]http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	for path, handler := range byPath {

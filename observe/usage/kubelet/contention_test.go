@@ -11,7 +11,7 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage"
 )
 
-// psiOK comes from a kernel with PSI.
+// psiOK is what a kernel with PSI reports.
 const psiOK = `"psi":{"some":{"total":5,"avg60":7,"avg300":6}}`
 
 // aContainer returns one container's stats with the given CPU usage and PSI.
@@ -19,7 +19,7 @@ func aContainer(name string, usedMilli int, waits string) string {
 	return fmt.Sprintf(`{"name":%q,"cpu":{%s,"usageNanoCores":%d000000,"psi":{"some":%s}}}`, name, at, usedMilli, waits)
 }
 
-// Which containers make their node contended, and when contention is unknown.
+// The cases show which containers make their node contended, and when contention is unknown.
 func TestContentionOfANode(t *testing.T) {
 	waits := func(percent int) string {
 		return fmt.Sprintf(`{"total":9,"avg10":1,"avg60":%d,"avg300":%d}`, percent, percent/2)
@@ -106,7 +106,7 @@ func TestContentionOfANode(t *testing.T) {
 			if tc.nodePSI == "" {
 				tc.nodePSI = psiOK
 			}
-			// The node after its pods, an order that a kubelet may use.
+			// The node follows its pods, which is an order that a kubelet may use.
 			got := reportOf(t, node, `{"pods":[`+strings.Join(tc.pods, ",")+`],"node":{"cpu":{`+at+`,"usageNanoCores":2000000000,`+tc.nodePSI+`},"memory":`+memOK+`}}`)
 			var readings []usage.Reading
 			for _, reading := range got.readings {

@@ -23,15 +23,14 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage"
 )
 
-// TestContentionOfThisMachine runs loops in control groups of this machine and
-// reads from its pressure files what a kubelet would put into its summary. It
-// requires root, PSI, cgroup v2 or v1 with a unified hierarchy, and two minutes
-// of as much CPU as one group of the machine gets:
+// TestContentionOfThisMachine runs loops in control groups of this machine, and reads from its
+// pressure files what a kubelet would put into its summary. It requires root, PSI, cgroup v2 or v1
+// with a unified hierarchy, and two minutes of as much CPU as one group of the machine gets:
 //
 //	EVENKEEL_PRESSURE_FILES=1 nice go test -run ContentionOfThisMachine -v ./observe/usage/kubelet
 //
-// The summary's time percentages cover the whole measurement, so that avg60
-// need not settle first.
+// The summary's percentages cover the whole measurement, so there is no need to wait until avg60
+// has settled.
 func TestContentionOfThisMachine(t *testing.T) {
 	if os.Getenv("EVENKEEL_PRESSURE_FILES") == "" {
 		t.Skip("EVENKEEL_PRESSURE_FILES is not set")
@@ -42,8 +41,8 @@ func TestContentionOfThisMachine(t *testing.T) {
 	for _, tc := range []struct {
 		name       string
 		containers []contained
-		// most and least bound the contention, in percent. If nothing counts, limits
-		// are small, so that even a busy machine provides that much.
+		// most and least bound the contention, in percent. In cases in which nothing counts, limits
+		// are small enough for a busy machine to provide that much CPU.
 		least, most float64
 	}{
 		{"four at limits of 20m", repeat(4, limited(20, loop)), 0, 0},
@@ -77,14 +76,14 @@ func TestContentionOfThisMachine(t *testing.T) {
 	}
 }
 
-// load is the command of a container, run in a shell.
+// load is the shell command that a container runs.
 type load string
 
 const (
 	loop   load = "while :; do :; done"
 	loops  load = "(while :; do :; done)& (while :; do :; done)& (while :; do :; done)& while :; do :; done"
 	asleep load = "while :; do sleep 5; done"
-	// bursts are four threads at a time.
+	// bursts runs four threads at a time, again and again.
 	bursts load = "while :; do for i in 1 2 3 4; do (i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done)& done; wait; sleep 0.3; done"
 )
 
@@ -100,8 +99,8 @@ func repeat(n int, one contained) (all []contained) {
 	return all
 }
 
-// groups holds the folders of control groups: pressure contains the pressure
-// files, cpu the limits and counters.
+// groups holds the folders of control groups: pressure has the pressure files, and cpu the limits
+// and counters.
 type groups struct {
 	pressure, cpu string
 	unified       bool
@@ -152,7 +151,7 @@ type measured struct {
 	waited, throttled []float64
 }
 
-// totals are the counters of one container, or of the machine.
+// totals are the counters of a container or of the machine.
 type totals struct{ waited, used, periods, throttled int64 }
 
 func (g *groups) measure(t *testing.T, all []contained) *measured {
@@ -222,7 +221,7 @@ func (g *groups) start(t *testing.T, i int, c *contained) {
 	})
 }
 
-// kill ends everything that runs in a container, including children.
+// kill ends all processes of a container, including children.
 func (g *groups) kill(t *testing.T, i int) {
 	t.Helper()
 	setFile(t, filepath.Join(g.pressure, strconv.Itoa(i), "cgroup.kill"), "1")
@@ -234,8 +233,7 @@ func (g *groups) kill(t *testing.T, i int) {
 	t.Errorf("container %d still runs", i)
 }
 
-// read returns the counters of each container, followed by those of the
-// machine.
+// read returns the counters of each container, followed by those of the machine.
 func (g *groups) read(t *testing.T, n int) []totals {
 	t.Helper()
 	all := make([]totals, n+1)
@@ -251,8 +249,8 @@ func (g *groups) read(t *testing.T, n int) []totals {
 	return all
 }
 
-// cpuTime is counted in the unified hierarchy regardless of where the
-// controller is mounted.
+// cpuTime returns the CPU time, which the unified hierarchy counts wherever the controller is
+// mounted.
 func cpuTime(t *testing.T, path string) int64 {
 	t.Helper()
 	return fieldsOf(t, path)["usage_usec"]

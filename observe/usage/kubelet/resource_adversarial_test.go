@@ -37,8 +37,7 @@ func TestExpositionThatIsNone(t *testing.T) {
 	}
 }
 
-// Invalid values are left out and counted; a pod of another node is counted
-// once.
+// Invalid values are left out and counted. A pod of another node is counted once.
 func TestExpositionOfOddValues(t *testing.T) {
 	node := aNode("n1", aPod("shop", "p"))
 	text := `node_cpu_usage_seconds_total NaN

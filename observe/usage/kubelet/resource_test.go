@@ -11,8 +11,8 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage"
 )
 
-// exposed writes a kubelet's exposition: CPU seconds and memory of the node and
-// of shop/p, at a time.
+// exposed returns a kubelet's exposition at a time: CPU seconds and memory of the node and of
+// shop/p.
 func exposed(nodeCPU, podCPU float64, at time.Time) string {
 	stamp := at.UnixMilli()
 	return fmt.Sprintf(`# HELP container_cpu_usage_seconds_total [STABLE] Cumulative cpu time consumed by the container in core-seconds
@@ -28,8 +28,8 @@ resource_scrape_error 0
 `, nodeCPU, podCPU, stamp)
 }
 
-// CPU is the growth of a counter between two scrapes; it is unknown without
-// both, or if the counter is unusable.
+// CPU is the growth of a counter between two scrapes. It is unknown if one of them is missing or
+// the counter is unusable.
 func TestRates(t *testing.T) {
 	memory := func(at time.Time) usage.Reading { return last(usage.Memory, at, 4*gib) }
 	second := noon.Add(15 * time.Second)
@@ -85,8 +85,8 @@ func TestRates(t *testing.T) {
 	}
 }
 
-// If a kubelet has not measured again, the last rate is repeated with its
-// original time; the next rate spans the whole time.
+// If a kubelet has not measured again, the last rate is repeated with its original time, and the
+// next rate spans the whole interval.
 func TestRateIsKeptWithItsAge(t *testing.T) {
 	at := func(seconds int) time.Time { return noon.Add(time.Duration(seconds) * time.Second) }
 	reading := func(seconds float64, at time.Time) point { return point{number{seconds, true}, at} }
@@ -101,8 +101,8 @@ func TestRateIsKeptWithItsAge(t *testing.T) {
 	}
 }
 
-// A pod's usage is the kubelet's value for the pod, otherwise the sum of its
-// containers, each with its own rate.
+// A pod's usage is the kubelet's value for the pod or, if there is none, the sum of its containers,
+// each with its own rate.
 func TestRatesOfContainers(t *testing.T) {
 	text := func(main, sidecar float64) string {
 		return fmt.Sprintf(`container_cpu_usage_seconds_total{container="main",namespace="shop",pod="p"} %v
@@ -117,7 +117,7 @@ container_memory_working_set_bytes{container="sidecar",namespace="shop",pod="p"}
 		want   []usage.PodSample
 	}{
 		"both run":                 {text(105, 51), []usage.PodSample{podSample("shop", "p", later, 600, 120)}}, // 5 s and 1 s in 10 s
-		"one was restarted":        {text(2, 60), nil},                                                          // its rate is unknown, so the sum is, too
+		"one was restarted":        {text(2, 60), nil},                                                          // its rate is unknown, so the sum is unknown as well
 		"one has no memory":        {strings.Replace(text(105, 51), "container_memory_working_set_bytes{container=\"main\"", "other{a=\"b\"", 1), nil},
 		"one has come in between":  {text(105, 51) + "container_cpu_usage_seconds_total{container=\"new\",namespace=\"shop\",pod=\"p\"} 1\n", nil},
 		"one has an invalid value": {strings.Replace(text(105, 51), "100", "NaN", 1), nil},
@@ -129,7 +129,7 @@ container_memory_working_set_bytes{container="sidecar",namespace="shop",pod="p"}
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, counters := rated(node, first, nil, noon) // no times: as old as the answers
+			_, counters := rated(node, first, nil, noon) // without times, values are as old as the answers
 			second, err := decodeExposition(strings.NewReader(tc.second), node)
 			if err != nil {
 				t.Fatal(err)
@@ -142,8 +142,7 @@ container_memory_working_set_bytes{container="sidecar",namespace="shop",pod="p"}
 	}
 }
 
-// A pod that has taken the name of another does not get the growth of the
-// other's counter.
+// A pod that has taken the name of another does not inherit the growth of that pod's counter.
 func TestRateOfANamesake(t *testing.T) {
 	node := aNode("n1", aPod("shop", "p"))
 	x, err := decodeExposition(strings.NewReader(exposed(1000, 10, noon)), node)

@@ -26,11 +26,10 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage/source"
 )
 
-// Anyone who controls a node sees what is sent to its kubelet. That may only be
-// the token of the ServiceAccount that can do nothing but read usage, or the
-// policy's credentials. Without either, nothing is sent, and in no case the
-// token or password with which the process evicts or that a user's kubeconfig
-// contains.
+// Anyone who controls a node sees what is sent to its kubelet. Only two kinds of credentials may be
+// sent: the token of the ServiceAccount that can do nothing but read usage, and the policy's
+// credentials. Without either, nothing is sent. The token or password with which the process
+// evicts, or that a user's kubeconfig contains, is never sent.
 func TestWhatKubeletsAreShown(t *testing.T) {
 	mayEvict := &rest.Config{BearerToken: "may-evict"}
 	granted := func(_ context.Context, name string) (string, time.Time, error) {
@@ -143,7 +142,7 @@ func TestSampleWithoutAToken(t *testing.T) {
 	}
 }
 
-// certificate returns files of a client certificate.
+// certificate returns the files of a client certificate.
 func certificate(t *testing.T) source.TLS {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -59,8 +59,7 @@ var faults = map[string]struct {
 	"nothing":                {body(``), usage.Unreadable, "unexpected EOF"},
 }
 
-// tight waits only briefly for answers that never come, and for all others as
-// long as needed.
+// tight waits only briefly for answers that never arrive, and as long as needed for all others.
 func tight(want string) func(*settings) {
 	return func(c *settings) {
 		c.maxResponseBytes, c.Timeout = 1<<20, 30*time.Second
@@ -91,7 +90,7 @@ func TestSampleWithOneBadKubelet(t *testing.T) {
 	}
 }
 
-// If no kubelet can be read, the source fails; as soon as one can, it works.
+// If no kubelet can be read, the source fails. As soon as one can be read, it works.
 func TestSampleWithoutAnyKubelet(t *testing.T) {
 	for name, tc := range faults {
 		t.Run(name, func(t *testing.T) {

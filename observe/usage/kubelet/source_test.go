@@ -22,8 +22,7 @@ func summaryOf(node string) string {
 
 func snapshotOf(nodes ...*cluster.NodePods) *cluster.Snapshot { return &cluster.Snapshot{Nodes: nodes} }
 
-// Every ready node is asked once, directly and over TLS, and the batch lists
-// them in order.
+// Every ready node is asked once, directly and over TLS, and the batch lists the nodes in order.
 func TestSample(t *testing.T) {
 	k := newKubelets(t)
 	n1 := k.add(aNode("n1", aPod("shop", "n1")), body(summaryOf("n1")))
@@ -51,7 +50,7 @@ func TestSample(t *testing.T) {
 	}
 }
 
-// The requests sent, by configuration, address and annotation.
+// The cases show which requests are sent, by configuration, address and annotation.
 func TestRequest(t *testing.T) {
 	cases := map[string]struct {
 		config        func(*settings)
@@ -124,9 +123,9 @@ func annotated(path string) func(*cluster.Node) {
 	return func(n *cluster.Node) { n.UsageAnnotations = map[string]string{cluster.ResourceMetricsPath: path} }
 }
 
-// A kubelet that refuses its summary is read by its resource metrics instead,
-// at once, and the summary is not requested for a while; CPU comes with the
-// second reading. Once the summary is allowed again, it is read.
+// If a kubelet refuses its summary, its resource metrics are read instead, at once, and the summary
+// is not requested for a while. CPU is known from the second reading on. Once the summary is
+// allowed again, it is read.
 func TestSampleFallsBack(t *testing.T) {
 	for _, code := range []int{http.StatusForbidden, http.StatusNotFound} {
 		t.Run(http.StatusText(code), func(t *testing.T) {
@@ -174,8 +173,8 @@ func TestSampleFallsBack(t *testing.T) {
 	}
 }
 
-// The state of nodes and pods is dropped when they are gone, but a node that
-// missed one reading keeps its counters.
+// The state of nodes and pods is dropped when they are gone. A node that missed one reading keeps
+// its counters.
 func TestMemoryIsBoundedByTheSnapshot(t *testing.T) {
 	k := newKubelets(t)
 	now := clock
@@ -235,7 +234,7 @@ func TestSettingsAreChecked(t *testing.T) {
 	}
 }
 
-// The process's settings are checked where nodes are asked.
+// If a source asks nodes, what it needs from the process is checked.
 func TestNeedsAreChecked(t *testing.T) {
 	cases := map[string]struct {
 		spoil  func(*settings)

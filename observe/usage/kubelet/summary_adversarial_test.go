@@ -63,8 +63,7 @@ func TestSummaryThatIsNone(t *testing.T) {
 	}
 }
 
-// An incomplete character is read as encoding/json reads it: no name contains
-// it.
+// An incomplete character is decoded as encoding/json does, so it is part of no name.
 func TestSummaryWithHalfACharacter(t *testing.T) {
 	got, err := decodeSummary(strings.NewReader(`{"node":{"nodeName":"\ud800x"}}`), newScanner(), aNode("n1"), true)
 	if err != nil || got.nodeName != "\ufffdx" {
@@ -83,8 +82,7 @@ func TestSummarySkipsAnything(t *testing.T) {
 	}
 }
 
-// A body that breaks off, or never arrives, is a separate error, never a
-// regular end.
+// A body that breaks off or never arrives is reported as an error, never as a regular end.
 func TestSummaryOfABodyThatFails(t *testing.T) {
 	text := `{"node":{}}`
 	if _, err := decodeSummary(io.MultiReader(strings.NewReader(text), iotest.ErrReader(io.ErrClosedPipe)), newScanner(), aNode("n1"), true); err == nil {
@@ -99,9 +97,8 @@ type stuck struct{}
 
 func (stuck) Read([]byte) (int, error) { return 0, nil }
 
-// FuzzSummary verifies that reading any answer of a kubelet ends with an error
-// or with valid amounts, and with the same result however the answer is split
-// into packets.
+// FuzzSummary verifies that reading any answer of a kubelet ends with an error or with valid
+// amounts, and that the result is the same however the answer is split into packets.
 func FuzzSummary(f *testing.F) {
 	recorded, err := os.ReadFile(filepath.Join("testdata", "summary.json"))
 	if err != nil {

@@ -25,8 +25,8 @@ func reportOf(t *testing.T, node *cluster.NodePods, text string) *report {
 	return got
 }
 
-// A summary in the documented format yields the node's usage, the pods that it
-// knows, and what is left out.
+// A summary in the documented format yields the node's usage, the known pods, and a list of what is
+// left out.
 func TestSummaryOfTheDocumentedFormat(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("testdata", "summary.json"))
 	if err != nil {
@@ -40,7 +40,7 @@ func TestSummaryOfTheDocumentedFormat(t *testing.T) {
 	memoryAt, ioAt := noon.Add(-time.Second), noon.Add(-3*time.Second)
 	wantReadings := []usage.Reading{
 		last(usage.CPU, noon, 1234.5),
-		last(usage.Memory, memoryAt, 4*gib), // 16 GiB less 12 available
+		last(usage.Memory, memoryAt, 4*gib), // 16 GiB minus 12 available
 		last(usage.CPUPressure, noon, 7.5), avg5m(usage.CPUPressure, noon, 5.25),
 		last(usage.MemoryPressure, memoryAt, 0), avg5m(usage.MemoryPressure, memoryAt, 0), // CPU has waited, so this is a real zero
 		last(usage.IOPressure, ioAt, 0.5), avg5m(usage.IOPressure, ioAt, 0.6),
@@ -64,8 +64,7 @@ func TestSummaryOfTheDocumentedFormat(t *testing.T) {
 	}
 }
 
-// The JSON that Kubernetes' own types marshal to is fully understood, even if
-// it arrives in pieces.
+// JSON marshalled from Kubernetes' own types is fully understood, even if it arrives in pieces.
 func TestSummaryOfTheKubeletsTypes(t *testing.T) {
 	node, text := manyPods(3), fullSummary(t, 3)
 	whole, err := decodeSummary(bytes.NewReader(text), newScanner(), node, true)
@@ -96,12 +95,12 @@ const (
 	memOK = `{` + at + `,"workingSetBytes":1073741824}`
 )
 
-// What a node's readings are made of, and when there are none.
+// The cases show how a node's readings are derived, and when there are none.
 func TestSummaryOfANode(t *testing.T) {
 	cpu2, mem1 := last(usage.CPU, noon, 2000), last(usage.Memory, noon, gib)
 	cases := map[string]struct {
 		node     string
-		capacity int64 // of memory; -1: unknown
+		capacity int64 // of memory; -1 if unknown
 		want     []usage.Reading
 		problems map[usage.Cause]string
 	}{
@@ -177,8 +176,7 @@ func TestSummaryOfANode(t *testing.T) {
 	}
 }
 
-// wantProblems verifies that there is one problem per cause, with a part of its
-// example.
+// wantProblems checks that there is one problem per cause, and that its example contains a text.
 func wantProblems(t *testing.T, want map[usage.Cause]string, got usage.Problems) {
 	t.Helper()
 	if len(got) != len(want) {
@@ -191,7 +189,7 @@ func wantProblems(t *testing.T, want map[usage.Cause]string, got usage.Problems)
 	}
 }
 
-// What a pod's sample is made of, and when there is none.
+// The cases show how a pod's sample is derived, and when there is none.
 func TestSummaryOfAPod(t *testing.T) {
 	ref := func(uid string) string { return `{"podRef":{"namespace":"shop","name":"p","uid":"` + uid + `"},` }
 	full := `"cpu":` + cpuOK + `,"memory":` + memOK + `}`

@@ -14,9 +14,9 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage"
 )
 
-// Kubelets write zero for pods that they have not measured yet: until a pod's
-// second measurement, and again after the kubelet restarts. The node's own
-// value is known by then. The answers have the format of a v1.36 kubelet.
+// Kubelets write zero for pods that they have not measured yet: until a pod's second measurement,
+// and again after the kubelet restarts. The node's own value is already known then. The answers
+// have the format of a v1.36 kubelet.
 func TestZeroOfAPodThatIsNotMeasuredYet(t *testing.T) {
 	cases := map[string][]usage.PodSample{
 		"restarted.json": nil,
@@ -42,7 +42,7 @@ func TestZeroOfAPodThatIsNotMeasuredYet(t *testing.T) {
 	}
 }
 
-// aSummary is one answer for n1 and shop/p.
+// aSummary is one answer about n1 and shop/p.
 type aSummary struct {
 	at         time.Time // of the node
 	node, pod  blocks
@@ -52,8 +52,8 @@ type aSummary struct {
 	containers string
 }
 
-// blocks are usageNanoCores and usageCoreNanoSeconds of a cpu block; negative:
-// missing.
+// blocks holds usageNanoCores and usageCoreNanoSeconds of a cpu block. A negative value means that
+// the field is missing.
 type blocks struct{ nanoCores, total float64 }
 
 func (b blocks) cpu(at time.Time) string {
@@ -76,11 +76,11 @@ func (s *aSummary) String() string {
 		s.node.cpu(s.at), memory(s.at, gib), s.uid, s.containers, s.pod.cpu(podAt), memory(podAt, s.podMemory))
 }
 
-// What is read from the second of two answers: the counter, wherever it differs
-// from the kubelet's own value.
+// The cases show what is read from the second of two answers: the counter, if it contradicts the
+// kubelet's own value.
 func TestCPUFromTheCounterOfASummary(t *testing.T) {
 	const second, core, milli = 1e9, 1e9, 1e6
-	// Within ten seconds the node used 6 core seconds and the pod used one.
+	// Within ten seconds, the node used six core seconds and the pod used one.
 	base := func() aSummary {
 		return aSummary{at: noon, node: blocks{600 * milli, 1000 * second}, pod: blocks{100 * milli, 40 * second}, podMemory: 5, uid: "uid-p"}
 	}
@@ -201,7 +201,7 @@ func TestCPUFromTheCounterOfASummary(t *testing.T) {
 	}
 }
 
-// Invalid amounts are rejected, whatever the counter holds.
+// Invalid amounts are rejected, whatever the counter is.
 func TestCounterDoesNotCoverAnAbsurdValue(t *testing.T) {
 	k := newKubelets(t)
 	node := k.add(aNode("n1", aPod("shop", "p")), nil)
@@ -223,8 +223,8 @@ func TestCounterDoesNotCoverAnAbsurdValue(t *testing.T) {
 	}
 }
 
-// A kubelet that has just started does not know which containers run, so
-// missing waits do not mean that nothing waits.
+// A kubelet that has just started does not know which containers run, so the absence of waiting
+// times does not mean that nothing waits.
 func TestContentionBeforeContainersAreMeasured(t *testing.T) {
 	waits := `"psi":{"some":{"total":5,"avg60":90,"avg300":80}}`
 	text := `{"node":{"cpu":{` + at + `,"usageNanoCores":2000000000,` + psiOK + `},"memory":` + memOK + `},"pods":[{"podRef":{"namespace":"shop","name":"p"},` +

@@ -9,8 +9,8 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage"
 )
 
-// Items are decoded into the same memory one after the other: values missing
-// from one are not taken from the previous one.
+// Items are decoded one after the other into the same memory. A value that is missing from an item
+// is not taken from the previous one.
 func TestItemsDoNotInheritFromTheOneBefore(t *testing.T) {
 	full := pod("a", `{"cpu":"100m","memory":"1Mi"}`, `{"cpu":"200m","memory":"2Mi"}`)
 	cases := map[string]string{
@@ -33,8 +33,7 @@ func TestItemsDoNotInheritFromTheOneBefore(t *testing.T) {
 	}
 }
 
-// Pods of several namespaces keep their namespaces, in whatever order they
-// arrive.
+// Pods of several namespaces keep their namespaces, whatever their order.
 func TestNamespacesAreTold(t *testing.T) {
 	item := func(namespace string) string {
 		return `{"metadata":{"name":"p","namespace":"` + namespace + `"},"timestamp":"2026-03-01T12:00:00Z","containers":[{"usage":{"cpu":"1m","memory":"1Mi"}}]}`
@@ -53,8 +52,8 @@ func TestNamespacesAreTold(t *testing.T) {
 	}
 }
 
-// If a key occurs twice, the last one counts. A list with empty times is not
-// read, because an unknown time must not pass for a real one.
+// If a key occurs twice, the last one counts. A list with empty times is refused, because an
+// unknown time must not pass for a real one.
 func TestOddItems(t *testing.T) {
 	const head = `{"metadata":{"name":"p","namespace":"ns"},"timestamp":"2026-03-01T12:00:00Z",`
 	once := head + `"containers":[{"usage":{"cpu":"1","memory":"1Gi"}}]}`

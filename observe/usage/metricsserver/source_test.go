@@ -97,8 +97,8 @@ func read(cpuMilli, memory int64) []usage.Reading {
 	return usage.LastReadings(measured(), cluster.Amounts{cpuMilli, memory})
 }
 
-// The contents of lists, in the various notations of quantities, and what is
-// left out.
+// The cases show which items of lists are read, in the various notations of quantities, and which
+// are left out.
 func TestSample(t *testing.T) {
 	cases := map[string]struct {
 		nodes, pods string
@@ -108,7 +108,7 @@ func TestSample(t *testing.T) {
 			nodes: nodeList(node("n1", used("156340491n", "1024Ki"))),
 			pods:  podList(pod("p", used("1500000n", "2Mi"), used("250m", "1048576"))),
 			want: usage.Batch{
-				// 156.3 m is rounded up, as Kubernetes does; 1.5 m to 2 m
+				// 156.3 m is rounded up, as in Kubernetes, and so is 1.5 m to 2 m
 				Nodes: []usage.NodeSample{{Name: "n1", Readings: read(157, 1<<20)}},
 				Pods:  []usage.PodSample{{Namespace: "ns", Name: "p", Last: sampled(252, 3<<20)}},
 			},
@@ -139,7 +139,7 @@ func TestSample(t *testing.T) {
 		"huge numbers stay numbers": {
 			nodes: nodeList(node("n1", used("9e18", "9e30"))),
 			pods:  podList(pod("p", used("8E", "8E"), used("8E", "8E"), used("8E", "8E"))),
-			want: usage.Batch{ // far beyond any node: the store detects them
+			want: usage.Batch{ // far beyond any node; the store detects such values
 				Nodes: []usage.NodeSample{{Name: "n1", Readings: read(mostOfOne, mostOfOne)}},
 				Pods:  []usage.PodSample{{Namespace: "ns", Name: "p", Last: sampled(3*mostOfOne, 3*mostOfOne)}},
 			},
@@ -168,8 +168,8 @@ func TestSample(t *testing.T) {
 	}
 }
 
-// A reading that breaks off, or is no list, is an error that names the list and
-// the reason, never an incomplete batch.
+// A reading that breaks off or is not a list leads to an error with the list and the reason, never
+// to an incomplete batch.
 func TestSampleFails(t *testing.T) {
 	good := nodeList(node("n1", used("1", "1")))
 	cases := map[string]struct {
@@ -240,7 +240,7 @@ func FuzzDecodeItems(f *testing.F) {
 	})
 }
 
-// BenchmarkDecode reads the list of 30,000 pods of two containers each.
+// BenchmarkDecode decodes a list of 30,000 pods with two containers each.
 func BenchmarkDecode(b *testing.B) {
 	items := make([]string, 30_000)
 	for i := range items {

@@ -41,8 +41,8 @@ func status(code int) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "sorry", code) })
 }
 
-// An exporter that fails is left out and counted, and the others are read; if
-// all fail, the source does.
+// An exporter that fails is left out and counted, and the others are read. If all fail, the source
+// fails.
 func TestSampleOfBadExporters(t *testing.T) {
 	for name, tc := range faults {
 		t.Run(name, func(t *testing.T) {
@@ -71,8 +71,7 @@ func TestSampleOfBadExporters(t *testing.T) {
 	}
 }
 
-// Values that a bad exporter sent before it failed do not affect the unit of
-// the others.
+// Values from an exporter that then failed do not affect the unit that is assumed for the others.
 func TestSampleIgnoresHalfAnswers(t *testing.T) {
 	source, snapshot := exporters(t, body(`{"mem_usage_active":50,`), body(`{"mem_usage_active":0.5}`))
 	got, err := source.Sample(t.Context(), snapshot)

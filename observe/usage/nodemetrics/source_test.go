@@ -103,8 +103,8 @@ func memory(window usage.Window, bytes float64) usage.Reading {
 // near compares values except for the last digits.
 var near = cmpopts.EquateApprox(1e-12, 0)
 
-// One answer per node contains all windows of both resources, as percentages of
-// the node's capacity.
+// One answer per node contains all windows of both resources, as percentages of the node's
+// capacity.
 func TestSample(t *testing.T) {
 	source, snapshot := exporters(t, bodies(full, full, full)...)
 	snapshot.Nodes[1].Node.Ready = false
@@ -125,7 +125,7 @@ func TestSample(t *testing.T) {
 	}
 }
 
-// What is accepted from answers in either unit, and what is left out.
+// The cases show what is accepted from answers in either unit, and what is left out.
 func TestSampleOfUnits(t *testing.T) {
 	fraction := func(c *Config, _ *access.Env) { c.Unit = source.Fraction }
 	cases := map[string]struct {

@@ -14,14 +14,14 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// seen is a series in a form that tests compare.
+// seen is a series in a form that tests can compare.
 type seen struct {
 	Labels map[string]string
 	At     []time.Time
 	Values []float64
 }
 
-// read decodes a text and returns everything that was visited.
+// read decodes a text and returns all series that were visited.
 func read(text, want string) (all []seen, warnings []string, err error) {
 	warnings, err = decode(iotest.HalfReader(strings.NewReader(text)), want, func(s *series) {
 		one := seen{Labels: map[string]string{}}
@@ -165,7 +165,7 @@ func FuzzDecode(f *testing.F) {
 			return
 		}
 		if json.Unmarshal([]byte(text), &want) != nil || want.Status != "success" {
-			return // laxer about numbers and about keys that occur twice or in capitals; neither loses or invents series
+			return // encoding/json accepts more numbers and keys that occur twice or in capitals; no series is lost or invented
 		}
 		if len(got) != len(want.Data.Result) {
 			t.Fatalf("%d series, want %d", len(got), len(want.Data.Result))

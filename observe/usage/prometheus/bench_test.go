@@ -13,7 +13,7 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage"
 )
 
-// The size of a large cluster.
+// These are the sizes of a large cluster.
 const (
 	manyNodes   = 5000
 	podsPerNode = 30
@@ -60,8 +60,7 @@ func BenchmarkDecode(b *testing.B) {
 	}
 }
 
-// BenchmarkDecodeByEncodingJSON measures the same with encoding/json, item by
-// item.
+// BenchmarkDecodeByEncodingJSON decodes the same with encoding/json, item by item.
 func BenchmarkDecodeByEncodingJSON(b *testing.B) {
 	body := manyPods()
 	b.SetBytes(int64(len(body)))
@@ -105,9 +104,8 @@ func (c *canned) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(bytes.NewReader(body)), Request: r}, nil
 }
 
-// BenchmarkSample measures the way from the bytes of all answers to a Batch,
-// with two windows of cpu and memory for 5,000 nodes and five minutes for
-// 150,000 pods.
+// BenchmarkSample measures how the bytes of all answers become a Batch: two windows of cpu and
+// memory for 5,000 nodes, and five minutes for 150,000 pods.
 func BenchmarkSample(b *testing.B) {
 	snapshot := &cluster.Snapshot{}
 	for i := range manyNodes {

@@ -21,8 +21,7 @@ const gib = 1 << 30
 // epoch returns the time of every test's server and source.
 func epoch() time.Time { return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) }
 
-// clusterOf returns a cluster of nodes with 32 cores and 128 GiB: n1 at
-// 10.0.0.1 and so on.
+// clusterOf returns a cluster of nodes with 32 cores and 128 GiB: n1 at 10.0.0.1, and so on.
 func clusterOf(nodes int) *cluster.Snapshot {
 	snapshot := &cluster.Snapshot{}
 	for i := range nodes {
@@ -41,7 +40,7 @@ type one struct {
 	value  string
 }
 
-// of returns a series with labels given as name, value, name, value.
+// of returns a series with labels, which are given as name, value, name, value.
 func of(value string, labels ...string) one {
 	s := one{map[string]string{}, value}
 	for i := 0; i < len(labels); i += 2 {
@@ -67,15 +66,15 @@ func success(kind string, result any) string {
 	return string(text)
 }
 
-// fake is a server with an answer for each expression that contains a key; the
-// longest matching key counts.
+// fake is a server that answers by a key that the expression contains. The longest matching key is
+// used.
 type fake struct {
 	*httptest.Server
 	mu      sync.Mutex
 	answers map[string]string
 	// asked are the expressions of all queries so far.
 	asked []string
-	// before may answer in place of the server.
+	// before may answer instead of the server.
 	before func(w http.ResponseWriter, r *http.Request) bool
 }
 
@@ -117,7 +116,7 @@ func (f *fake) queries() []string {
 	return append([]string{}, f.asked...)
 }
 
-// Keys for expressions of the preset.
+// These are keys that match expressions of the preset.
 const (
 	nodeCPU    = "node_cpu_seconds_total"
 	nodeMemory = "node_memory_MemTotal_bytes"
@@ -137,7 +136,7 @@ func healthy() map[string]string {
 	}
 }
 
-// stamp returns the epoch plus some seconds, as an expression with timestamp()
+// stamp returns the epoch plus some seconds, in the form in which an expression with timestamp()
 // returns it.
 func stamp(seconds int64) string { return strconv.FormatInt(epoch().Unix()+seconds, 10) }
 

@@ -26,7 +26,7 @@ func window(t *testing.T, name string) usage.Window {
 	return w
 }
 
-// The PromQL that a policy results in.
+// The cases show the PromQL that follows from a policy.
 func TestExpressions(t *testing.T) {
 	const (
 		contended = `(quantile without (id, image, name, namespace, pod, container) (0.66, irate(container_pressure_cpu_waiting_seconds_total{container!="",container!="POD",pod!=""}[2m]) * 100` +
@@ -91,7 +91,7 @@ func TestExpressions(t *testing.T) {
 			pair{"avg_over_time((node_memory_working_set_bytes)[5m:30s])", "timestamp(node_memory_working_set_bytes)"},
 		},
 		"CPU that is stolen": {
-			usage.CPUStolen, "max_avg_1h", nil, // the only window that is queried for it is its own
+			usage.CPUStolen, "max_avg_1h", nil, // its own window is the only one that is queried
 			pair{
 				`avg_over_time((sum without (cpu, mode) (irate(node_cpu_seconds_total{mode="steal"}[2m])))[5m:30s])`,
 				"timestamp(node_memory_MemAvailable_bytes)",
@@ -125,7 +125,7 @@ func TestExpressions(t *testing.T) {
 	}
 }
 
-// Stolen CPU is queried wherever node-exporter's CPU is, with a single query.
+// Stolen CPU is queried if CPU is queried from node-exporter, with a single query.
 func TestStolenCPUIsAskedFor(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*settings)
@@ -227,7 +227,7 @@ func TestInvalidSettings(t *testing.T) {
 	}
 }
 
-// What the process needs but the settings do not provide is rejected.
+// Settings that lack something the process needs are rejected.
 func TestInvalidNeeds(t *testing.T) {
 	cases := map[string]struct {
 		change func(*settings)

@@ -11,7 +11,7 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage"
 )
 
-// The result of the built-in contention expression in Prometheus' own engine.
+// Prometheus' own engine evaluates the built-in contention expression.
 func TestContentionExpression(t *testing.T) {
 	promtool, err := exec.LookPath("promtool")
 	if err != nil {
@@ -33,13 +33,13 @@ func TestContentionExpression(t *testing.T) {
 	put("rules.yaml", "groups:\n- name: g\n  rules:\n  - record: contention\n    expr: '"+query.expression+"'\n")
 	test := put("test.yaml", "rule_files: [rules.yaml]\nevaluation_interval: 1m\ntests:\n- interval: 1m\n  input_series:\n"+contentionSeries()+
 		"  promql_expr_test:\n  - {expr: contention, eval_time: 10m, exp_samples: ["+
-		// n1: 20, 40 and 90 count; 40 + 0.32 × (90 - 40). The labels are those of the
-		// pod that waited longest.
+		// n1: 20, 40 and 90 count, so the result is 40 + 0.32 × (90 - 40). The labels are those of
+		// the pod that waited longest.
 		`{labels: 'contention{instance="n1",job="cadvisor",`+labelsOf("throttled")+`}', value: 56},`+
 		// n2: no container runs enough to wait, so the result is zero.
 		`{labels: 'contention{instance="n2",job="cadvisor",`+labelsOf("quiet")+`}', value: 0},`+
-		// n3 has no PSI, so nothing is known. A series about n1 that comes from
-		// a pod's page carries that pod in its labels.
+		// n3 has no PSI, so nothing is known. A series about n1 from a pod's page has the labels of
+		// that pod.
 		`{labels: 'contention{instance="n1",job="page",`+labelsOf("web-0")+`}', value: 70}`+
 		"]}\n")
 	if out, err := exec.CommandContext(t.Context(), promtool, "test", "rules", test).CombinedOutput(); err != nil {
@@ -51,8 +51,8 @@ func labelsOf(pod string) string {
 	return fmt.Sprintf(`namespace="shop",pod="%[1]s",container="main",id="/kubepods/%[1]s",image="i",name="%[1]s"`, pod)
 }
 
-// contentionSeries returns ten minutes of cAdvisor's series. Counters rise by
-// the given percentages of a second per second.
+// contentionSeries returns ten minutes of cAdvisor's series. The counters rise by the given
+// percentages of a second per second.
 func contentionSeries() string {
 	var all strings.Builder
 	add := func(name, labels string, percent float64) {

@@ -8,7 +8,8 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage"
 )
 
-// If only custom queries are used, each is sent as one query, and nodes without a series are reported as well.
+// If a source has only custom queries, each is sent as one query, and nodes without a series are
+// reported as well.
 func TestQueriesOfOnesOwn(t *testing.T) {
 	const busy = usage.Metric("disk.busy")
 	server := newFake(t, map[string]string{"max by (instance)": vectorOf(of("97", "instance", "n2"))})

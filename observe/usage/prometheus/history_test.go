@@ -56,8 +56,8 @@ func TestHistory(t *testing.T) {
 	}
 }
 
-// However far back and however fine, a history never has more than 200 steps
-// and always covers the whole range.
+// However far back it reaches and however fine it is, a history never has more than 200 steps and
+// always covers the whole range.
 func TestGridIsBounded(t *testing.T) {
 	for _, length := range []time.Duration{0, time.Second, 199 * time.Second, 200 * time.Second, time.Hour, 24*time.Hour + time.Nanosecond} {
 		for _, step := range []time.Duration{-1, 0, time.Millisecond, 15 * time.Second, time.Minute, 48 * time.Hour} {
@@ -78,7 +78,7 @@ func TestGridIsBounded(t *testing.T) {
 	}
 }
 
-// What is queried only as whole windows has no history.
+// Metrics that are queried only as whole windows have no history.
 func TestNoHistory(t *testing.T) {
 	config := configFor("http://localhost:1")
 	config.Metrics = []usage.Metric{"disk"}

@@ -16,15 +16,14 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage"
 )
 
-// scraped returns the labels of a node's exporter as the Prometheus operator
-// sets them.
+// scraped returns the labels of a node's exporter as the Prometheus operator sets them.
 func scraped(node string) []string {
 	address := "10.0.0." + strings.TrimPrefix(node, "n") + ":9100"
 	return []string{"instance", address, "job", "node-exporter", "namespace", "monitoring", "pod", "exporter-" + node}
 }
 
-// tenant returns the labels of a line about a node on a page of a tenant's pod,
-// which runs on n1.
+// tenant returns the labels of a series about a node from the page of a tenant's pod, which runs on
+// n1.
 func tenant(node string) []string {
 	return []string{"instance", "10.244.1.7:8080", "job", "shop/web", "namespace", "shop", "pod", "web-0", "node", node}
 }
@@ -40,8 +39,8 @@ func exporterCluster(nodes int) *cluster.Snapshot {
 	return snapshot
 }
 
-// Someone with a scraped page cannot report values for a node, whether or not
-// the node's exporter reports, nor change the age of its samples.
+// Someone whose page is scraped cannot report values for a node, whether or not the node's exporter
+// reports, and cannot change the age of the node's samples.
 func TestTenantsPageDoesNotSpeakForNodes(t *testing.T) {
 	const cores = "20" // of 32
 	genuine := func() map[string][]one {
@@ -126,9 +125,9 @@ func TestTenantsPageDoesNotSpeakForNodes(t *testing.T) {
 	}
 }
 
-// A metric that hardly any node has, such as pressure where most kernels do not
-// report it, is expected from the nodes' own addresses if other answers come
-// from there. Otherwise a page could use it to make its own node hot.
+// Hardly any node may have a metric, such as pressure if most kernels do not report it. If other
+// answers come from the nodes' own addresses, this metric is expected from there as well. Otherwise
+// a page could use it to make its own node hot.
 func TestTenantsPageAboutWhatNodesLack(t *testing.T) {
 	const pressure = "node_pressure_cpu_waiting_seconds_total"
 	config := configFor("http://localhost:9090")
@@ -170,8 +169,8 @@ func TestTenantsPageAboutWhatNodesLack(t *testing.T) {
 	}
 }
 
-// Nodes without any measurement do not let a tenant's page count for a node
-// with a silent exporter, even if, as here, they outnumber the machines.
+// Even if nodes without any measurement outnumber the machines, as here, a tenant's page does not
+// count for a node with a silent exporter.
 func TestTenantsPageBesideVirtualNodes(t *testing.T) {
 	for name, change := range map[string]func(*cluster.Node){
 		"virtual":      func(n *cluster.Node) { n.Labels = map[string]string{"type": "virtual-kubelet"} },
@@ -197,8 +196,8 @@ func TestTenantsPageBesideVirtualNodes(t *testing.T) {
 	}
 }
 
-// An exporter at its node's address counts even if its pod is unknown here
-// because it has just started.
+// An exporter at its node's address counts even if its pod is not known yet because it has just
+// started.
 func TestExporterWhosePodIsNotKnown(t *testing.T) {
 	server := newFake(t, map[string]string{
 		nodeCPU: vectorOf(of("20", scraped("n1")...), of("20", scraped("n2")...)), nodeStamp: vectorOf(of(stamp(0), scraped("n1")...), of(stamp(0), scraped("n2")...)),
@@ -212,8 +211,8 @@ func TestExporterWhosePodIsNotKnown(t *testing.T) {
 	}
 }
 
-// Nor can a page report values for pods, not even values for its own pod that
-// contradict the kubelet.
+// A page cannot report values for pods either, not even for its own pod if the kubelet contradicts
+// them.
 func TestTenantsPageDoesNotSpeakForPods(t *testing.T) {
 	kubelet := func(value, namespace, pod string) one {
 		return of(value, "namespace", namespace, "pod", pod, "instance", "10.0.0.1:10250")
@@ -256,8 +255,8 @@ func TestTenantsPageDoesNotSpeakForPods(t *testing.T) {
 	}
 }
 
-// If exporters have their own addresses, two pages on one node cannot be told
-// apart. If they differ, only that node is unknown.
+// If exporters have their own addresses, two pages about one node cannot be told apart. If the
+// pages differ, only that node is unknown.
 func TestExportersThatAreNotAtTheirNodesAddresses(t *testing.T) {
 	exporter := func(node, value string) one {
 		return of(value, "instance", "10.244.9."+node+":9100", "node", node, "namespace", "monitoring", "pod", "exporter-"+node)
@@ -278,8 +277,8 @@ func TestExportersThatAreNotAtTheirNodesAddresses(t *testing.T) {
 	}
 }
 
-// An answer with two clusters in it is a problem, and series of the other
-// cluster that could belong to nodes and pods of this one are ignored.
+// An answer that contains two clusters is a problem. Series of the other cluster are ignored even
+// if they could belong to nodes and pods of this one.
 func TestTwoClustersInOneAnswer(t *testing.T) {
 	eu, us := []string{"cluster", "eu"}, []string{"cluster", "us"}
 	node := func(value, name string, labels []string) one {
@@ -341,9 +340,9 @@ func TestTwoClustersInOneAnswer(t *testing.T) {
 	}
 }
 
-// A page that names clusters can at most make its own node unknown, whether
-// exporters are scraped at their nodes' addresses or have their own, and even
-// if there are pages on several nodes.
+// A page with cluster labels can at most make its own node unknown. That holds whether exporters
+// are scraped at their nodes' addresses or have their own, and even if there are such pages on
+// several nodes.
 func TestPagesThatNameClustersTaintTheirOwnNode(t *testing.T) {
 	at := func(address func(node string) []string, more ...string) func(nodes ...string) []one {
 		return func(nodes ...string) []one {
@@ -417,7 +416,7 @@ func TestPagesThatNameClustersTaintTheirOwnNode(t *testing.T) {
 	}
 }
 
-// The same holds for pods, so pods of other nodes stay known.
+// Such a page does not affect pods of other nodes either.
 func TestPagesThatNameClustersLeaveOtherNodesPods(t *testing.T) {
 	for name, tc := range map[string]struct{ kubelet, page string }{
 		"at the node's address":                  {"10.0.0.2:10250", "10.0.0.1:8080"},
@@ -450,16 +449,16 @@ func TestPagesThatNameClustersLeaveOtherNodesPods(t *testing.T) {
 	}
 }
 
-// If kubelets are not scraped at their nodes' addresses, a page can report only
-// for the node of its pod. Its series carry the pod's name, whatever labels
-// hold it, and whatever the page adds to the labels that the scrape set.
+// If kubelets are not scraped at their nodes' addresses, a page can report only for the node of its
+// pod. Its series carry the pod's name, whichever label contains it, and whatever the page adds to
+// the labels that the scrape set.
 func TestPagesSpeakForTheNodeOfTheirPod(t *testing.T) {
 	const contention = "container_pressure_cpu_waiting_seconds_total"
 	exported := []string{"exported_namespace", "exported_pod"}
 	old := []string{"kubernetes_namespace", "kubernetes_pod_name"}
 	renamed := []string{"pod_namespace", "pod_name"}
 	for name, tc := range map[string]struct {
-		// pair are the labels of the measured pod; of are those of the scraped pod.
+		// pair holds the labels of the measured pod, and of those of the scraped pod.
 		pair, of []string
 	}{
 		"contention":                         {podLabels[0][:], podLabels[0][:]},
@@ -493,7 +492,7 @@ func TestPagesSpeakForTheNodeOfTheirPod(t *testing.T) {
 	}
 }
 
-// Nor does a page affect the usage of another pod on its node.
+// A page does not affect the usage of another pod on its node either.
 func TestPagesSpeakForTheirOwnPod(t *testing.T) {
 	for name, tc := range map[string]struct{ pair, of []string }{
 		"by old labels":         {podLabels[0][:], podLabels[1][:]},
@@ -522,9 +521,8 @@ func TestPagesSpeakForTheirOwnPod(t *testing.T) {
 	}
 }
 
-// Series scraped at one node's address count for no other node and for no pod
-// of another, whether an expression drops the labels of the pod or the scrape
-// sets none.
+// Series scraped at one node's address do not count for other nodes, nor for pods of other nodes.
+// That holds whether an expression drops the labels of the pod or the scrape sets none.
 func TestPagesAtANodesAddressSpeakForNoOther(t *testing.T) {
 	at := func(value, node string, more ...string) one {
 		return of(value, append([]string{"instance", "10.0.0." + strings.TrimPrefix(node, "n") + ":9100"}, more...)...)
@@ -577,7 +575,7 @@ func TestPagesAtANodesAddressSpeakForNoOther(t *testing.T) {
 	}
 }
 
-// Nor does a page at a node's address count for pods of other nodes.
+// A page at a node's address does not count for pods of other nodes either.
 func TestPagesAtANodesAddressSpeakForNoOthersPods(t *testing.T) {
 	from := func(node, value string) one {
 		return of(value, "namespace", "monitoring", "pod", "exporter-n2", "instance", "10.0.0."+strings.TrimPrefix(node, "n")+":10250")
@@ -594,8 +592,8 @@ func TestPagesAtANodesAddressSpeakForNoOthersPods(t *testing.T) {
 	}
 }
 
-// After a StatefulSet pod has moved to another node, the server still has its
-// series on the old one. That is not a conflict.
+// After a StatefulSet's pod has moved to another node, the server still has its series on the old
+// node. That is not a conflict.
 func TestPodsThatCameAgainElsewhere(t *testing.T) {
 	from := func(node, value string) one {
 		return of(value, "namespace", "shop", "pod", "db-0", "instance", "10.0.0."+strings.TrimPrefix(node, "n")+":10250")

@@ -17,7 +17,7 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage/source"
 )
 
-// answerWith answers every query with a status and a body of a content type.
+// answerWith answers every query with a status, a content type and a body.
 func answerWith(status int, contentType, body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", contentType)
@@ -26,8 +26,7 @@ func answerWith(status int, contentType, body string) http.HandlerFunc {
 	}
 }
 
-// If a server does not answer properly, the whole sample fails, whichever query
-// is affected.
+// If the server does not answer any one of the queries properly, the whole sample fails.
 func TestFaultsOfTheServer(t *testing.T) {
 	whole := vectorOf(of("1", "node", "n1"))
 	cases := map[string]struct {
@@ -103,8 +102,8 @@ func TestServerThatIsDown(t *testing.T) {
 	}
 }
 
-// A slow server times out, whether it is slow to start or to continue; and it
-// recovers.
+// A slow server times out, whether it is slow to start or to continue, and is read again once it
+// has recovered.
 func TestServerThatIsSlow(t *testing.T) {
 	for _, begun := range []bool{false, true} {
 		var quick atomic.Bool
@@ -235,8 +234,8 @@ func TestFaultsOfSeries(t *testing.T) {
 	}
 }
 
-// The times of a server whose clock is off are not silently corrected, so the
-// Store can see how far they are off.
+// If a server's clock is off, its times are not silently corrected, so that the Store can detect
+// how far they are off.
 func TestClockThatIsOff(t *testing.T) {
 	answers := healthy()
 	answers[nodeStamp] = vectorOf(of(stamp(8*3600), "node", "n1"))
@@ -287,7 +286,7 @@ func TestFaultsOfPods(t *testing.T) {
 	}
 }
 
-// An empty cluster, or one without a measured node, is not an error.
+// An empty cluster is not an error, nor is one without a measured node.
 func TestNoNodes(t *testing.T) {
 	source := newSource(t, configFor(newFake(t, healthy()).URL))
 	batch := sample(t, source, clusterOf(0))
@@ -299,7 +298,7 @@ func TestNoNodes(t *testing.T) {
 	}
 }
 
-// Points that were not queried are ignored.
+// Points at times that were not queried are ignored.
 func TestHistoryBesideItsTimes(t *testing.T) {
 	points := [][]any{}
 	for _, second := range []int64{-1 << 30, -90, -61, -46, -45, -44, -30, 15, 1 << 30} {

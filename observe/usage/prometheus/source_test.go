@@ -37,8 +37,8 @@ func TestSample(t *testing.T) {
 	}
 }
 
-// Node windows are queried as needed. For pods, the mean is always queried, and
-// samples only if they are queried for nodes, too.
+// Node windows are queried as needed. For pods, the mean is always queried, and samples only if
+// they are queried for nodes as well.
 func TestWindowsAsked(t *testing.T) {
 	day, err := usage.ParseWindow("max_avg_1d")
 	if err != nil {
@@ -98,8 +98,7 @@ func TestLongWindowsAreAskedSeldom(t *testing.T) {
 	}
 }
 
-// The highest five-minute mean is never below the newest one, and is known as
-// soon as the newest one is.
+// The highest five-minute mean is never below the newest one, and is known as soon as that one is.
 func TestHighestMeanIsNotBelowTheNewest(t *testing.T) {
 	server := newFake(t, map[string]string{
 		nodeStamp:       vectorOf(of(stamp(0), "node", "n1"), of(stamp(0), "node", "n2"), of(stamp(0), "node", "n3")),
@@ -151,8 +150,7 @@ func TestUnits(t *testing.T) {
 	}
 }
 
-// A server that does not accept POST is queried by GET, and after that always
-// by GET.
+// A server that does not accept POST is queried with GET from then on.
 func TestFallsBackToGet(t *testing.T) {
 	server := newFake(t, healthy())
 	posts := 0
@@ -204,7 +202,7 @@ func TestQueriesAreBounded(t *testing.T) {
 		most        int32
 		wantSeconds float64
 	}{
-		// Seven queries of a second each; the two for pods run one after the other.
+		// There are seven queries of a second each. The two for pods run one after the other.
 		"two at a time": {2, 1000, 2, 4},
 		"one at a time": {1, 1000, 1, 7},
 		"one every two seconds, but at least one": {1, 0.5, 1, 13},
@@ -228,7 +226,7 @@ func TestQueriesAreBounded(t *testing.T) {
 	}
 }
 
-// Problems describe what could not be used, including the server's warnings.
+// Problems describe everything that could not be used, including the server's warnings.
 func TestProblems(t *testing.T) {
 	const warning = `{"status":"success","warnings":["store \"a\" is down"],"isPartial":true,"data":{"resultType":"vector","result":[]}}`
 	cases := map[string]struct {

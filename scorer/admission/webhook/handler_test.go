@@ -33,15 +33,16 @@ import (
 
 var start = time.Date(2026, 11, 4, 2, 0, 0, 0, time.UTC)
 
-// answering is a handler that knows the keys "gate", "names" and "ended" in the namespace shop, keys for the pod db-0
-// of StatefulSets with these UIDs, and "revised" for pods of the template v1. Tests may change its time.
+// answering is a handler that knows these keys in the namespace shop: "gate", "names" and "ended",
+// keys for the pod db-0 of StatefulSets with these UIDs, and "revised" for pods of the template v1.
+// Tests may change its time.
 type answering struct {
 	http.Handler
 	registry *prometheus.Registry
 	now      time.Time
 }
 
-// steeringOf returns the Steering of that namespace.
+// steeringOf returns the Steering with these keys.
 func steeringOf() *unstructured.Unstructured {
 	key := func(until time.Duration, by string) map[string]any {
 		return map[string]any{"nodes": []any{"n1", "n2"}, "until": start.Add(until).Format(time.RFC3339), "by": by}
@@ -116,7 +117,7 @@ func response(tb testing.TB, w *httptest.ResponseRecorder) *admissionv1.Admissio
 	return &answer
 }
 
-// Reviews are answered with the patch that steers the pod, or with nothing.
+// The answer to a review is the patch that steers the pod, or no patch.
 func TestReviews(t *testing.T) {
 	a := newAnswering(t)
 	for name, e := range examples() {
@@ -136,7 +137,7 @@ func TestReviews(t *testing.T) {
 	}
 }
 
-// A pod without a key is not changed, nor is anything that is not a new pod.
+// A pod without a key is not changed, and neither is anything other than a new pod.
 func TestReviewsThatChangeNothing(t *testing.T) {
 	a := newAnswering(t)
 	gate := pod("ReplicaSet", "gate")
@@ -178,7 +179,8 @@ evenkeel_webhook_responses_total{result="unsteered"} 13
 	}
 }
 
-// A body that is not a review gets an error in one short line. The webhook's failurePolicy lets the pod pass.
+// A body that is not a review gets an error in one short line. By the webhook's failurePolicy, the
+// pod is then created unchanged.
 func TestHostileBodies(t *testing.T) {
 	a := newAnswering(t)
 	large := review(t, pod("ReplicaSet", "gate", func(p *v1.Pod) { p.Annotations = map[string]string{"a": strings.Repeat("x", maxBody)} }))
@@ -201,7 +203,7 @@ func TestHostileBodies(t *testing.T) {
 	}
 }
 
-// Quantities that take minutes to parse delay nothing, because steering needs none.
+// Quantities that take minutes to parse cause no delay, because steering needs none of them.
 func TestAmountsOfPodsAreNotParsed(t *testing.T) {
 	a := newAnswering(t)
 	const slow = `{"cpu":"1e-99999999"}`
@@ -222,8 +224,8 @@ func TestAmountsOfPodsAreNotParsed(t *testing.T) {
 	}
 }
 
-// Long lists of short values must not grow to many times their size in memory. So such pods are not changed, and no
-// other part of a review is decoded into lists.
+// Long lists of short values must not grow to many times their size in memory. Therefore pods with
+// such lists are not changed, and no other part of a review is decoded into lists.
 func TestLongListsTakeNoMemory(t *testing.T) {
 	a := newAnswering(t)
 	list, texts := "["+strings.Repeat("{},", 600_000)+"{}]", "["+strings.Repeat(`"",`, 600_000)+`""]`
@@ -258,7 +260,7 @@ func TestLongListsTakeNoMemory(t *testing.T) {
 	}
 }
 
-// A client that sends no body gets no answer, and takes up a slot for at most half a second.
+// A client that sends no body gets no answer, and occupies a slot for at most half a second.
 func TestSlowClientsYield(t *testing.T) {
 	a := newAnswering(t)
 	server := httptest.NewServer(a)
@@ -300,7 +302,7 @@ func (e endless) Read([]byte) (int, error) {
 	return 0, e.ctx.Err()
 }
 
-// If all slots are taken, the next request waits half a second.
+// If all slots are occupied, the next request waits for up to half a second.
 func TestBusy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())

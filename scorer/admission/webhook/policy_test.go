@@ -137,7 +137,8 @@ func anyPod(random *rand.Rand) *v1.Pod {
 		some(12, func(p *v1.Pod) { p.Spec.NodeName = "n9" }), some(12, func(p *v1.Pod) { p.OwnerReferences[0].Controller = nil }))
 }
 
-// Whatever a pod looks like, the webhook changes it as the shipped policy does, with the same keys at the same time.
+// Whatever a pod looks like, the webhook changes it as the shipped policy would with the same keys
+// at the same time.
 func TestAsThePolicy(t *testing.T) {
 	policy, a := readPolicy(t), newAnswering(t)
 	random := rand.New(rand.NewPCG(1, 2))
@@ -151,7 +152,7 @@ func TestAsThePolicy(t *testing.T) {
 	changed := 0
 	for name, p := range pods {
 		p.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}
-		p.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "x", Time: &metav1.Time{Time: start}}} // the time used by the policy
+		p.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "x", Time: &metav1.Time{Time: start}}} // the time that the policy uses
 		want := policy.steer(t, p.DeepCopy(), steeringOf())
 		got := p
 		if answer := response(t, a.ask(t, bytes.NewReader(review(t, p)))); len(answer.Response.Patch) > 0 {

@@ -58,8 +58,8 @@ func newTestServer(t *testing.T) (*Server, *x509.CertPool) {
 	return s, roots
 }
 
-// The API server is answered over HTTPS under the Service's name, from the time when the keys are known until the
-// process ends.
+// The server answers the API server over HTTPS under the Service's name, from the moment when it
+// knows the keys until the process ends.
 func TestServerAnswers(t *testing.T) {
 	s, roots := newTestServer(t)
 	ctx, stop := context.WithCancel(t.Context())
@@ -74,7 +74,7 @@ func TestServerAnswers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if reply, err = client.Do(r); err != nil && time.Since(begun) > 10*time.Second { // before that, it may not listen yet
+		if reply, err = client.Do(r); err != nil && time.Since(begun) > 10*time.Second { // before that, the server may not listen yet
 			t.Fatal(err)
 		}
 	}

@@ -99,7 +99,7 @@ func outcomeOf(p *v1.Pod) (o outcome) {
 	return o
 }
 
-// applied applies a patch to a pod as the API server does. The API server rejects the pod if that fails.
+// applied applies a patch to a pod as the API server does, which rejects the pod if that fails.
 func applied(t *testing.T, p *v1.Pod, patch []byte) *v1.Pod {
 	t.Helper()
 	text, err := json.Marshal(p)
@@ -124,12 +124,12 @@ func applied(t *testing.T, p *v1.Pod, patch []byte) *v1.Pod {
 type example struct {
 	pod  *v1.Pod
 	want outcome
-	// keyless is true if no key exists for the pod.
+	// keyless reports whether there is no key for the pod.
 	keyless bool
 }
 
-// examples returns the pods that the policy steers in TestAPIServerSteersPods, and some more. The UID of the owner
-// selects the way.
+// examples returns the pods that TestAPIServerSteersPods creates, and some more. The UID of the
+// owner determines how the pod is steered.
 func examples() map[string]example {
 	held := outcome{Steered: "gate", Gates: []string{admission.Gate}}
 	named := outcome{Steered: "n1,n2", Terms: []string{"metadata.name=n1", "metadata.name=n2"}, Preferred: []string{"100 metadata.name=n1"}}
@@ -178,7 +178,8 @@ func examples() map[string]example {
 	}
 }
 
-// Each pod is steered as the policy would steer it, or not changed, and no patch makes the API server reject a pod.
+// Each pod is steered as the policy would steer it or is not changed, and no patch makes the API
+// server reject a pod.
 func TestSteer(t *testing.T) {
 	for name, e := range examples() {
 		t.Run(name, func(t *testing.T) {

@@ -17,7 +17,7 @@ import (
 	maker "github.com/evenkeel/evenkeel/internal/certificates"
 )
 
-// pki is a server's certificate, and its CA with the CA's expiry.
+// pki is a server's certificate, together with its CA and the CA's expiry.
 type pki struct {
 	cert, key, ca string
 	leaf          *x509.Certificate
@@ -41,7 +41,7 @@ func newPKI(t *testing.T, validity time.Duration) pki {
 	return pki{cert: string(server.Cert), key: string(server.Key), ca: string(ca.Cert), leaf: pair.Leaf, authority: ca.Expires}
 }
 
-// files are a server's certificate files, which tests change.
+// files are a server's certificate files, whose content tests change.
 type files struct {
 	t *testing.T
 	Files
@@ -69,8 +69,7 @@ func (f *files) write(to, content string) {
 	}
 }
 
-// Files are rejected unless they include both a certificate and a key, or are
-// all empty.
+// The files are rejected unless both certificate and key are set or none is.
 func TestValidate(t *testing.T) {
 	for name, tc := range map[string]struct {
 		files Files
@@ -85,8 +84,7 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// Changed files take effect without a restart; unusable ones change nothing and
-// are reported once.
+// Changed files take effect without a restart. Unusable files change nothing and are reported once.
 func TestCertificateFilesAreFollowed(t *testing.T) {
 	first, second := newPKI(t, time.Hour), newPKI(t, time.Hour)
 	synctest.Test(t, func(t *testing.T) {
@@ -103,7 +101,7 @@ func TestCertificateFilesAreFollowed(t *testing.T) {
 			change  func()
 			after   time.Duration
 			serving pki
-			metrics [2]float64 // reloads, and whether the files are unusable
+			metrics [2]float64 // the number of reloads, and whether the files are unusable
 		}{
 			{"nothing has changed", func() {}, time.Minute, first, [2]float64{0, 0}},
 			{"the certificate arrives before its key", func() { f.write(f.CertFile, second.cert) }, rereadInterval, first, [2]float64{0, 0}},
@@ -139,7 +137,7 @@ func damagedAfter(p pki) string {
 	return p.cert + p.cert[:len(p.cert)/2]
 }
 
-// The metrics show when certificates expire.
+// The metrics export when certificates expire.
 func TestExpiryIsExported(t *testing.T) {
 	pki, registry := newPKI(t, time.Hour), prometheus.NewRegistry()
 	k, err := NewKeeper(newFiles(t, pki).Files, "extender")
@@ -166,8 +164,8 @@ func TestExpiryIsExported(t *testing.T) {
 	}
 }
 
-// If a file has several certificates, the one that expires first counts,
-// wherever it is.
+// If a file has several certificates, the one that expires first counts, wherever it is in the
+// file.
 func TestFirstExpiryCounts(t *testing.T) {
 	late, early := newPKI(t, time.Hour), newPKI(t, time.Minute)
 	for _, content := range []string{early.cert + late.cert, late.cert + early.cert} {

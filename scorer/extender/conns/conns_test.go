@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// A client that has used up its share loses one of its own connections to each new one. If all connections are taken,
-// one yields: first the oldest of the
-// client with the most connections that were never answered, then the one that has been unused for longest.
+// When a client that has used up its share opens a new connection, it loses one of its own. If all
+// connections are taken, one yields: the oldest of the client with the most connections that were
+// never answered or, if there is none, the one that has been unused for longest.
 func TestConnectionsAreShared(t *testing.T) {
 	l := Bounded(nil).(*boundedListener)
 	connect := func(client, count int) (conns []*boundedConn) {
@@ -96,7 +96,7 @@ func TestConnectionsAreShared(t *testing.T) {
 			for _, c := range slices.Clone(l.open) {
 				l.leave(c)
 				l.leave(c)     // changes nothing
-				l.use(c, true) // changes nothing, either
+				l.use(c, true) // does not change anything either
 			}
 			if len(l.open) != 0 || len(l.clients) != 0 {
 				t.Errorf("%d connections are left, of %d clients", len(l.open), len(l.clients))
