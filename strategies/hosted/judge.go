@@ -45,7 +45,7 @@ func (p *planner) judge(ctx context.Context) error {
 		return nil
 	}
 	if p.plugin.rule.byOwner {
-		return p.judgeOwners(ctx, moves)
+		return p.judgeOwners(ctx)
 	}
 	in, replacements := p.after(moves)
 	for _, w := range p.wishes {
@@ -63,15 +63,28 @@ func (p *planner) judge(ctx context.Context) error {
 	return nil
 }
 
-// The search for the fewest moves runs the plugin on further worlds: maxRuns times, and
-// less often in clusters in which each run takes long.
+// Each step of judging runs the plugin on at most maxRuns worlds, and on fewer in clusters
+// in which a run takes long.
 const (
 	maxRuns     = 12
 	nodesOfRuns = 6000
 )
 
+func (p *planner) runs() int { return min(maxRuns, max(nodesOfRuns/max(len(p.nodes), 1), 2)) }
+
+// judged holds the owners whose moves are judged together.
+type judged struct {
+	*planner
+
+	owners []*owner // those that have moves, in the order of their first wish
+	// before counts, by namespace, the pods that the plugin asks for. others counts those
+	// that it still asks for after the kept moves, without the pods of owners.
+	before, others map[string]int
+}
+
 // owner is an owner whose moves are judged.
 type owner struct {
+	of party
 	// before is the number of its pods that the plugin asks for, left the number that it
 	// still asks for after the kept moves.
 	before, left int
@@ -79,6 +92,10 @@ type owner struct {
 	// chunk is the number of moves, from position next on, that the next trial leaves
 	// out; 0 once every move has been left out on its own.
 	chunk, next int
+	// sure is the number of moves at the start of kept that were found to help one after
+	// the other, at the number of pods that the plugin asks for after them, and failed
+	// the number of moves that do not help as the next one.
+	sure, at, failed int
 }
 
 // without returns the kept moves except those of the current trial.
@@ -88,60 +105,178 @@ func (o *owner) without() []*wish {
 }
 
 // judgeOwners keeps, for each owner, the smallest set of moves that leads to the fewest
-// further evictions. It tries the moves of several owners in one run.
-func (p *planner) judgeOwners(ctx context.Context, moves []*wish) error {
-	owners, spaces := map[party]*owner{}, map[string]int{}
+// further evictions, in an order in which each move helps even if those after it are not
+// made. It tries the moves of several owners in one run.
+func (p *planner) judgeOwners(ctx context.Context) error {
+	j := &judged{planner: p, before: map[string]int{}}
+	byParty := map[party]*owner{}
 	for _, w := range p.wishes {
-		if owners[w.of] == nil {
-			owners[w.of] = &owner{}
+		o := byParty[w.of]
+		if o == nil {
+			o = &owner{of: w.of}
+			byParty[w.of], j.owners = o, append(j.owners, o)
 		}
-		owners[w.of].before++
-		spaces[w.of.namespace]++
+		o.before++
+		j.before[w.of.namespace]++
 		if w.to != "" {
-			owners[w.of].kept = append(owners[w.of].kept, w)
+			o.kept = append(o.kept, w)
 		}
 	}
-	maps.DeleteFunc(owners, func(_ party, o *owner) bool { return len(o.kept) == 0 })
-	left, all, err := p.left(ctx, moves)
+	j.owners = slices.DeleteFunc(j.owners, func(o *owner) bool { return len(o.kept) == 0 })
+	for _, step := range []func(context.Context) error{j.keepUseful, j.keepHarmless, j.keepFewest, j.keepInOrder} {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	j.reorder()
+	return nil
+}
+
+// try counts, by owner and by namespace, the pods that the plugin asks for after the moves
+// that are returned for each owner.
+func (j *judged) try(ctx context.Context, moves func(*owner) []*wish) (left map[party]int, all map[string]int, err error) {
+	var made []*wish
+	for _, o := range j.owners {
+		made = append(made, moves(o)...)
+	}
+	in, _ := j.after(made)
+	asked, err := j.plugin.ask(ctx, in, j.round.Ready)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	for of, o := range owners {
-		if o.left = left[of]; o.left >= o.before || all[of.namespace] >= spaces[of.namespace] {
-			for _, w := range o.kept {
-				w.decline(reasons.NoBetterPlace, fmt.Sprintf("it would go to %s, and the plugin would then ask for %s of its owner again", w.to, reasons.Count(o.left, "pod")))
-			}
-			delete(owners, of)
-			continue
+	left, all = map[party]int{}, map[string]int{}
+	for _, a := range asked {
+		left[ownerOf(a.pod)]++
+		all[a.pod.Namespace]++
+	}
+	return left, all, nil
+}
+
+// besides turns numbers by namespace into those of the pods whose owners have no moves.
+func (j *judged) besides(left map[party]int, all map[string]int) map[string]int {
+	others := maps.Clone(all)
+	for _, o := range j.owners {
+		others[o.of.namespace] -= left[o.of]
+	}
+	return others
+}
+
+func kept(o *owner) []*wish { return o.kept }
+
+// leave declines some moves. why is what the plugin would do after them.
+func (j *judged) leave(moves []*wish, why string) {
+	for _, w := range moves {
+		w.decline(reasons.NoBetterPlace, fmt.Sprintf("it would go to %s, and the plugin would %s", w.to, why))
+	}
+}
+
+// leaveAll declines all moves of an owner.
+func (j *judged) leaveAll(o *owner, why string) {
+	j.leave(o.kept, why)
+	j.owners = slices.DeleteFunc(j.owners, func(other *owner) bool { return other == o })
+}
+
+// keepUseful declines the moves of owners for which the plugin would then ask just as
+// often. Without them, others may be useless as well.
+func (j *judged) keepUseful(ctx context.Context) error {
+	for range j.runs() {
+		if len(j.owners) == 0 {
+			return nil
 		}
+		left, all, err := j.try(ctx, kept)
+		if err != nil {
+			return err
+		}
+		useful := true
+		for _, o := range slices.Clone(j.owners) {
+			if o.left = left[o.of]; o.left >= o.before {
+				j.leaveAll(o, fmt.Sprintf("then ask for %s of its owner again", reasons.Count(o.left, "pod")))
+				useful = false
+			}
+		}
+		j.others = j.besides(left, all)
+		if useful {
+			return nil
+		}
+	}
+	return nil
+}
+
+// keepHarmless declines the moves of owners if the plugin would ask for at least as many
+// other pods of the namespace instead. In such a namespace it adds one owner at a time,
+// because the moves of a single one may be the cause.
+func (j *judged) keepHarmless(ctx context.Context) error {
+	waiting, now := map[string][]*owner{}, maps.Clone(j.before)
+	had := map[party]int{}
+	for _, o := range j.owners {
+		had[o.of] = o.before
+	}
+	before := j.besides(had, j.before)
+	for _, o := range j.owners {
+		if of := o.of.namespace; j.others[of] > before[of] {
+			waiting[of] = append(waiting[of], o)
+		}
+	}
+	if len(waiting) == 0 {
+		return nil
+	}
+	waits := func(o *owner) bool { return slices.Contains(waiting[o.of.namespace], o) }
+	for range j.runs() {
+		if len(waiting) == 0 {
+			break
+		}
+		left, all, err := j.try(ctx, func(o *owner) []*wish {
+			if waits(o) && waiting[o.of.namespace][0] != o {
+				return nil
+			}
+			return o.kept
+		})
+		if err != nil {
+			return err
+		}
+		for namespace, queue := range waiting {
+			waiting[namespace] = queue[1:]
+			if all[namespace] < now[namespace] {
+				now[namespace], queue[0].left = all[namespace], left[queue[0].of]
+				continue
+			}
+			j.leaveAll(queue[0], "then ask for other pods of the namespace")
+		}
+		maps.DeleteFunc(waiting, func(_ string, queue []*owner) bool { return len(queue) == 0 })
+	}
+	for _, o := range slices.Clone(j.owners) {
+		if waits(o) {
+			j.leaveAll(o, "then ask for other pods of the namespace")
+		}
+	}
+	return j.keepUseful(ctx)
+}
+
+// keepFewest declines the moves without which the plugin would not ask for more pods. It
+// leaves out half of an owner's moves at a time, then a quarter, and so on.
+func (j *judged) keepFewest(ctx context.Context) error {
+	for _, o := range j.owners {
 		o.chunk = len(o.kept) / 2
 	}
-	for range min(maxRuns, nodesOfRuns/max(len(p.nodes), 1)) {
-		var tried []*owner
-		var try []*wish
-		for _, o := range owners {
-			if o.chunk > 0 {
-				tried = append(tried, o)
-				try = append(try, o.without()...)
-			} else {
-				try = append(try, o.kept...)
-			}
-		}
+	for range j.runs() {
+		tried := slices.DeleteFunc(slices.Clone(j.owners), func(o *owner) bool { return o.chunk == 0 })
 		if len(tried) == 0 {
 			return nil
 		}
-		if left, _, err = p.left(ctx, try); err != nil {
+		left, all, err := j.try(ctx, func(o *owner) []*wish {
+			if o.chunk > 0 {
+				return o.without()
+			}
+			return o.kept
+		})
+		if err != nil {
 			return err
 		}
-		for of, o := range owners {
-			if !slices.Contains(tried, o) {
-				continue
-			}
-			if left[of] <= o.left {
-				for _, w := range o.kept[o.next:min(o.next+o.chunk, len(o.kept))] {
-					w.decline(reasons.NoBetterPlace, fmt.Sprintf("it would go to %s, and the plugin would not ask for fewer pods of its owner", w.to))
-				}
-				o.kept, o.left = o.without(), left[of]
+		others := j.besides(left, all)
+		for _, o := range tried {
+			if left[o.of] <= o.left && others[o.of.namespace] <= j.others[o.of.namespace] {
+				j.leave(o.kept[o.next:min(o.next+o.chunk, len(o.kept))], "not ask for fewer pods of its owner")
+				o.kept, o.left = o.without(), left[o.of]
 			} else {
 				o.next += o.chunk
 			}
@@ -153,18 +288,53 @@ func (p *planner) judgeOwners(ctx context.Context, moves []*wish) error {
 	return nil
 }
 
-// left counts, by owner and by namespace, the pods that the plugin still asks for after
-// moves.
-func (p *planner) left(ctx context.Context, moves []*wish) (byOwner map[party]int, byNamespace map[string]int, err error) {
-	in, _ := p.after(moves)
-	asked, err := p.plugin.ask(ctx, in, p.round.Ready)
-	if err != nil {
-		return nil, nil, err
+// keepInOrder puts the moves of each owner into an order in which each of them helps after
+// those before it, because limits and refusals may prevent the last ones. It declines
+// moves that help only together.
+func (j *judged) keepInOrder(ctx context.Context) error {
+	for _, o := range j.owners {
+		o.at = o.before
 	}
-	byOwner, byNamespace = map[party]int{}, map[string]int{}
-	for _, a := range asked {
-		byOwner[ownerOf(a.pod)]++
-		byNamespace[a.pod.Namespace]++
+	unsure := func(o *owner) bool { return o.sure < len(o.kept)-1 }
+	for range j.runs() {
+		tried := slices.DeleteFunc(slices.Clone(j.owners), func(o *owner) bool { return !unsure(o) })
+		if len(tried) == 0 {
+			return nil
+		}
+		left, _, err := j.try(ctx, func(o *owner) []*wish {
+			if unsure(o) {
+				return o.kept[:o.sure+1]
+			}
+			return o.kept
+		})
+		if err != nil {
+			return err
+		}
+		for _, o := range tried {
+			if left[o.of] < o.at {
+				o.sure, o.at, o.failed = o.sure+1, left[o.of], 0
+				continue
+			}
+			next := o.kept[o.sure]
+			o.kept = append(slices.Delete(o.kept, o.sure, o.sure+1), next)
+			if o.failed++; o.failed == len(o.kept)-o.sure {
+				j.leave(o.kept[o.sure:], "ask for just as many pods of its owner if only this one moved")
+				o.kept = o.kept[:o.sure]
+			}
+		}
 	}
-	return byOwner, byNamespace, nil
+	return nil
+}
+
+// reorder puts the wishes into the order of their owners' moves.
+func (j *judged) reorder() {
+	next := map[party][]*wish{}
+	for _, o := range j.owners {
+		next[o.of] = o.kept
+	}
+	for i, w := range j.wishes {
+		if w.to != "" {
+			j.wishes[i], next[w.of] = next[w.of][0], next[w.of][1:]
+		}
+	}
 }
