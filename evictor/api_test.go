@@ -19,19 +19,18 @@ import (
 	"github.com/evenkeel/evenkeel/evictor/pause"
 )
 
-// api is an API server with pods and the ConfigMap of the kill switch; it
-// records its requests.
+// api is an API server with pods and the ConfigMap of the kill switch. It records its requests.
 type api struct {
 	t       *testing.T
 	client  kubernetes.Interface
 	mu      sync.Mutex
 	pods    map[string]*v1.Pod // by namespace/name
-	paused  string             // value of the annotation; empty without the ledger
+	paused  string             // value of the annotation; if it is empty, there is no ledger
 	evicted []*policyv1.Eviction
 	asked   []string
-	// answer, if set, answers evictions in the server's place.
+	// answer, if set, answers evictions.
 	answer http.HandlerFunc
-	// pauseAnswer, if set, answers for the kill switch.
+	// pauseAnswer, if set, answers requests for the kill switch.
 	pauseAnswer http.HandlerFunc
 }
 
@@ -133,12 +132,12 @@ func status(w http.ResponseWriter, code int, reason metav1.StatusReason) {
 	})
 }
 
-// failing answers evictions with a Status.
+// failing returns a handler that answers evictions with a Status.
 func failing(code int, reason metav1.StatusReason) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { status(w, code, reason) }
 }
 
-// aPod is a ReplicaSet's pod on the hot node with a grace period of 10 s.
+// aPod returns a ReplicaSet's pod on the hot node with a grace period of 10 s.
 func aPod(name string, change ...func(*v1.Pod)) *v1.Pod {
 	controller, grace := true, int64(10)
 	pod := &v1.Pod{

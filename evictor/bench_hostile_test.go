@@ -11,9 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// What one namespace can make each of its pods cost a plan, and each step of a
-// cycle: with budgets with large selectors, which are parsed for each pod, and
-// with many quotas.
+// BenchmarkHostileNamespace measures how expensive one namespace can make each of its pods for a
+// plan and for each step of a cycle, with budgets whose large selectors are parsed for each pod,
+// and with many quotas.
 func BenchmarkHostileNamespace(b *testing.B) {
 	pod := replica("pod-1")
 	values := make([]string, 10_000)

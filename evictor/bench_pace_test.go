@@ -30,10 +30,9 @@ type fleet struct {
 func (f *fleet) Latest() *observer.Observation { return f.latest }
 func (f *fleet) Ledger() *ledger.Ledger        { return f.ledger }
 
-// aFleet returns an estate with the given number of nodes, each with 30 pods, and owners
-// with the given number of pods. Every second owner has a budget of a tenth. The ledger
-// is full of moves of the last two hours. The last result is a function that clears
-// cached counts.
+// aFleet returns an estate with the given number of nodes, each with 30 pods, and owners with the
+// given number of pods. Every second owner has a budget of a tenth. The ledger is full of moves of
+// the last two hours. anew clears cached counts.
 func aFleet(b *testing.B, nodes, replicas int) (e *estate, pods []*v1.Pod, anew func()) {
 	b.Helper()
 	const perNode = 30
@@ -105,16 +104,16 @@ func aFleet(b *testing.B, nodes, replicas int) (e *estate, pods []*v1.Pod, anew 
 	}
 }
 
-// The duration of a plan's moves is estimated between the plan and its first
-// eviction, in a cluster of 15,000 nodes with 450,000 pods and the shipped
-// limits.
+// BenchmarkPace estimates how long the moves of a plan take, which happens between the plan and its
+// first eviction. The cluster has 15,000 nodes with 450,000 pods, and the limits are the shipped
+// ones.
 func BenchmarkPace(b *testing.B) {
 	const nodes, perCycle = 15_000, 100
 	for _, replicas := range []int{10, 1000} {
 		e, pods, anew := aFleet(b, nodes, replicas)
 		for _, hot := range []int{10, 100} {
 			var moves []strategies.Move
-			for i := range hot * 20 { // 20 of each node's 30
+			for i := range hot * 20 { // 20 of the 30 on each node
 				pod := pods[i%hot+i/hot*nodes]
 				moves = append(moves, strategies.Move{From: pod.Spec.NodeName, To: "node-09999", Pod: strategies.Pod{Pod: &cluster.Pod{
 					Namespace: pod.Namespace, Name: pod.Name, UID: string(pod.UID), Owner: cluster.Owner{Kind: "ReplicaSet", UID: string(pod.OwnerReferences[0].UID)},

@@ -13,15 +13,15 @@ import (
 	"github.com/evenkeel/evenkeel/placement"
 )
 
-// The checks just before each call, and those for each pod while planning, in a cluster
-// of 5,000 nodes with 30 pods each. The owners have 10 pods each, or a single owner has
-// all pods.
+// BenchmarkChecks measures the checks just before each call, and those of each pod during planning,
+// in a cluster of 5,000 nodes with 30 pods each. The owners have 10 pods each, or a single owner
+// has all pods.
 func BenchmarkChecks(b *testing.B) {
 	const nodes, perNode = 5000, 30
 	for _, owners := range []int{nodes * perNode / 10, 1} {
 		e, pods := crowdedEstate(b, nodes, perNode, owners)
 		if session, err := e.watched.Session(b.Context()); err == nil {
-			session.Close() // the first one reads everything
+			session.Close() // the first session reads everything
 		}
 		b.Run(fmt.Sprintf("landing/owners=%d", owners), func(b *testing.B) {
 			for b.Loop() {

@@ -17,7 +17,7 @@ func aBudget(namespace, name string, selector *metav1.LabelSelector) *policyv1.P
 	}
 }
 
-// Which budgets select a pod labelled app=web in namespace ns.
+// The cases show which budgets select a pod labelled app=web in the namespace ns.
 func TestBudgetsOf(t *testing.T) {
 	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
 	web := &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}
@@ -42,8 +42,8 @@ func TestBudgetsOf(t *testing.T) {
 	}
 }
 
-// A budget that allows no disruptions however many pods are available is distinguished
-// from one for which it is enough to wait.
+// If a budget allows no disruptions however many pods are available, waiting does not help. It is
+// distinguished from budgets for which waiting does.
 func TestNever(t *testing.T) {
 	cases := map[string]struct {
 		status     policyv1.PodDisruptionBudgetStatus

@@ -13,7 +13,7 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// looking shows its own observation.
+// looking is an Observer with a fixed observation.
 type looking struct {
 	Observer
 
@@ -22,7 +22,7 @@ type looking struct {
 
 func (l *looking) Latest() *observer.Observation { return l.latest }
 
-// populated is an observation of nodes with pods.
+// populated returns an observation of nodes with pods.
 func populated(t *testing.T, pods map[string][]*cluster.Pod, change func(*cluster.Node)) *observer.Observation {
 	latest := seen(t, 9700)
 	for _, info := range latest.View.Snapshot.Nodes {
@@ -36,8 +36,8 @@ func inhabitant(namespace, owner string) *cluster.Pod {
 	return &cluster.Pod{Namespace: namespace, Owner: cluster.Owner{UID: owner}}
 }
 
-// Shares are of the pods that take part; an owner's share is of all its pods. A
-// terminating pod is not counted, because its replacement is.
+// Shares of everything and of namespaces count only pods on nodes that take part, and an owner's
+// share counts all its pods. A terminating pod is not counted, because its replacement is.
 func TestCensus(t *testing.T) {
 	leaving := inhabitant("ns", "rs-1")
 	leaving.Terminating = true
@@ -73,8 +73,8 @@ func TestCensus(t *testing.T) {
 	}
 }
 
-// The share of an owner and of a namespace follows the observed pods, for
-// moves, for the remaining ones and for a plan.
+// The shares of an owner and of a namespace follow the observed pods, whether for a move, for the
+// number of remaining moves or for a plan.
 func TestSharesFollowTheObservation(t *testing.T) {
 	many := func(namespace, owner string, n int) (pods []*cluster.Pod) {
 		for range n {
@@ -105,7 +105,7 @@ func TestSharesFollowTheObservation(t *testing.T) {
 		if got, detail := e.allowance().Refuse(&next); got != tc.want {
 			t.Errorf("%d pods: refused for %q (%s), want %q", tc.pods, got, detail, tc.want)
 		}
-		asked := next // by another plugin, which names no destination
+		asked := next // requested by another plugin, which names no destination
 		asked.To = ""
 		if got, detail := e.allowance().Refuse(&asked); got != "" {
 			t.Errorf("%d pods: another plugin's eviction is refused for %q (%s)", tc.pods, got, detail)

@@ -25,7 +25,7 @@ import (
 	"github.com/evenkeel/evenkeel/strategies"
 )
 
-// allowing is an Authority that agrees as the kill switch says.
+// allowing is an Authority that allows evictions unless the kill switch is set.
 type allowing struct {
 	Authority
 
@@ -89,7 +89,7 @@ func newGate(t *testing.T, a *api, change ...func(*ClientConfig)) *gate {
 
 func dryRun(c *ClientConfig) { c.DryRun = true }
 
-// moveOf is the planned move of aPod(name).
+// moveOf returns the planned move of aPod(name).
 func moveOf(name string) Move {
 	return Move{
 		Intent: ledger.Intent{
@@ -103,7 +103,7 @@ func moveOf(name string) Move {
 	}
 }
 
-// evictionOf is the framework's PodEvictor's request.
+// evictionOf returns the request that the framework's PodEvictor makes for the pod.
 func evictionOf(name string) *policyv1.Eviction {
 	return &policyv1.Eviction{
 		TypeMeta:      metav1.TypeMeta{APIVersion: "policy/v1", Kind: "Eviction"},
@@ -112,7 +112,7 @@ func evictionOf(name string) *policyv1.Eviction {
 	}
 }
 
-// planned makes a move that was recorded with its plan.
+// planned makes a move that was recorded together with its plan.
 func planned(t *testing.T, gate *gate, move Move) error {
 	t.Helper()
 	gate.config.Ledger.Record(time.Now(), move.Intent)
@@ -124,13 +124,13 @@ func through(ctx context.Context, gate *gate, move Move) error {
 	return made(ctx, gate, move, anyProfile)
 }
 
-// made makes a move as a cycle for a profile does.
+// made makes a move as a cycle does for a profile.
 func made(ctx context.Context, gate *gate, move Move, profile *strategies.Profile) error {
 	e, pod := gate.evictor, aPod(move.Pod, func(p *v1.Pod) { p.Namespace = move.Namespace })
 	return e.evict(ctx, &question{e: e, at: callPhase, profile: profile, move: &move, pod: pod, eviction: e.request(&move, profile)})
 }
 
-// A move is evicted under its pod's UID, recorded before and in flight after.
+// A pod is evicted under its UID. Its move is recorded before and in flight afterwards.
 func TestClientEvicts(t *testing.T) {
 	a := newAPI(t, aPod("web-1"))
 	recorder := events.NewFakeRecorder(1)
@@ -162,12 +162,12 @@ func TestClientEvicts(t *testing.T) {
 	}
 }
 
-// The gate refuses these moves itself, without an eviction call and without a trace in
-// the ledger. The moves stay as planned.
+// The gate itself refuses these moves, without an eviction call and without a trace in the ledger.
+// The moves stay planned.
 func TestClientRefuses(t *testing.T) {
 	cases := map[string]struct {
 		pod    *v1.Pod
-		paused string           // by annotation
+		paused string           // by the annotation
 		answer http.HandlerFunc // of the kill switch
 		want   reasons.Reason
 	}{
@@ -206,8 +206,8 @@ func TestClientRefuses(t *testing.T) {
 	}
 }
 
-// A process that no longer leads evicts nothing, neither what it has planned
-// nor what an upstream plugin requests.
+// A process that no longer leads evicts nothing: neither what it has planned nor what an upstream
+// plugin requests.
 func TestOnlyTheLeaderEvicts(t *testing.T) {
 	a := newAPI(t, aPod("web-1"))
 	gate := newGate(t, a, func(c *ClientConfig) {
@@ -223,7 +223,7 @@ func TestOnlyTheLeaderEvicts(t *testing.T) {
 	}
 }
 
-// Evictions of upstream plugins count towards the hourly limit and end with it.
+// Evictions of upstream's plugins count towards the hourly limit until they are an hour old.
 func TestUpstreamEvictionsKeepTheHour(t *testing.T) {
 	a := newAPI(t, aPod("web-1"), aPod("web-2"))
 	gate := newGate(t, a)
@@ -237,8 +237,7 @@ func TestUpstreamEvictionsKeepTheHour(t *testing.T) {
 	}
 }
 
-// A planned move that has ended before its call is neither made nor recorded
-// again.
+// A planned move that ended before its call is neither made nor recorded again.
 func TestClientRefusesMovesThatEnded(t *testing.T) {
 	later := time.Now().Add(time.Hour)
 	for name, end := range map[string]func(*ledger.Ledger){
@@ -263,7 +262,7 @@ func TestClientRefusesMovesThatEnded(t *testing.T) {
 	}
 }
 
-// Nor is a move made that ends while the ledger is being stored.
+// A move that ends while the ledger is being stored is not made either.
 func TestClientRefusesMovesThatEndWhileStoring(t *testing.T) {
 	a := newAPI(t, aPod("web-1"))
 	gate := newGate(t, a, func(c *ClientConfig) {
@@ -277,9 +276,9 @@ func TestClientRefusesMovesThatEndWhileStoring(t *testing.T) {
 	}
 }
 
-// The fate of a move depends on the API server's answer: if refused, an
-// upstream plugin's is cancelled, and a planned one stays as it was, for the
-// Executor; without an answer, or with an inconclusive one, it stays in flight,
+// What happens to a move depends on the API server's answer. If the server refuses, a move
+// requested by an upstream plugin is cancelled, while a planned one stays as it was, for the
+// Executor to retry. Without an answer, or with an inconclusive one, the move stays in flight,
 // because the pod may be gone.
 func TestClientByAnswer(t *testing.T) {
 	retryAfter := func(w http.ResponseWriter, _ *http.Request) {
@@ -334,8 +333,8 @@ func TestClientByAnswer(t *testing.T) {
 	}
 }
 
-// A denial by admission control ends the move, is recorded in the ledger with its
-// message, and does not count as a failure of the API server. A missing permission does.
+// A denial by admission control ends the move, is recorded in the ledger with its message, and does
+// not count as a failure of the API server. A missing permission does count as one.
 func TestClientRemembersDenials(t *testing.T) {
 	for name, tc := range map[string]struct {
 		code    int
@@ -394,7 +393,7 @@ func TestClientRemembersDenials(t *testing.T) {
 			if denied := reasonOf(err) == reasons.EvictionDenied; denied != tc.denied || (move.Denied == tc.message) != tc.denied {
 				t.Errorf("error %v, the move says %q, want a denial: %v", err, move.Denied, tc.denied)
 			}
-			ofWebhook := strings.Contains(tc.message, "webhook") // whose answers say nothing about others
+			ofWebhook := strings.Contains(tc.message, "webhook") // the answer of a webhook says nothing about other namespaces
 			if (move.State == ledger.Cancelled) != tc.denied || (len(gate.config.Ledger.Calls()) == 0) != (tc.denied || ofWebhook) {
 				t.Errorf("move is %q and %d calls are remembered", move.State, len(gate.config.Ledger.Calls()))
 			}
@@ -402,8 +401,8 @@ func TestClientRemembersDenials(t *testing.T) {
 	}
 }
 
-// If a webhook of one namespace is down it is called only once, and the other
-// namespaces are relieved.
+// If the webhook of one namespace is down, it is called only once, and the other namespaces are
+// relieved.
 func TestADeadWebhookHoldsUpItsNamespaceAlone(t *testing.T) {
 	a := newAPI(t)
 	a.answer = func(w http.ResponseWriter, r *http.Request) {
@@ -435,7 +434,7 @@ func TestADeadWebhookHoldsUpItsNamespaceAlone(t *testing.T) {
 	}
 }
 
-// A webhook that answers "not now" for its namespace holds up no other.
+// A webhook that answers "not now" for its namespace does not delay other namespaces.
 func TestAWebhookThatPutsOffHoldsUpItsNamespaceAlone(t *testing.T) {
 	a := newAPI(t, aPod("mine"), aPod("other"))
 	a.answer = func(w http.ResponseWriter, r *http.Request) {
@@ -452,7 +451,7 @@ func TestAWebhookThatPutsOffHoldsUpItsNamespaceAlone(t *testing.T) {
 	breaker := lenient
 	breaker.MaxRefusedPercent, breaker.Rest = 50, 5*time.Minute
 	gate.evictor.config.Settings.Safeguards = safeguards.New(safeguards.Config{Breaker: breaker})
-	for range 10 { // a cycle asks again every second, for half a minute
+	for range 10 { // a cycle retries every second for half a minute
 		if err := planned(t, gate, moveOf("mine")); err == nil {
 			t.Fatal("evicted against the webhook's word")
 		}
@@ -493,12 +492,12 @@ func TestClientTimeout(t *testing.T) {
 	}
 }
 
-// An eviction whose answer got lost is counted and reported like any other if
-// the pod is seen to leave; otherwise it fails and is not reported.
+// An eviction whose answer was lost is counted and reported like any other if the pod is seen to
+// leave. Otherwise it counts as failed and is not reported.
 func TestLostAnswersAreTold(t *testing.T) {
 	for name, tc := range map[string]struct {
 		happens func(*api)
-		want    int // Events
+		want    int // number of Events
 	}{
 		"the pod is gone": {func(a *api) { delete(a.pods, "ns/web-1") }, 1},
 		"the pod is leaving": {func(a *api) {
@@ -524,8 +523,7 @@ func TestLostAnswersAreTold(t *testing.T) {
 	}
 }
 
-// A dry run reads, remembers what it would have evicted, and requests no
-// changes.
+// A dry run only reads. It remembers what it would have evicted.
 func TestClientDryRun(t *testing.T) {
 	a := newAPI(t, aPod("web-1"))
 	gate := newGate(t, a, dryRun, func(c *ClientConfig) {
@@ -549,8 +547,8 @@ func TestClientDryRun(t *testing.T) {
 	}
 }
 
-// Evictions of upstream plugins are recorded without a destination and
-// otherwise treated in the same way.
+// Evictions by upstream's plugins are recorded without a destination, and otherwise treated like
+// planned ones.
 func TestClientTakesUpstreamEvictions(t *testing.T) {
 	ready := v1.PodCondition{Type: v1.PodReady, Status: v1.ConditionTrue}
 	a := newAPI(t, aPod("web-1", func(p *v1.Pod) { p.Status.Conditions = []v1.PodCondition{ready} }))
@@ -563,7 +561,7 @@ func TestClientTakesUpstreamEvictions(t *testing.T) {
 	inFlight, _ := gate.config.Ledger.Moves()
 	want := ledger.Intent{
 		Namespace: "ns", Pod: "web-1", PodUID: "uid-web-1", Owner: cluster.Owner{UID: "rs-1", Kind: "ReplicaSet", Name: "web"},
-		TemplateHash: "h1", From: "hot", TTL: 6 * time.Minute, Margin: 5 * time.Minute, // a minute of grace and the five of the policy
+		TemplateHash: "h1", From: "hot", TTL: 6 * time.Minute, Margin: 5 * time.Minute, // a minute of grace and the policy's five minutes
 		Decision: &ledger.Decision{Cycle: gate.evictor.CycleID()},
 	}
 	if diff := cmp.Diff(want, inFlight[0].Intent); diff != "" {
@@ -606,8 +604,8 @@ func dyingFor(seconds int64) func(*v1.Pod) {
 	return func(pod *v1.Pod) { pod.Spec.TerminationGracePeriodSeconds = &seconds }
 }
 
-// Whatever a pod's grace period, the ledger with its move can be read: an
-// unreadable one stops evictions.
+// Whatever a pod's grace period, the ledger that contains its move stays readable. An unreadable
+// ledger would stop all evictions.
 func TestNoGracePeriodMakesTheLedgerUnreadable(t *testing.T) {
 	gate := newGate(t, newAPI(t))
 	for name, seconds := range map[string]int64{"week": 7 * 24 * 3600, "ages": math.MaxInt64, "negative": -1} {

@@ -15,12 +15,11 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// Each run of a CronJob is a new process. What holds back evictions must also
-// do so in the next run, and end in time, based only on objects and the stored
-// ledger.
+// Each run of a CronJob is a new process. Whatever holds back evictions must also do so in the next
+// run, and end in time, based only on objects and the stored ledger.
 func TestHoldsOutliveAProcess(t *testing.T) {
 	const minute = time.Minute
-	// moved is a move of ns/rs-1, or of another owner, that landed some time ago.
+	// moved returns a move of ns/rs-1, or of another owner, that landed a while ago.
 	moved := func(n int, namespace string, ago time.Duration, change ...func(*ledger.Move)) ledger.Move {
 		m := ledger.Move{
 			Intent: ledger.Intent{
@@ -45,8 +44,8 @@ func TestHoldsOutliveAProcess(t *testing.T) {
 		MaxPending: 3, PendingAfter: minute, MaxUnready: 3, UnreadyAfter: minute, Rest: 5 * minute, MaxNotReadyPercent: 100, MaxRefusedPercent: 50, MaxErrors: 5,
 		MaxDrainingPercent: 10, MaxUnschedulablePercent: 2, StandBack: 30 * minute,
 	}
-	// calls are eviction calls with the same result, of one owner in each
-	// namespace.
+	// calls returns eviction calls with the same result, one per namespace, each about another
+	// owner.
 	calls := func(result ledger.Call, namespaces ...string) func(ago time.Duration) []ledger.Call {
 		return func(ago time.Duration) (all []ledger.Call) {
 			for i, namespace := range namespaces {
@@ -166,8 +165,8 @@ func several(n int, move func(n int) ledger.Move) []ledger.Move {
 	return moves
 }
 
-// An owner's objects show when its specification was last changed, for the next
-// run: by a scaling, or by an undo that wants more pods of an old ReplicaSet.
+// An owner's objects show the next run when its specification was last changed, by scaling or by an
+// undo that wants more pods of an old ReplicaSet.
 func TestScalingOutlivesAProcess(t *testing.T) {
 	changed := func(object metav1.Object, ago time.Duration) {
 		object.SetManagedFields([]metav1.ManagedFieldsEntry{{Time: &metav1.Time{Time: noon.Add(-ago)}}})
@@ -187,9 +186,9 @@ func TestScalingOutlivesAProcess(t *testing.T) {
 	}
 }
 
-// The Deployment controller writes to a ReplicaSet whenever somebody annotates its
-// Deployment. That must not count as scaling. A long-running process watches the scale,
-// so it can tell the difference.
+// The Deployment controller writes to a ReplicaSet whenever somebody annotates its Deployment. That
+// must not count as scaling. A long-running process can tell the difference, because it watches the
+// scale.
 func TestAnnotationsAreNoScaling(t *testing.T) {
 	pod := ownedBy("ReplicaSet", "rs-1")
 	e := newEstate(t, pod)

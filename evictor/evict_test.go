@@ -22,9 +22,9 @@ import (
 	"github.com/evenkeel/evenkeel/strategies"
 )
 
-// The limits of the DeschedulerPolicy apply to planned moves and the evictions
-// of upstream's plugins together. The plugins get the framework's errors, after
-// which they continue with other nodes or namespaces, or end.
+// The limits of the DeschedulerPolicy apply to planned moves and to evictions by upstream's plugins
+// together. The plugins get the framework's errors, and then continue with other nodes or
+// namespaces, or stop.
 func TestLimitsHoldForEverybodyTogether(t *testing.T) {
 	one := new(uint(1))
 	for name, tc := range map[string]struct {
@@ -44,7 +44,7 @@ func TestLimitsHoldForEverybodyTogether(t *testing.T) {
 				t.Fatal(err)
 			}
 			upstream := upstreamOf(t, gate)
-			err := upstream("web-2") // plugins compare its type, without unwrapping
+			err := upstream("web-2") // plugins compare its type without unwrapping
 			if reflect.TypeOf(err) != reflect.TypeOf(tc.want) || err.Error() != tc.want.Error() || reasonOf(err) != reasons.EvictionLimit {
 				t.Errorf("an upstream plugin's eviction after it: %T %v, want %v", err, err, tc.want)
 			}
@@ -62,7 +62,7 @@ func TestLimitsHoldForEverybodyTogether(t *testing.T) {
 	}
 }
 
-// upstreamOf evicts pods as upstream's plugins do, through the framework.
+// upstreamOf returns a function that evicts pods as upstream's plugins do, through the framework.
 func upstreamOf(t *testing.T, gate *gate) (evict func(name string) error) {
 	t.Helper()
 	pods := informers.NewSharedInformerFactory(gate.config.Kube, 0).Core().V1().Pods().Informer()
@@ -90,8 +90,8 @@ func TestLimitsHoldInADryRun(t *testing.T) {
 	}
 }
 
-// An eviction that a limit or a filter refuses was not attempted, so it is neither
-// counted nor reported as a failure, regardless of what asked for it.
+// An eviction that a limit or a filter refuses was not attempted. It is therefore neither counted
+// nor reported as a failure, whoever asked for it.
 func TestWhatIsNotAttemptedIsNotCounted(t *testing.T) {
 	passes, refuses := func(*v1.Pod) bool { return true }, func(*v1.Pod) bool { return false }
 	for name, tc := range map[string]struct {
@@ -128,7 +128,7 @@ func TestWhatIsNotAttemptedIsNotCounted(t *testing.T) {
 	}
 }
 
-// The profile's filters are asked just before the call, because a pod may have become
+// The profile's filters are asked again just before the call, because a pod may have become
 // protected since the plan was made.
 func TestFiltersAreAskedBeforeTheCall(t *testing.T) {
 	type filters struct{ passes, passesLate bool }
@@ -156,8 +156,8 @@ func TestFiltersAreAskedBeforeTheCall(t *testing.T) {
 	}
 }
 
-// A pod is protected as soon as the API server has the protection, even if the watch does
-// not show it yet.
+// A pod is protected as soon as the API server has the protection, even if the watch does not show
+// it yet.
 func TestThePodIsJudgedAsItWasReadAgain(t *testing.T) {
 	protected := aPod("web-1", func(p *v1.Pod) { p.Annotations = map[string]string{"evenkeel.io/evict": "false"} })
 	a := newAPI(t, protected)
@@ -176,8 +176,8 @@ func TestThePodIsJudgedAsItWasReadAgain(t *testing.T) {
 	}
 }
 
-// A planned move sends the framework's request to the API server, with the name
-// of its profile and the policy's grace period.
+// For a planned move, the API server receives the framework's request, with the name of its profile
+// and the policy's grace period.
 func TestAPlannedMoveIsRequestedInTheFrameworksWords(t *testing.T) {
 	a := newAPI(t, aPod("web-1"))
 	gate := newGate(t, a)
@@ -197,8 +197,8 @@ func TestAPlannedMoveIsRequestedInTheFrameworksWords(t *testing.T) {
 	}
 }
 
-// With evictionFailureEventNotification there is an Event on each pod of a planned
-// move whose eviction failed, otherwise none.
+// With evictionFailureEventNotification, each pod of a planned move whose eviction failed gets an
+// Event. Without it, none does.
 func TestFailuresAreNotified(t *testing.T) {
 	for _, wanted := range []bool{true, false} {
 		recorder := events.NewFakeRecorder(2)
@@ -219,8 +219,8 @@ func TestFailuresAreNotified(t *testing.T) {
 	}
 }
 
-// Each eviction has one Event. For a planned move the client states the reason;
-// for an upstream plugin's eviction the framework does.
+// Each eviction has one Event. The client states the reason for a planned move, and the framework
+// that for an upstream plugin's eviction.
 func TestOneEventPerEviction(t *testing.T) {
 	recorder := events.NewFakeRecorder(3)
 	gate := newGate(t, newAPI(t, aPod("web-1"), aPod("web-2")), func(c *ClientConfig) { c.Events = recorder })

@@ -17,8 +17,8 @@ import (
 	"github.com/evenkeel/evenkeel/strategies"
 )
 
-// scene records the outcomes of a cycle's moves, and which evictions were tried at which
-// times ("!" for refused).
+// scene records the outcomes of a cycle's moves, and when each eviction was tried ("!" if it was
+// refused).
 type scene struct {
 	play    func(*play)
 	moves   []string
@@ -38,8 +38,8 @@ func (s scene) test(t *testing.T) {
 	})
 }
 
-// Scenes of a cycle: what became of the moves, and which evictions were tried
-// when ("!" for refused).
+// The scenes show what becomes of a cycle's moves, and when each eviction is tried ("!" if it is
+// refused).
 func TestExecutor(t *testing.T) {
 	cases := map[string]scene{
 		"one eviction per interval": {
@@ -138,7 +138,7 @@ func TestExecutor(t *testing.T) {
 			play: func(p *play) {
 				p.budget("web", 1, "1")
 				p.landsIn = -1
-				for i := range 3 { // each eviction takes the room for 25 seconds
+				for i := range 3 { // each eviction uses up the limit for 25 seconds
 					p.after(time.Duration(i)*25*time.Second+100*time.Millisecond, func() { p.budget("web", 0, "taken") })
 					p.after(time.Duration(i+1)*25*time.Second-100*time.Millisecond, func() { p.budget("web", 1, "free") })
 				}
@@ -265,7 +265,7 @@ func TestExecutor(t *testing.T) {
 		"a probe whose owner wants no replacement is followed by another one": {
 			play: func(p *play) {
 				p.steered(ledger.Steered)
-				p.landsIn = 3900 * time.Millisecond // pods of one template are interchangeable: b is proven by the replacement of a
+				p.landsIn = 3900 * time.Millisecond // pods of one template are interchangeable: the replacement of a proves b
 				p.after(900*time.Millisecond, func() { p.ledger.CancelOwner("ns", "rs-1", 1, time.Now()) })
 			},
 			moves:   []string{"a", "b", "c"},
@@ -376,8 +376,8 @@ func TestExecutor(t *testing.T) {
 	}
 }
 
-// A probe that terminates slowly holds up its cycle, and with it all others, no
-// longer than any other move would, even if it is the only one.
+// A probe that terminates slowly delays its cycle, and with it all others, no longer than any other
+// move would, even if it is the only move.
 func TestAProbeIsWaitedForUntilTheDeadline(t *testing.T) {
 	for _, moves := range [][]string{{"a"}, {"a", "b"}} {
 		playing(t, func(t *testing.T, p *play) {
@@ -392,8 +392,8 @@ func TestAProbeIsWaitedForUntilTheDeadline(t *testing.T) {
 	}
 }
 
-// An owner never has more pods on the move than its limit, however long
-// replacements take to land and become ready.
+// An owner never has more moves in flight than its limit, however long replacements take to land
+// and become ready.
 func TestExecutorKeepsTheOwnersLimit(t *testing.T) {
 	playing(t, func(t *testing.T, p *play) {
 		const atOnce = 3
@@ -431,8 +431,8 @@ func TestExecutorKeepsTheOwnersLimit(t *testing.T) {
 	})
 }
 
-// After a failed probe later cycles evict nothing until kube-scheduler asks or
-// half an hour has passed.
+// After a failed probe, later cycles evict nothing until kube-scheduler asks or half an hour has
+// passed.
 func TestExecutorRestsAfterAFailedProbe(t *testing.T) {
 	playing(t, func(t *testing.T, p *play) {
 		p.steered(ledger.NotSteered)
@@ -465,7 +465,7 @@ func TestExecutorRestsAfterAFailedProbe(t *testing.T) {
 	})
 }
 
-// A cycle that is told to stop leaves out the rest at once.
+// When a cycle is told to stop, it skips the remaining moves at once.
 func TestExecutorStops(t *testing.T) {
 	playing(t, func(t *testing.T, p *play) {
 		p.budget("web", 0, "1")
@@ -480,9 +480,8 @@ func TestExecutorStops(t *testing.T) {
 	})
 }
 
-// A dry run waits for no replacement, because none will come, and still counts
-// as progress. The duration of a cycle and the wait for a probe do not depend
-// on adjustments of the API server's clock.
+// Setting the clock by the API server's time, back or ahead, changes neither the duration of a cycle
+// nor the wait for a probe. Waiting counts as progress.
 func TestExecutorWhileTheClockIsSet(t *testing.T) {
 	cases := map[string]struct {
 		by    time.Duration
@@ -546,8 +545,8 @@ func TestExecutorDryRun(t *testing.T) {
 	})
 }
 
-// A dry run returns the moves that it would have made, for later strategies. A run that
-// evicts returns none.
+// A dry run returns the moves that it would have made, for later strategies. A run that evicts
+// returns none.
 func TestADryRunReturnsWhatItWouldHaveMade(t *testing.T) {
 	for _, dry := range []bool{true, false} {
 		playing(t, func(t *testing.T, p *play) {
@@ -567,13 +566,13 @@ func TestADryRunReturnsWhatItWouldHaveMade(t *testing.T) {
 			if want := map[bool][]string{true: {"a"}}[dry]; !slices.Equal(would, want) {
 				t.Errorf("dry %t: %q would have been made, want %q", dry, would, want)
 			}
-			time.Sleep(time.Hour) // the replacement comes
+			time.Sleep(time.Hour) // the replacement arrives
 		})
 	}
 }
 
-// A dry run records no moves, so it cancels none: one in flight for the same
-// pod belongs to another process.
+// A dry run records no moves, so it cancels none. A move in flight for the same pod belongs to
+// another process.
 func TestDryRunCancelsNoMove(t *testing.T) {
 	playing(t, func(t *testing.T, p *play) {
 		p.config.dryRun = true
@@ -589,7 +588,7 @@ func TestDryRunCancelsNoMove(t *testing.T) {
 	})
 }
 
-// What was prepared for a move that is not made, or not yet, is undone.
+// Preparations for a move that is not made, or not yet, are undone.
 func TestUnmadeMovesAreNotSteered(t *testing.T) {
 	playing(t, func(t *testing.T, p *play) {
 		p.steered(ledger.Unproven)
@@ -605,7 +604,7 @@ func TestUnmadeMovesAreNotSteered(t *testing.T) {
 	})
 }
 
-// A cycle that is told to stop also undoes its preparations.
+// A cycle that is told to stop undoes its preparations as well.
 func TestSteeringIsSettledByAStoppedCycle(t *testing.T) {
 	playing(t, func(t *testing.T, p *play) {
 		p.steered(ledger.Unproven)
@@ -621,9 +620,8 @@ func TestSteeringIsSettledByAStoppedCycle(t *testing.T) {
 	})
 }
 
-// The results of a cycle are stored although the API server takes four seconds
-// each to read and to write the ledger, and a cycle ends even if it does not
-// respond at all.
+// The results of a cycle are stored even if the API server takes four seconds each to read and to
+// write the ledger. A cycle ends even if the API server does not respond at all.
 func TestResultsAreStoredSlowly(t *testing.T) {
 	for name, tc := range map[string]struct{ takes, want time.Duration }{
 		"slow": {takes: 8 * time.Second, want: 8 * time.Second},

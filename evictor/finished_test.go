@@ -12,9 +12,8 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// Plugins of the descheduler remove pods that have failed or succeeded. No replacement is
-// expected for them, so none counts as missing, in any namespace, at any time, and for
-// any kind of owner.
+// Plugins of the descheduler remove pods that have failed or succeeded. No replacement is expected
+// for them, so none counts as missing, in any namespace, at any time, and for any kind of owner.
 func TestFinishedPodsNeedNoReplacement(t *testing.T) {
 	for name, tc := range map[string]struct {
 		phase v1.PodPhase
@@ -70,7 +69,7 @@ func TestFinishedPodsNeedNoReplacement(t *testing.T) {
 	}
 }
 
-// A planned move is not made if its pod has ended meanwhile.
+// A planned move is not made if its pod has ended in the meantime.
 func TestAPodThatHasEndedIsNotMoved(t *testing.T) {
 	a := newAPI(t, aPod("web-1", func(p *v1.Pod) { p.Status.Phase = v1.PodSucceeded }))
 	gate := newGate(t, a)
@@ -79,8 +78,8 @@ func TestAPodThatHasEndedIsNotMoved(t *testing.T) {
 	}
 }
 
-// After a denial by admission control for an ended pod, it is not asked again
-// at once.
+// After admission control has denied the eviction of an ended pod, the eviction is not retried at
+// once.
 func TestADenialOfAFinishedPodIsRemembered(t *testing.T) {
 	a := newAPI(t, aPod("web-1", func(p *v1.Pod) { p.Status.Phase = v1.PodFailed }))
 	gate := newGate(t, a)

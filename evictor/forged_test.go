@@ -14,8 +14,8 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// Pods of another namespace that name an owner do not affect the counts of its
-// own pods, neither by being few and checked first nor by being many.
+// Pods of another namespace that name an owner do not affect the counts of the owner's own pods,
+// neither by being few and checked first nor by being many.
 func TestForgedOwnersTallyNothing(t *testing.T) {
 	forged := func(name string) *v1.Pod {
 		pod := replica(types.UID(name))
@@ -23,7 +23,7 @@ func TestForgedOwnersTallyNothing(t *testing.T) {
 		return pod
 	}
 	for name, tc := range map[string]struct {
-		own, others int // pods that are ready
+		own, others int // number of ready pods
 		want        reasons.Reason
 	}{
 		"enough pods":  {own: 3, others: 1},

@@ -16,8 +16,8 @@ import (
 	"github.com/evenkeel/evenkeel/strategies"
 )
 
-// Of a phase's checks the first one that refuses, or makes the move wait,
-// decides. Those of other phases, and later ones, are not asked.
+// Of a phase's checks, the first one that refuses, or makes the move wait, decides. Later checks
+// and those of other phases are not run.
 func TestTheFirstCheckOfThePhaseDecides(t *testing.T) {
 	asked := []string(nil)
 	says := func(name string, phases phase, a ruling) check {
@@ -50,7 +50,7 @@ func TestTheFirstCheckOfThePhaseDecides(t *testing.T) {
 	}
 }
 
-// What keeps a pod in which phases, and which reason is given if there are two.
+// The cases show what keeps a pod in which phases, and which of two reasons is returned.
 func TestWhatRefusesInEachPhase(t *testing.T) {
 	protect := func(p *play) { p.pods["a"].Annotations = map[string]string{"evenkeel.io/evict": "false"} }
 	decline := func(p *play) { p.namespace.Annotations = map[string]string{"evenkeel.io/evict": "false"} }
@@ -108,7 +108,7 @@ func TestWhatRefusesInEachPhase(t *testing.T) {
 	}
 }
 
-// Reasons that keep a pod of a hot node out of every plan. If there are two, the more
+// Each of these reasons keeps a pod of a hot node out of every plan. If there are two, the more
 // informative one is returned.
 func TestWhatKeepsPodsOutOfPlans(t *testing.T) {
 	type asked struct {
@@ -173,7 +173,7 @@ func TestWhatKeepsPodsOutOfPlans(t *testing.T) {
 	}
 }
 
-// recheck runs the checks of a move's usage and of the safeguards.
+// recheck runs the checks of a move's usage and the safeguards.
 func (e *Evictor) recheck(move *Move) reasons.Reason {
 	q := question{e: e, at: recheckPhase, move: move}
 	return q.ask(context.Background(), between("the usage of both nodes is known", "the safeguards allow the eviction")).reason

@@ -14,9 +14,9 @@ import (
 	"github.com/evenkeel/evenkeel/ledger"
 )
 
-// An eviction whose pod leaves was made, even if its answer got lost while the
-// process was stopping, or came from an API server whose etcd answered too
-// late. It is reported, its move continues, and the framework counts it.
+// If the pod leaves, its eviction was made, even if the answer was lost while the process was
+// stopping, or came from an API server whose etcd answered too late. The eviction is reported, its
+// move continues, and the framework counts it.
 func TestDoubtfulEvictionsAreTold(t *testing.T) {
 	for name, respond := range map[string]func(stop func(), w http.ResponseWriter){
 		"the answer got lost": func(_ func(), _ http.ResponseWriter) { panic(http.ErrAbortHandler) },

@@ -36,8 +36,8 @@ evenkeel_pod_evictions_total{namespace="ns",result="success",strategy="RemoveDup
 	}
 }
 
-// What holds up evictions, and how much of the hour is left, is known without
-// asking as a cycle does.
+// What holds up evictions, and how many moves are left in the hour, can be read without running a
+// cycle's checks.
 func TestStanding(t *testing.T) {
 	gate := newGate(t, newAPI(t, aPod("web-1")))
 	e := gate.evictor

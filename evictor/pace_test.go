@@ -15,8 +15,8 @@ import (
 	"github.com/evenkeel/evenkeel/strategies"
 )
 
-// The estimate assumes as many missing pods of an owner at the same time as a
-// cycle allows, and predicts how long a cycle then takes.
+// The estimate assumes that as many pods of an owner are missing at a time as a cycle allows, and
+// predicts how long such a cycle takes.
 func TestPaceIsWhatACycleMakes(t *testing.T) {
 	cases := map[string]struct {
 		play func(*play)
@@ -64,7 +64,7 @@ func TestPaceIsWhatACycleMakes(t *testing.T) {
 	}
 }
 
-// An owner that creates its pods in order has one missing at a time.
+// An owner that creates its pods in order has only one missing at a time.
 func TestPaceOfOrderedOwners(t *testing.T) {
 	playing(t, func(t *testing.T, p *play) {
 		p.config.replicas = func(*v1.Pod) int { return 30 }

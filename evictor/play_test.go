@@ -29,26 +29,25 @@ import (
 	"github.com/evenkeel/evenkeel/strategies"
 )
 
-// script describes the world of a cycle. Everything that it leaves out is in order.
+// script describes the world of a cycle. Whatever it leaves out is in order.
 type script struct {
 	pod      func(namespace, name string) *v1.Pod
 	replicas func(*v1.Pod) int
-	// owner changes what is known about the owner. unavailable is the number of its other
-	// pods that are not ready. others are pods in addition to those that are moved.
+	// owner changes the facts about the owner. unavailable is the number of its other pods that are
+	// not ready. others are pods in addition to those that are moved.
 	owner       func(*owners.Owner)
 	unavailable func() int
 	others      func() []*v1.Pod
 	quotas      func() []*v1.ResourceQuota
-	// change alters a planned move; cooled reports whether the hot node no longer
-	// is hot.
+	// change alters a planned move. cooled reports whether the hot node is no longer hot.
 	change  func(*Move)
 	cooled  func() bool
-	blind   bool // nothing is observed
+	blind   bool // there is no observation
 	steered func(*ledger.Move) ledger.Proof
 	proven  func() (bool, error)
 	ready   func(*ledger.Leaving) (reasons.Reason, bool)
 	asked   func() int64
-	// restricts makes steering restrict replacements to a few nodes.
+	// restricts reports whether steering restricts replacements to a few nodes.
 	restricts bool
 	announce  func(context.Context)
 	progress  func()
@@ -57,10 +56,10 @@ type script struct {
 	leads     func() error
 	commit    func(context.Context) error
 	dryRun    bool
-	// lingers makes evicted pods keep terminating for the duration grace.
+	// lingers reports whether evicted pods keep terminating for the duration grace.
 	lingers bool
 	grace   time.Duration
-	// lost makes replacements be recognized among the existing pods.
+	// lost reports whether replacements are recognized among the existing pods.
 	lost bool
 
 	interval, deadline, probeTimeout time.Duration
@@ -68,9 +67,8 @@ type script struct {
 	limits                           Limits
 }
 
-// play is a cluster for a cycle, in the time of a bubble: evictions succeed
-// unless an answer is scripted, and replacements are bound on their destination
-// and ready a while later.
+// play is a cluster for a cycle, in the time of a synctest bubble. Evictions succeed unless an
+// answer is scripted. Replacements are bound to their destination and become ready a while later.
 type play struct {
 	t             testing.TB
 	start         time.Time
@@ -79,24 +77,23 @@ type play struct {
 	pods          map[string]*v1.Pod // by name
 	namespace     v1.Namespace       // that of every pod
 	budgets       cache.Indexer
-	answers       map[string][]error // by pod: the answers to the next evictions; nil succeeds
+	answers       map[string][]error // the answers to the next evictions, by pod; nil means success
 	evicted       []string           // "pod@seconds"
 	unschedulable atomic.Int64
 	unready       sync.Map // UIDs of replacements that are not ready
-	away          sync.Map // names of the evicted whose replacements are not ready
+	away          sync.Map // names of evicted pods whose replacements are not ready
 	filters       *placement.Filters
-	landsIn       time.Duration // negative for never
+	landsIn       time.Duration // negative if never
 	landsOn       string        // "" for the destination
 	landsOf       string        // the kind of its owner, "" for a ReplicaSet
 	readyIn       time.Duration
 	notAsked      bool // kube-scheduler does not ask about replacements
-	// landsAs returns the owner of a pod's replacement, and whether the replacement is
-	// created with a node. If it is nil, replacements belong to ns/rs-1 and are created
-	// without a node.
+	// landsAs returns the owner of a pod's replacement, and whether the replacement is created with
+	// a node. If it is nil, replacements belong to ns/rs-1 and are created without a node.
 	landsAs func(name string) (namespace, owner string, bound bool)
 	undone  []string
 	settled int
-	// evict is the API server.
+	// evict answers evictions in the API server's place.
 	evict func(*v1.Pod, *Move) error
 }
 
@@ -122,7 +119,7 @@ func (c playClient) Evict(_ context.Context, pod *v1.Pod, move *Move, _ *policyv
 	return err
 }
 
-// playing runs a test in a bubble.
+// playing runs a test in a synctest bubble.
 func playing(t *testing.T, test func(*testing.T, *play)) {
 	t.Helper()
 	filters, err := placement.New(t.Context(), placement.Config{})
@@ -188,7 +185,7 @@ func (p *play) Local() time.Time { return time.Now() }
 
 func (p *play) Ledger() *ledger.Ledger { return p.ledger }
 
-// Latest shows a hot node, one that is not, and one that is cool.
+// Latest returns an observation of a hot node, one that is not hot, and one that is cool.
 func (p *play) Latest() *observer.Observation {
 	if p.config.blind {
 		return nil
@@ -201,7 +198,7 @@ func (p *play) Latest() *observer.Observation {
 
 func (p *play) Pod(namespace, name string) *v1.Pod { return p.config.pod(namespace, name) }
 
-// Siblings lists the pod and its owner's other ready pods.
+// Siblings returns the pod and its owner's other ready pods.
 func (p *play) Siblings(pod *v1.Pod) []*v1.Pod {
 	others := p.config.replicas(pod) - 1
 	if p.config.unavailable != nil {
@@ -349,7 +346,7 @@ func (p *play) Asked(context.Context) int64 {
 	return p.config.asked()
 }
 
-// from changes the owner from a time on.
+// from returns a change to the owner that takes effect at a time.
 func (p *play) from(at time.Duration, change func(*owners.Owner)) func(*owners.Owner) {
 	return func(o *owners.Owner) {
 		if time.Since(p.start) >= at {
@@ -364,8 +361,8 @@ func requesting(cpu string) func(*v1.Pod) {
 	}
 }
 
-// steered makes the Executor probe and returns these answers in turn, then the
-// last one.
+// steered makes the Executor probe. The probes return these answers in turn, and then the last one
+// repeatedly.
 func (p *play) steered(answers ...ledger.Proof) {
 	p.config.steered = func(move *ledger.Move) ledger.Proof {
 		if p.notAsked == move.Asked {
@@ -390,8 +387,7 @@ func (p *play) budget(name string, allowed int32, version string) {
 	}
 }
 
-// after does something later. Every goroutine of a play ends before its bubble
-// does.
+// after does something later. Every goroutine of a play must end before its bubble does.
 func (p *play) after(d time.Duration, do func()) {
 	go func() {
 		time.Sleep(d)
@@ -458,8 +454,7 @@ func (p *play) land(name, to string) {
 	})
 }
 
-// run makes the moves of pods and returns their results, in the order in which
-// they were decided.
+// run makes the moves of pods and returns their results, in the order of the decisions.
 func (p *play) run(names ...string) []string {
 	p.t.Helper()
 	got := p.runWith(p.evictor(), names...)
@@ -503,7 +498,7 @@ func carryOut(ctx context.Context, e *Evictor, moves []Move) []Result {
 	return x.End(ctx)
 }
 
-// moveFor is the Move of a plan with a single one.
+// moveFor returns the Move of a plan that has no other.
 func moveFor(e *Evictor, planned *strategies.Move) Move {
 	return e.Moves(&strategies.Plan{Moves: []strategies.Move{*planned}})[0]
 }

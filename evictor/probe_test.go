@@ -13,16 +13,16 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// The cycle, not a tenant, decides how long to wait for a probe. A probe whose pod is
-// still terminating holds back only its own namespace, and a pod of the next namespace
-// becomes the probe.
+// The cycle, not a tenant, decides how long to wait for a probe. A probe whose pod is still
+// terminating holds back only its own namespace, and a pod of the next namespace becomes the next
+// probe.
 func TestProbesOfPodsThatTerminateForLong(t *testing.T) {
 	const day, minute, moment = 86400, 60, 5
 	for name, tc := range map[string]struct {
 		grace   map[string]int64 // by namespace
 		backoff time.Duration    // of all owners
 		kind    string           // of the owner in a
-		created bool             // the replacement in a comes at once, but no node
+		created bool             // the replacement in a is created at once, but not bound
 		moves   []string
 		want    []string
 		evicted []string

@@ -10,8 +10,7 @@ import (
 	"github.com/evenkeel/evenkeel/evictor/owners"
 )
 
-// Everything that a move depends on is checked again just before its call, with
-// current data.
+// Everything on which a move depends is checked again just before its call, with current data.
 func TestMovesAreCheckedAgain(t *testing.T) {
 	for name, tc := range map[string]scene{
 		"other pods of the owner that get unready while moves wait hold them up": {
@@ -112,7 +111,7 @@ func TestMovesAreCheckedAgain(t *testing.T) {
 			},
 			moves:   []string{"a", "b"},
 			want:    []string{"a", "b"},
-			evicted: []string{"a@0.0", "b@5.2"}, // a script's replacements request nothing
+			evicted: []string{"a@0.0", "b@5.2"}, // the replacements of a script request nothing
 		},
 		"a quota with room for one replacement": {
 			play:    func(p *play) { p.config.quotas, p.config.lingers = podQuota(101, 100), true },
@@ -138,7 +137,7 @@ func TestMovesAreCheckedAgain(t *testing.T) {
 	}
 }
 
-// podQuota returns a ResourceQuota for hard pods, of which used are in use.
+// podQuota returns a ResourceQuota of which used of hard pods are in use.
 func podQuota(hard, used int64) func() []*v1.ResourceQuota {
 	return func() []*v1.ResourceQuota {
 		q := &v1.ResourceQuota{}

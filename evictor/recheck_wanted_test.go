@@ -12,15 +12,15 @@ import (
 	"github.com/evenkeel/evenkeel/strategies"
 )
 
-// A pod that must stay does not count towards demand: neither in the plan nor
-// in the recheck of its moves.
+// A pod that must stay does not count towards unserved demand, neither in the plan nor in the
+// recheck of its moves.
 func TestAPodThatHasToStayKeepsNoFullNodeHot(t *testing.T) {
 	playing(t, func(t *testing.T, p *play) {
 		latest, pods := seen(t, 10_000), []strategies.Pod(nil)
-		for _, name := range []string{"a", "b", "c"} { // and 2000 are the system's
+		for _, name := range []string{"a", "b", "c"} { // 2000 more are the system's
 			pods = append(pods, runs(p, latest, name, 2000, 2000))
 		}
-		agent := runs(p, latest, "agent", 2000, 6000) // of a DaemonSet; busy for five minutes hours ago
+		agent := runs(p, latest, "agent", 2000, 6000) // of a DaemonSet; it was busy for five minutes hours ago
 		agent.Refused = reasons.DaemonSetPod
 		p.pods["agent"].OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "agent", UID: "ds", Controller: new(true)}}
 		pods = append(pods, agent)
@@ -37,8 +37,7 @@ func TestAPodThatHasToStayKeepsNoFullNodeHot(t *testing.T) {
 	})
 }
 
-// A pod is moved ahead of time in a quiet hour: not if it has become busy since
-// the plan.
+// A pod is moved ahead of time in a quiet hour, but not if it has become busy since the plan.
 func TestAMoveAheadWaitsForAQuietHour(t *testing.T) {
 	for _, tt := range []struct {
 		uses int64
@@ -64,8 +63,7 @@ func TestAMoveAheadWaitsForAQuietHour(t *testing.T) {
 	}
 }
 
-// If a pod has become busy since the plan, its destination must have space for its
-// current usage.
+// If a pod has become busy since the plan, its destination must have space for its current usage.
 func TestAMoveIsLandedByWhatThePodUsesByNow(t *testing.T) {
 	playing(t, func(t *testing.T, p *play) {
 		latest := seen(t, 10_000)
@@ -81,9 +79,8 @@ func TestAMoveIsLandedByWhatThePodUsesByNow(t *testing.T) {
 	})
 }
 
-// A move off a full node may use the ceiling that it was planned with, which
-// exceeds the destination's own, and is made only as long as its source is
-// full.
+// A move off a full node may fill its destination up to the ceiling with which it was planned,
+// which exceeds the destination's own. It is made only as long as its source is full.
 func TestAMoveOffAFullNodeKeepsToItsCeiling(t *testing.T) {
 	for name, tc := range map[string]struct {
 		source  int64
@@ -115,7 +112,7 @@ func TestAMoveOffAFullNodeKeepsToItsCeiling(t *testing.T) {
 	}
 }
 
-// Its destination is judged by that ceiling as well.
+// The destination is judged by the ceiling of the move as well.
 func TestDestinationsAreJudgedByTheCeilingOfTheirMove(t *testing.T) {
 	for name, tc := range map[string]struct {
 		to      string

@@ -31,8 +31,8 @@ import (
 	"github.com/evenkeel/evenkeel/strategies"
 )
 
-// web-20 of an ordered StatefulSet stays while web-5 is down: it would not be recreated.
-// The recheck just before the eviction returns the same reason.
+// web-20 of an ordered StatefulSet stays while web-5 is unavailable, because web-20 would not be
+// recreated. The recheck just before the eviction returns the same reason.
 func TestAnOrderedStatefulSetWithALowerPodDown(t *testing.T) {
 	for policy, want := range map[appsv1.PodManagementPolicyType]reasons.Reason{
 		appsv1.OrderedReadyPodManagement: reasons.OwnerCreatesInOrder, appsv1.ParallelPodManagement: "",
@@ -59,8 +59,8 @@ func TestAnOrderedStatefulSetWithALowerPodDown(t *testing.T) {
 	}
 }
 
-// One of three pods has been ready for ten seconds of the ten minutes after which
-// it is available.
+// One of three pods has been ready for ten seconds of the ten minutes after which it counts as
+// available.
 func TestReadyIsNotAvailable(t *testing.T) {
 	since := func(age time.Duration) func(*v1.Pod) {
 		return func(p *v1.Pod) { p.Status.Conditions[0].LastTransitionTime = metav1.NewTime(noon.Add(-age)) }
@@ -88,8 +88,8 @@ func TestReadyIsNotAvailable(t *testing.T) {
 	}
 }
 
-// A PodDisruptionBudget counts ready pods as healthy before their owner does: each
-// such pod takes one of the evictions that it allows.
+// A PodDisruptionBudget counts ready pods as healthy before their owner counts them as available.
+// Each such pod uses up one of the evictions that the budget allows.
 func TestABudgetOfPodsThatAreNotAvailableYet(t *testing.T) {
 	since := func(age time.Duration) func(*v1.Pod) {
 		return func(p *v1.Pod) { p.Status.Conditions[0].LastTransitionTime = metav1.NewTime(noon.Add(-age)) }
@@ -124,8 +124,8 @@ func TestABudgetOfPodsThatAreNotAvailableYet(t *testing.T) {
 	}
 }
 
-// A Deployment with maxSurge 100%, and a blue-green Rollout, have two full
-// ReplicaSets in the middle: each has the full number of pods.
+// In the middle of a rollout, a Deployment with maxSurge 100%, or a blue-green Rollout, has two
+// ReplicaSets with the full number of pods each.
 func TestTwoReplicaSetsOfOneController(t *testing.T) {
 	of := func(name string, wants int32, namespace, controller string) *appsv1.ReplicaSet {
 		return replicaSet(wants, func(rs *appsv1.ReplicaSet) {
@@ -158,9 +158,9 @@ func TestTwoReplicaSetsOfOneController(t *testing.T) {
 	}
 }
 
-// A kind is identified by its group and its name. Kruise's StatefulSet is not looked up
-// among Kubernetes' own StatefulSets, and its pods may be moved if the policy lists it
-// among the controllers that recreate pods.
+// A kind is identified by its group and its name. Kruise's StatefulSet is not looked up among
+// Kubernetes' own StatefulSets. Its pods may be moved if the policy lists the kind among the
+// controllers that recreate pods.
 func TestKindsOfTheSameName(t *testing.T) {
 	owned := func(apiVersion, kind string) func(*v1.Pod) {
 		return func(pod *v1.Pod) {
@@ -196,8 +196,8 @@ func inJob(pod *v1.Pod) {
 	pod.Spec.RestartPolicy = v1.RestartPolicyNever
 }
 
-// A Job is watched if its pods may be moved, and so is the CronJob that creates
-// it: both are checked.
+// If a Job's pods may be moved, the Job is watched, and so is the CronJob that created it. Both are
+// checked.
 func TestJobsAreAsked(t *testing.T) {
 	job := func(change ...func(*batchv1.Job)) *batchv1.Job {
 		job := &batchv1.Job{
@@ -245,8 +245,8 @@ func TestJobsAreAsked(t *testing.T) {
 	}
 }
 
-// customs is an API server that serves a CloneSet and a StatefulSet of a group of
-// its own, as Kruise does, with its Controllers.
+// customs returns an API server that serves a CloneSet and a StatefulSet of a separate group, as
+// Kruise does. The estate reads it.
 func customs(t *testing.T, e *estate, objects ...runtime.Object) *dynamicfake.FakeDynamicClient {
 	t.Helper()
 	const version = "apps.kruise.io/v1alpha1"
@@ -274,7 +274,7 @@ func customs(t *testing.T, e *estate, objects ...runtime.Object) *dynamicfake.Fa
 	return client
 }
 
-// kruise is a controller of that group with 5 pods.
+// kruise returns a controller of that group with 5 pods.
 func kruise(kind string, change ...func(spec, status map[string]any)) *unstructured.Unstructured {
 	spec, status := map[string]any{"replicas": int64(5), "podManagementPolicy": "Parallel"}, map[string]any{
 		"replicas": int64(5), "currentRevision": "web-h1", "updateRevision": "web-h1",
@@ -296,9 +296,8 @@ func inKruise(kind string) func(*v1.Pod) {
 	}
 }
 
-// Custom controllers that are scaled, or finish a rollout, are left alone for a
-// while like others, and pods that a smaller one no longer wants are not waited
-// for.
+// Custom controllers that are scaled, or finish a rollout, are left alone for a while like built-in
+// ones. If one wants fewer pods, its moves do not wait for those that it no longer wants.
 func TestCustomControllersChange(t *testing.T) {
 	wanting := func(n int64) func(spec, status map[string]any) {
 		return func(spec, status map[string]any) { spec["replicas"], status["replicas"] = n, n }
@@ -312,7 +311,7 @@ func TestCustomControllersChange(t *testing.T) {
 		spec["updateStrategy"] = map[string]any{"paused": true}
 	}
 	for name, tc := range map[string]struct {
-		before, after *unstructured.Unstructured // deleted if nil
+		before, after *unstructured.Unstructured // nil if it is deleted
 		want          reasons.Reason
 		inFlight      []string
 	}{
@@ -379,7 +378,7 @@ func (e *estate) seen(object *unstructured.Unstructured, pod *v1.Pod) bool {
 	return owner.Replicas == want.Replicas && owner.RollingOut == want.RollingOut && owner.Sparse == want.Sparse
 }
 
-// Changes before this process began are visible in the object.
+// Changes made before this process started are visible in the object.
 func TestCustomControllersThatHaveJustChanged(t *testing.T) {
 	for ago, want := range map[time.Duration]reasons.Reason{time.Minute: reasons.OwnerJustScaled, time.Hour: ""} {
 		object := kruise("CloneSet")
@@ -395,8 +394,8 @@ func TestCustomControllersThatHaveJustChanged(t *testing.T) {
 	}
 }
 
-// These owners create the next pod only when the previous one has ended, so a full quota
-// has space for it. A CloneSet creates one as soon as the previous one is terminating.
+// These owners create the next pod only when the previous one has ended, so a full quota has space
+// for it. A CloneSet, in contrast, creates the next pod as soon as the previous one is terminating.
 func TestQuotasOfOwnersThatWait(t *testing.T) {
 	full := &v1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "q"}, Status: v1.ResourceQuotaStatus{
 		Hard: v1.ResourceList{v1.ResourcePods: resource.MustParse("3")}, Used: v1.ResourceList{v1.ResourcePods: resource.MustParse("3")},
@@ -440,8 +439,8 @@ func TestQuotasOfOwnersThatWait(t *testing.T) {
 	}
 }
 
-// The Job controller waits up to ten minutes before it creates the next pod. For that
-// long, the move stays in flight and its replacement is steered.
+// The Job controller waits up to ten minutes before it creates the next pod. The move stays in
+// flight, and its replacement is steered, for that long.
 func TestMovesOfJobsOutlastTheBackoff(t *testing.T) {
 	for failed, want := range map[int32]time.Duration{0: 10 * time.Second, 3: 80 * time.Second, 6: 10 * time.Minute} {
 		job := &batchv1.Job{
@@ -474,8 +473,8 @@ func TestMovesOfJobsOutlastTheBackoff(t *testing.T) {
 	}
 }
 
-// A move remembers that its pod was not ready or crashed, because then its
-// replacement may be in the same state without the move being the cause.
+// A move remembers that its pod was not ready or had crashed. If its replacement is in the same
+// state, the move need not be the cause.
 func TestMovesOfUnreadyPodsAreKnown(t *testing.T) {
 	crashing := func(restarts int32, since time.Duration) func(*v1.Pod) {
 		return func(p *v1.Pod) {
@@ -509,8 +508,8 @@ func TestMovesOfUnreadyPodsAreKnown(t *testing.T) {
 	}
 }
 
-// Annotations on a controller that is a custom resource count like on any
-// other. If it may not be listed they are unknown, so its pods stay.
+// Annotations on a controller that is a custom resource count as on any other. If listing it is not
+// allowed, they are unknown, so its pods stay.
 func TestCustomControllersAreAsked(t *testing.T) {
 	kind := schema.GroupKind{Group: "apps", Kind: "CloneSet"}
 	cloneSet := func(uid string, annotations map[string]any) *unstructured.Unstructured {
@@ -559,9 +558,9 @@ func TestCustomControllersAreAsked(t *testing.T) {
 	}
 }
 
-// OpenShift copies no annotations of a DeploymentConfig to its
-// ReplicationControllers. Those of a controller above a built-in one count if
-// the policy names its kind, and if that may not be listed they are unknown.
+// OpenShift copies no annotations from a DeploymentConfig to its ReplicationControllers. The
+// annotations of a controller above a built-in one count if the policy names its kind. If listing
+// that kind is not allowed, they are unknown.
 func TestControllersAboveAreAsked(t *testing.T) {
 	above := func(uid string, annotations map[string]any) *unstructured.Unstructured {
 		return &unstructured.Unstructured{Object: map[string]any{

@@ -19,7 +19,7 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// replica is a ready pod of the ReplicaSet rs-1, with changes.
+// replica returns a ready pod of the ReplicaSet rs-1, with changes.
 func replica(uid types.UID, change ...func(*v1.Pod)) *v1.Pod {
 	pod := ownedBy("ReplicaSet", "rs-1")
 	pod.UID, pod.Name = uid, string(uid)
@@ -48,7 +48,7 @@ func finished(pod *v1.Pod) {
 	pod.Status.Phase = v1.PodFailed
 }
 
-// doomed is about to be evicted by somebody.
+// doomed marks a pod as about to be evicted by somebody.
 func doomed(pod *v1.Pod) {
 	pod.Status.Conditions = append(pod.Status.Conditions, v1.PodCondition{Type: v1.DisruptionTarget, Status: v1.ConditionTrue})
 }
@@ -66,13 +66,12 @@ func ofAThing(pod *v1.Pod) {
 	pod.OwnerReferences[0].Kind, pod.OwnerReferences[0].UID = "CloneSet", "clones-1"
 }
 
-// askingFor annotates a pod with the minimum number of available pods.
+// askingFor returns a change that annotates a pod with the minimum number of available pods.
 func askingFor(least string) func(*v1.Pod) {
 	return func(pod *v1.Pod) { pod.Annotations = map[string]string{safeguards.MinAvailableAnnotation: least} }
 }
 
-// replicas are ready pods of the ReplicaSet rs-1, or of what a change makes of
-// them.
+// replicas returns ready pods of the ReplicaSet rs-1, with changes.
 func replicas(n int, change ...func(*v1.Pod)) (pods []*v1.Pod) {
 	for i := range n {
 		pods = append(pods, replica(types.UID(fmt.Sprint("other-", i)), change...))
@@ -147,9 +146,9 @@ func TestUnhealthySiblings(t *testing.T) {
 	}
 }
 
-// Just before its eviction the pod of a planned move is compared with the other
-// pods of its owner: the last ready one stays. That does not apply to evictions
-// of upstream's plugins, which plan no destination.
+// Just before its eviction, the pod of a planned move is compared with the other pods of its owner,
+// and the last ready one stays. This does not apply to evictions by upstream's plugins, which plan
+// no destination.
 func TestTheLastReadyPodStays(t *testing.T) {
 	elsewhere := func(pod *v1.Pod) { pod.Namespace = "other" }
 	ofAnother := func(pod *v1.Pod) { pod.OwnerReferences[0].UID = "rs-2" }
@@ -184,9 +183,9 @@ func TestTheLastReadyPodStays(t *testing.T) {
 	}
 }
 
-// Pods of another namespace that name a pod's owner as theirs change nothing, even if
-// they are asked about first. They neither replace the owner's pods that are down, nor
-// keep the pod from being moved.
+// Pods of another namespace that name a pod's owner as theirs have no effect, even if they are
+// checked first. They neither replace the owner's unavailable pods nor keep the pod from being
+// moved.
 func TestForgedOwnersAreNotCounted(t *testing.T) {
 	elsewhere := func(pod *v1.Pod) { pod.Namespace, pod.UID = "evil", "evil-"+pod.UID }
 	cases := map[string]struct {
@@ -212,8 +211,8 @@ func TestForgedOwnersAreNotCounted(t *testing.T) {
 	}
 }
 
-// An evicted pod does not count as available, even if the watch still shows it so, and a
-// ready replacement takes its place.
+// An evicted pod does not count as available, even if the watch still shows it as such. Once a
+// replacement is ready, that counts instead.
 func TestWhatIsEvictedIsNotAvailable(t *testing.T) {
 	e := newEstate(t, append(replicas(2), replica("a"))...)
 	e.add(t, replicaSet(3))
@@ -234,9 +233,9 @@ func TestWhatIsEvictedIsNotAvailable(t *testing.T) {
 	}
 }
 
-// A StatefulSet creates a replacement after the pod is gone. A full quota then has space
-// for it, but a quota that is exceeded, for example because it was lowered, has not. Nor
-// does a quota admit a pod without the fields that it requires.
+// A StatefulSet creates a replacement after the pod is gone. A full quota then has space for it. A
+// quota that is exceeded, for example because it was lowered, has no space, and no quota admits a
+// pod without the fields that it requires.
 func TestQuotasOfStatefulSets(t *testing.T) {
 	quota := func(hard, used v1.ResourceList) *v1.ResourceQuota {
 		return &v1.ResourceQuota{
@@ -278,8 +277,8 @@ func TestQuotasOfStatefulSets(t *testing.T) {
 	}
 }
 
-// A pod that was resized in place counts in a quota as its replacement will,
-// which is created without the resize.
+// A quota counts a pod that was resized in place like its replacement, which is created without the
+// resize.
 func TestQuotasCountReplacementsOfResizedPods(t *testing.T) {
 	core := func(n int64) v1.ResourceList {
 		return v1.ResourceList{v1.ResourceRequestsCPU: *resource.NewMilliQuantity(1000*n, resource.DecimalSI)}
@@ -312,8 +311,8 @@ func TestQuotasCountReplacementsOfResizedPods(t *testing.T) {
 	}
 }
 
-// A protection that was added since the plan keeps a pod just before its planned
-// eviction. Upstream's plugins use their own rules.
+// A protection added since the plan keeps a pod from its planned eviction. Upstream's plugins apply
+// their own rules.
 func TestProtectedPodsStay(t *testing.T) {
 	forbidden := func(pod *v1.Pod) { pod.Annotations = map[string]string{"evenkeel.io/evict": "false"} }
 	cases := map[string]struct {
@@ -342,7 +341,7 @@ func TestProtectedPodsStay(t *testing.T) {
 	}
 }
 
-// A destination that a taint has closed since the plan takes no pod any more.
+// A destination that a taint has closed since the plan no longer accepts a pod.
 func TestClosedNodesAreNoLandings(t *testing.T) {
 	e := newEstate(t)
 	for name, tc := range map[string]struct {

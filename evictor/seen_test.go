@@ -11,8 +11,8 @@ import (
 	"github.com/evenkeel/evenkeel/scorer"
 )
 
-// seen is an observation of three nodes of ten cores: cool, hot and warm; the
-// hot one uses as much as given.
+// seen returns an observation of three nodes with ten cores each: cool, hot and warm. The hot one
+// uses hotMilli.
 func seen(t testing.TB, hotMilli int64) *observer.Observation {
 	t.Helper()
 	set, err := thresholds.New([]thresholds.Pool{{Name: "default", Rules: []thresholds.Rule{

@@ -13,7 +13,7 @@ import (
 // slow holds owners whose replacements take long, each for a different reason.
 var slow = map[string]struct {
 	play func(*play)
-	// cycle is how long a cycle may last if all moves that it makes are made at once.
+	// cycle is how long a cycle may last if it makes all its moves at once.
 	cycle time.Duration
 }{
 	"the pod has an hour to terminate": {func(p *play) {
@@ -25,8 +25,8 @@ var slow = map[string]struct {
 	"the replacement crashes":    {func(p *play) { p.readyIn = time.Hour }, landingLimit},
 }
 
-// A cycle ends if its remaining moves all wait for a slow owner, whatever that owner
-// waits for, so that the next cycle can continue with the other owners.
+// A cycle ends if all its remaining moves wait for a slow owner, whatever that owner waits for, so
+// that the next cycle can continue with the other owners.
 func TestACycleEndsWhoseOwnersAreSlow(t *testing.T) {
 	for name, tc := range slow {
 		t.Run(name, func(t *testing.T) {
@@ -46,8 +46,8 @@ func TestACycleEndsWhoseOwnersAreSlow(t *testing.T) {
 	}
 }
 
-// An owner whose replacements are ready within a minute and a half has all of its
-// moves in one cycle.
+// All moves of an owner whose replacements are ready within a minute and a half are made in one
+// cycle.
 func TestOwnersThatStartInAWhileAreWaitedFor(t *testing.T) {
 	for name, starts := range map[string]func(*play){
 		"the replacements start for long":                 func(p *play) { p.readyIn = 80 * time.Second },
@@ -65,8 +65,7 @@ func TestOwnersThatStartInAWhileAreWaitedFor(t *testing.T) {
 	}
 }
 
-// While one namespace's pods are replaced slowly, cycles go on planning for the
-// others.
+// While one namespace's pods are replaced slowly, cycles continue to plan for the others.
 func TestASlowNamespaceHoldsNobodyElseUp(t *testing.T) {
 	const interval = 5 * time.Minute
 	for name, tc := range slow {
@@ -78,7 +77,7 @@ func TestASlowNamespaceHoldsNobodyElseUp(t *testing.T) {
 				e := p.evictor()
 				tc.play(p)
 				p.tenants("a1", "a2", "b1")
-				// The node of b's pod gets hot ten seconds after the first plan.
+				// The node of b's pod becomes hot ten seconds after the first plan.
 				for range 3 {
 					e.BeginCycle(t.Context())
 					var planned []string

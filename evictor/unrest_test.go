@@ -58,8 +58,7 @@ func TestUnschedulablePods(t *testing.T) {
 	}
 }
 
-// Pods that no node could take if it were empty wait for something else than the
-// nodes that there are.
+// Pods that no node could accept even if it were empty do not wait for the existing nodes.
 func TestPodsThatNoNodeCouldTakeAreNoRush(t *testing.T) {
 	selects := func(pool string) func(*v1.Pod) {
 		return func(p *v1.Pod) { p.Spec.NodeSelector = map[string]string{"pool": pool} }
@@ -88,8 +87,8 @@ func TestPodsThatNoNodeCouldTakeAreNoRush(t *testing.T) {
 	}
 }
 
-// A node that somebody has reserved for others could not take a pod if it were empty. The
-// marks of a node that is joining, being removed or under maintenance eventually
+// A node that somebody has reserved for others could not accept a pod even if it were empty. The
+// taints of a node that is joining, being removed or under maintenance, in contrast, eventually
 // disappear.
 func TestTaintsThatLastAreMinded(t *testing.T) {
 	soft, hard := v1.TaintEffectPreferNoSchedule, v1.TaintEffectNoSchedule
@@ -120,8 +119,7 @@ func TestTaintsThatLastAreMinded(t *testing.T) {
 	}
 }
 
-// Pods with very many requirements do not delay a look, and do not hide pods of other
-// owners.
+// Pods with very many requirements do not delay a look, and do not hide pods of other owners.
 func TestALookHasABound(t *testing.T) {
 	affinity := func(terms, values int) func(*v1.Pod) {
 		required := &v1.NodeSelector{NodeSelectorTerms: make([]v1.NodeSelectorTerm, terms)}
@@ -163,8 +161,8 @@ func TestALookHasABound(t *testing.T) {
 	}
 }
 
-// Nodes that take part in nothing are no part of the share that is not ready, and
-// do not hide it; one that is being removed stops in the end.
+// Nodes that take no part do not affect the share of nodes that are not ready. A node that is being
+// removed is expected to stop, so it does not count as not ready.
 func TestTheShareThatIsNotReady(t *testing.T) {
 	e := newEstate(t)
 	latest := seen(t, 5000)
@@ -201,7 +199,7 @@ func TestDrainingNodesAreSeen(t *testing.T) {
 	cordoned, forWeeks := both(closed, signs(cluster.CordonTaint, time.Second)), both(closed, signs(cluster.CordonTaint, 1000*time.Hour))
 	marked, soft := func(n *cluster.Node) { n.Leaving = "karpenter.sh/disrupted" }, func(n *cluster.Node) { n.ClosedBy = "soft" }
 	leaving := both(marked, signs("karpenter.sh/disrupted", time.Second))
-	// A node that was cordoned long ago and begins to leave now is draining now.
+	// A node that was cordoned long ago and now starts to leave counts as draining from now on.
 	leavesNow := both(closed, marked, func(n *cluster.Node) {
 		n.Since = map[string]time.Time{cluster.CordonTaint: noon.Add(-1000 * time.Hour), "karpenter.sh/disrupted": noon}
 	})
@@ -229,7 +227,7 @@ func TestDrainingNodesAreSeen(t *testing.T) {
 		var got reasons.Reason
 		var detail string
 		for i, nodes := range []nodes{tc.before, tc.nodes} {
-			e := newEstate(t) // a new process, with the ledger of the one before
+			e := newEstate(t) // a new process, with the ledger of the previous one
 			e.ledger.Adopt(moves.Export(), noon)
 			e.config.Settings.Safeguards = rules
 			snapshot := &cluster.Snapshot{}
@@ -249,8 +247,8 @@ func TestDrainingNodesAreSeen(t *testing.T) {
 	}
 }
 
-// Three of ten nodes have been cordoned since the cluster was set up. A CronJob starts a
-// new process each time, which must not stand back for them again.
+// Three of ten nodes have been cordoned since the cluster was set up. A CronJob starts a new
+// process each time, and evicting must not stand back because of them each time.
 func TestACronJobBesideNodesThatAreCordonedForGood(t *testing.T) {
 	for name, since := range map[string]map[string]time.Time{
 		"the taint states since when": {cluster.CordonTaint: noon.Add(-1000 * time.Hour)},

@@ -9,7 +9,7 @@ import (
 	"github.com/evenkeel/evenkeel/strategies"
 )
 
-// fullNode observes a node that is asked for more than it has.
+// fullNode observes a node whose pods demand more than it has.
 type fullNode struct {
 	*play
 	latest *observer.Observation
@@ -17,7 +17,7 @@ type fullNode struct {
 
 func (f fullNode) Latest() *observer.Observation { return f.latest }
 
-// runs puts a pod on the hot node, and returns it as a plan has it.
+// runs puts a pod on the hot node, and returns it as it appears in a plan.
 func runs(p *play, latest *observer.Observation, name string, used, peak int64) strategies.Pod {
 	p.pods[name] = aPod(name)
 	record := &cluster.Pod{UID: "uid-" + name, Namespace: "ns", Name: name, Node: "hot", Requests: cluster.Amounts{1000}}
@@ -27,12 +27,12 @@ func runs(p *play, latest *observer.Observation, name string, used, peak int64) 
 	return strategies.Pod{Pod: record, Usage: read.Used, PeakMilliCores: peak}
 }
 
-// What leaves a full node the pods that stay take: of three moves that are planned for
-// what they want, the third is no less needed once the first two are made.
+// The pods that stay on a full node use what those that leave free up. If three moves are planned
+// because of demand, the third is still needed after the first two are made.
 func TestWhatIsWantedKeepsAFullNodeHot(t *testing.T) {
 	playing(t, func(t *testing.T, p *play) {
 		latest, pods := seen(t, 10_000), []strategies.Pod(nil)
-		for _, name := range []string{"a", "b", "c", "d"} { // and 2000 are the system's
+		for _, name := range []string{"a", "b", "c", "d"} { // 2000 more are the system's
 			pods = append(pods, runs(p, latest, name, 2000, 3500))
 		}
 		e := p.evictor()
@@ -54,7 +54,8 @@ func TestWhatIsWantedKeepsAFullNodeHot(t *testing.T) {
 	})
 }
 
-// What a pod that left uses without its node's counting it does not cool the node.
+// If part of a pod's usage was not counted for its node, that part does not cool the node when the
+// pod leaves.
 func TestUncountedUsageThatLeftCoolsNoNode(t *testing.T) {
 	playing(t, func(t *testing.T, p *play) {
 		latest := seen(t, 8000)

@@ -14,8 +14,8 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// tenants returns moves of one owner in each namespace. The namespace is the first letter
-// of a pod's name.
+// tenants returns moves of one owner in each namespace. The first letter of a pod's name is its
+// namespace.
 func (p *play) tenants(names ...string) []Move {
 	moves := make([]Move, len(names))
 	for i, name := range names {
@@ -33,8 +33,8 @@ func ordered(words []string) []string {
 	return words
 }
 
-// Replacements that were not steered stop their own namespaces, and everybody
-// only if that happens in several.
+// Replacements that were not steered stop evictions in their own namespaces, and all evictions only
+// if this happens in several namespaces.
 func TestOnlySeveralNamespacesAreTheCluster(t *testing.T) {
 	absent := func(names ...string) []string {
 		for i := range names {
@@ -48,7 +48,7 @@ func TestOnlySeveralNamespacesAreTheCluster(t *testing.T) {
 		bound   map[string]bool
 		want    []string
 		partial bool
-		again   []string // of the same owners, five minutes later
+		again   []string // pods of the same owners, five minutes later
 	}{
 		"one namespace": {
 			moves: []string{"a1", "a2", "b1", "b2"}, proofs: map[string]ledger.Proof{"a": ledger.NotSteered, "b": ledger.Steered},
@@ -107,8 +107,8 @@ func TestOnlySeveralNamespacesAreTheCluster(t *testing.T) {
 	}
 }
 
-// Once kube-scheduler asks again, the hold of a namespace ends before the plan is made,
-// because the plan leaves out the pods of a namespace on hold.
+// Once kube-scheduler asks again, the hold of a namespace ends before the plan is made, because the
+// plan omits the pods of a namespace on hold.
 func TestAHoldOfANamespaceEndsBeforeThePlan(t *testing.T) {
 	playing(t, func(t *testing.T, p *play) {
 		asked := int64(0)
@@ -134,8 +134,8 @@ func TestAHoldOfANamespaceEndsBeforeThePlan(t *testing.T) {
 	})
 }
 
-// An owner whose template names a node is left alone after the first of its pods,
-// whether that was the probe, came after it, or none was needed.
+// An owner whose template names a node is left alone after its first pod, whether that pod was the
+// probe, came after it, or no probe was needed.
 func TestOwnersWhoseReplacementsComeWithANode(t *testing.T) {
 	for name, proven := range map[string]bool{"after a probe": false, "without one": true} {
 		t.Run(name, func(t *testing.T) {
@@ -144,11 +144,11 @@ func TestOwnersWhoseReplacementsComeWithANode(t *testing.T) {
 				p.config.steered = func(*ledger.Move) ledger.Proof { return ledger.Steered }
 				p.config.proven = func() (bool, error) { return proven, nil }
 				p.config.pod = func(_, name string) *v1.Pod { return p.pods[name] }
-				p.config.interval = 3 * time.Second // each lands before the next
+				p.config.interval = 3 * time.Second // each replacement lands before the next eviction
 				p.landsAs = func(name string) (namespace, owner string, bound bool) {
 					return name[:1], "rs-" + name[:1], name[:1] == "a"
 				}
-				for _, names := range [][]string{{"b1", "a1", "a2", "b2", "a3"}, {"a4", "b3", "a5"}} { // two processes
+				for _, names := range [][]string{{"b1", "a1", "a2", "b2", "a3"}, {"a4", "b3", "a5"}} { // two processes, one after the other
 					carryOut(t.Context(), p.evictor(), p.tenants(names...))
 					time.Sleep(2 * time.Minute)
 				}
@@ -164,14 +164,13 @@ func TestOwnersWhoseReplacementsComeWithANode(t *testing.T) {
 	}
 }
 
-// A replacement that came with a node and happens to be where it was planned
-// proves nothing.
+// A replacement that was created with a node proves nothing, even if it is where it was planned.
 func TestAReplacementThatCameWithItsNodeIsNoProof(t *testing.T) {
 	playing(t, func(t *testing.T, p *play) {
 		p.config.asked = func() int64 { return 0 }
 		p.config.steered = func(m *ledger.Move) ledger.Proof {
 			if m.CameBound {
-				return ledger.Steered // by where it is
+				return ledger.Steered // judged by its node
 			}
 			return ledger.NotSteered
 		}

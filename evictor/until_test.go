@@ -13,8 +13,8 @@ import (
 	"github.com/evenkeel/evenkeel/strategies"
 )
 
-// When what refuses a pod ends is known of new and scaled owners and of
-// safeguards, and not of a rollout: OwnerSettle is three minutes here.
+// It is known until when new and scaled owners, and safeguards, refuse a pod. For a rollout it is
+// not. OwnerSettle is three minutes here.
 func TestUntil(t *testing.T) {
 	created := func(ago time.Duration) func(*appsv1.ReplicaSet) {
 		return func(rs *appsv1.ReplicaSet) { rs.CreationTimestamp.Time = noon.Add(-ago) }
@@ -27,7 +27,7 @@ func TestUntil(t *testing.T) {
 		set    *appsv1.ReplicaSet
 		change func(*estate)
 		want   reasons.Reason
-		left   time.Duration // 0 for not known
+		left   time.Duration // 0 if not known
 	}{
 		"created a minute ago": {set: replicaSet(5, created(time.Minute)), want: reasons.OwnerRollingOut, left: 2 * time.Minute},
 		"rolling out":          {set: replicaSet(5, func(rs *appsv1.ReplicaSet) { rs.Generation = 2 }), want: reasons.OwnerRollingOut},
@@ -55,7 +55,7 @@ func TestUntil(t *testing.T) {
 	}
 }
 
-// A dry run says what it would evict, never that it did.
+// A dry run reports what it would evict, never that it has evicted something.
 func TestDryRunSaysWouldEvict(t *testing.T) {
 	playing(t, func(t *testing.T, p *play) {
 		p.config.dryRun = true

@@ -29,7 +29,7 @@ import (
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// estate is an Evictor on what informers know, fed by hand.
+// estate is an Evictor whose informers the test feeds.
 type estate struct {
 	*Evictor
 	watched *Watched
@@ -38,7 +38,7 @@ type estate struct {
 	client  *Client
 }
 
-// Refuse asks whether a pod may be moved whose usage is known.
+// Refuse returns why a pod with known usage must not be moved.
 func (e *estate) Refuse(pod *v1.Pod) reasons.Reason { return refuse(e.Evictor, pod) }
 
 func refuse(e *Evictor, pod *v1.Pod) reasons.Reason {
@@ -49,12 +49,12 @@ func candidateOf(pod *v1.Pod) *strategies.Candidate {
 	return &strategies.Candidate{Object: pod, Record: informed.Pod(pod), Read: &usage.PodUsage{Measured: true}}
 }
 
-// anyProfile is one whose filters and strategy let every pod go.
+// anyProfile is a profile whose filters and strategy allow every pod to be moved.
 var anyProfile = &strategies.Profile{
 	Filter: func(*v1.Pod) bool { return true }, PreEvictionFilter: func(*v1.Pod) bool { return true }, Spares: func(string) bool { return false },
 }
 
-// at is a clock that stands.
+// at is a clock that stands still.
 type at time.Time
 
 func (a at) Now() time.Time { return time.Time(a) }
@@ -119,7 +119,7 @@ func (e *estate) add(t testing.TB, object any) {
 	}
 }
 
-// replicaSet is an hour old and has what it wants.
+// replicaSet returns a ReplicaSet that is an hour old and has all the pods that it wants.
 func replicaSet(replicas int32, change ...func(*appsv1.ReplicaSet)) *appsv1.ReplicaSet {
 	rs := &appsv1.ReplicaSet{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web", UID: "rs-1", CreationTimestamp: metav1.Time{Time: noon.Add(-time.Hour)}},
@@ -168,7 +168,7 @@ func inReplicationController() *v1.Pod {
 	return pod
 }
 
-// namespace has a word about evictions.
+// namespace returns a Namespace with an annotation about evictions.
 func namespace(name, evict string) *v1.Namespace {
 	return &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{"evenkeel.io/evict": evict}}}
 }
@@ -188,8 +188,8 @@ func budget(name string, status policyv1.PodDisruptionBudgetStatus) *policyv1.Po
 	}
 }
 
-// A StatefulSet whose update is under way is left alone; one whose update waits
-// for its user is at rest, but for pods that an eviction would update.
+// A StatefulSet whose update is in progress is left alone. If the update waits for a user, only
+// pods that an eviction would update are left alone.
 func TestStatefulSetsThatAreUpdated(t *testing.T) {
 	inRevision := func(revision string) *v1.Pod {
 		pod := ownedBy("StatefulSet", "sts-1")
@@ -232,7 +232,7 @@ func TestStatefulSetsThatAreUpdated(t *testing.T) {
 	}
 }
 
-// Checks read labels and annotations of Namespaces, also of those that are not known yet.
+// Checks read the labels and annotations of Namespaces, including those that are not known yet.
 func TestNamespaces(t *testing.T) {
 	e := newEstate(t)
 	shop := namespace("shop", "false")
@@ -248,7 +248,7 @@ func TestNamespaces(t *testing.T) {
 	}
 }
 
-// Whose pods may not be moved, and why.
+// The cases show whose pods must not be moved, and why.
 func TestOwnersRefuse(t *testing.T) {
 	room := policyv1.PodDisruptionBudgetStatus{ExpectedPods: 3, DesiredHealthy: 2, DisruptionsAllowed: 1}
 	cases := map[string]struct {
@@ -325,8 +325,8 @@ func TestOwnersRefuse(t *testing.T) {
 	}
 }
 
-// An owner that was just scaled is left alone for a while, and of a smaller one
-// as many moves fewer stay in flight.
+// An owner that was just scaled is left alone for a while. If it was scaled down, that many fewer
+// of its moves stay in flight.
 func TestOwnersScaled(t *testing.T) {
 	cases := map[string]struct {
 		change   func(*estate)
@@ -356,8 +356,8 @@ func TestOwnersScaled(t *testing.T) {
 	}
 }
 
-// A rollout does not change the age of a StatefulSet although its pods are new, so the
-// end of the rollout counts.
+// A rollout does not change the age of a StatefulSet although its pods are new, so the end of the
+// rollout counts.
 func TestStatefulSetsThatWereUpdated(t *testing.T) {
 	in := func(current, update string, updated int32, change ...func(*appsv1.StatefulSet)) *appsv1.StatefulSet {
 		return statefulSet(append(change, func(s *appsv1.StatefulSet) {
@@ -393,8 +393,8 @@ func TestStatefulSetsThatWereUpdated(t *testing.T) {
 	}
 }
 
-// A StatefulSet that wants fewer pods makes those with the highest numbers not
-// again; those with lower ones it does, whichever was evicted first.
+// A StatefulSet that wants fewer pods does not recreate those with the highest ordinals. It does
+// recreate those with lower ones, whichever pod was evicted first.
 func TestStatefulSetsScaled(t *testing.T) {
 	replicas := func(n int32, first int32) *appsv1.StatefulSet {
 		return statefulSet(func(s *appsv1.StatefulSet) {
@@ -435,7 +435,7 @@ func TestStatefulSetsScaled(t *testing.T) {
 	}
 }
 
-// Pods in the order in which they are moved, other things being equal.
+// The pods are in the order in which they are moved, other things being equal.
 func TestDisruptionOrder(t *testing.T) {
 	e := newEstate(t)
 	e.add(t, replicaSet(50))
@@ -473,7 +473,7 @@ func TestDisruptionOrder(t *testing.T) {
 			}
 		}
 	}
-	for _, cost := range []string{"2147483648", "much", "+1"} { // no controller takes them
+	for _, cost := range []string{"2147483648", "much", "+1"} { // no controller accepts these
 		if got := e.Disruption(valued(cost, ownedBy("ReplicaSet", "rs-1"))); got != e.Disruption(ownedBy("ReplicaSet", "rs-1")) {
 			t.Errorf("a cost of %q counts %v", cost, got)
 		}
@@ -483,8 +483,8 @@ func TestDisruptionOrder(t *testing.T) {
 	}
 }
 
-// A pod that is starting or recovering is moved after its ready siblings, whatever keeps
-// it from being ready, because its work in progress would be lost.
+// A pod that is starting or recovering is moved after its ready siblings, whatever keeps it from
+// being ready, because its work in progress would be lost.
 func TestWorkInProgressHasAPrice(t *testing.T) {
 	e := newEstate(t)
 	e.add(t, statefulSet())
@@ -525,7 +525,7 @@ func TestWorkInProgressHasAPrice(t *testing.T) {
 	}
 }
 
-// What a pod costs, in quarters of a plain one.
+// The costs of pods are in quarters of a plain pod's.
 func TestDisruptionCosts(t *testing.T) {
 	of := func(kind string, uid types.UID, change ...func(*v1.Pod)) *v1.Pod {
 		pod := ownedBy(kind, uid)

@@ -20,8 +20,7 @@ import (
 	"github.com/evenkeel/evenkeel/strategies"
 )
 
-// logging returns a context whose log is written to a buffer at the verbosity of
-// the manifests.
+// logging returns a context whose log is written to a buffer with the verbosity of the manifests.
 func logging(t *testing.T) (context.Context, *bytes.Buffer) {
 	t.Helper()
 	var out bytes.Buffer
@@ -38,7 +37,7 @@ func toldIn(t *testing.T, log *bytes.Buffer) []history.Entry {
 	return logs.Entries()
 }
 
-// entryOf is what history tells of the move of aPod(name).
+// entryOf returns the history entry of the move of aPod(name).
 func entryOf(name string, change ...func(*history.Entry)) history.Entry {
 	move := moveOf(name)
 	e := history.Entry{
@@ -53,9 +52,8 @@ func entryOf(name string, change ...func(*history.Entry)) history.Entry {
 
 var untimed = cmpopts.IgnoreFields(history.Entry{}, "At")
 
-// A planned move keeps its sentence, the lines that its node is beyond, the
-// policy and the cycle: in the ledger, in one line of the log and, the sentence,
-// in its Event.
+// Of a planned move, its sentence, the lines that its node exceeds, the policy and the cycle are
+// kept in the ledger and in one line of the log. The sentence is also in its Event.
 func TestWhyIsKept(t *testing.T) {
 	a := newAPI(t, aPod("web-1"))
 	recorder := events.NewFakeRecorder(1)
@@ -97,8 +95,7 @@ func TestWhyIsKept(t *testing.T) {
 	}
 }
 
-// An eviction by an upstream plugin has the framework's reason, and only the framework's
-// Event.
+// An eviction by an upstream plugin has the framework's reason and only the framework's Event.
 func TestWhyOfUpstreamEvictions(t *testing.T) {
 	recorder := events.NewFakeRecorder(1)
 	gate := newGate(t, newAPI(t, aPod("web-1")), func(c *ClientConfig) { c.Events = recorder })
@@ -117,8 +114,8 @@ func TestWhyOfUpstreamEvictions(t *testing.T) {
 	}
 }
 
-// A dry run logs its would-be moves as it would log real ones, judges them later
-// by how things are without them, and puts none into the ledger.
+// A dry run logs its would-be moves like real ones, judges them later by the state of the nodes
+// without them, and records none in the ledger.
 func TestDryRunIsRecordedAndJudged(t *testing.T) {
 	a := newAPI(t, aPod("web-1"), aPod("web-2"))
 	gate := newGate(t, a, dryRun)
@@ -134,7 +131,7 @@ func TestDryRunIsRecordedAndJudged(t *testing.T) {
 		return map[string]*v1.Pod{"web-1": aPod("web-1")}[name]
 	}
 	gate.evictor.AssessMoves(ctx)
-	gate.evictor.AssessMoves(ctx) // which has nothing left to judge
+	gate.evictor.AssessMoves(ctx) // nothing is left to judge
 	if judged := strings.Count(log.String(), `"Would-be move judged"`); judged != 2 {
 		t.Errorf("%d judgements, want one for each pod:\n%s", judged, log)
 	}

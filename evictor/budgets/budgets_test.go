@@ -29,7 +29,7 @@ func TestSelecting(t *testing.T) {
 		budget("not valid", &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app", Operator: "Like"}}}),
 	}
 	s := &Selectors{}
-	for range 2 { // read, and kept
+	for range 2 { // once parsed, once cached
 		var got []string
 		for _, b := range s.Selecting(pod, all) {
 			got = append(got, b.Name)
@@ -41,7 +41,7 @@ func TestSelecting(t *testing.T) {
 	runtime.KeepAlive(all)
 }
 
-// A selector is parsed again when it changes, and only then.
+// A selector is parsed again only when it changes.
 func TestSelectorsFollowTheSpec(t *testing.T) {
 	s, pod := &Selectors{}, &v1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "web"}}}
 	web, db := &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}, &metav1.LabelSelector{MatchLabels: map[string]string{"app": "db"}}
@@ -49,7 +49,7 @@ func TestSelectorsFollowTheSpec(t *testing.T) {
 		generation int64
 		selector   *metav1.LabelSelector
 		want       int
-	}{{1, web, 1}, {1, db, 1}, {2, db, 0}, {3, web, 1}} { // the second cannot occur; it shows that nothing is parsed again
+	}{{1, web, 1}, {1, db, 1}, {2, db, 0}, {3, web, 1}} { // the second step cannot occur in reality; it shows that nothing is parsed again
 		b := budget("b", tc.selector)
 		b.Generation = tc.generation
 		if got := len(s.Selecting(pod, []*policyv1.PodDisruptionBudget{b})); got != tc.want {

@@ -17,7 +17,7 @@ import (
 
 var cloneSet = schema.GroupKind{Group: "apps.kruise.io", Kind: "CloneSet"}
 
-// served is an API server with CloneSets in one of two versions.
+// served returns an API server with CloneSets in one of two versions, and Controllers that read it.
 func served(t *testing.T, objects ...runtime.Object) (*fake.FakeDynamicClient, *Controllers) {
 	t.Helper()
 	client := fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{
@@ -41,9 +41,8 @@ func settle(t *testing.T, c *Controllers) {
 	}
 }
 
-// Of a controller, the scale and Evenkeel's own annotations are kept. Of its template,
-// which may be large and contain secrets, only the parts are kept that decide whether its
-// pods can be steered.
+// Of a controller, its scale and Evenkeel's own annotations are kept. Of its template, which may be
+// large and contain secrets, only the parts are kept that decide whether its pods can be steered.
 func TestWhatIsKeptOfAController(t *testing.T) {
 	_, c := served(t, &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "apps.kruise.io/v1alpha1", "kind": "CloneSet",
@@ -94,8 +93,8 @@ func TestWhatIsKeptOfAController(t *testing.T) {
 	}
 }
 
-// A kind that is not served does not prevent a start, nor does one that must
-// not be listed; the latter is known to be unreadable.
+// The process starts even if a kind is not served or it is not allowed to list the kind. In the
+// latter case, the kind is known to be unreadable.
 func TestKindsThatCannotBeRead(t *testing.T) {
 	client, c := served(t)
 	client.PrependReactor("list", "clonesets", func(clienttesting.Action) (bool, runtime.Object, error) {
@@ -115,8 +114,8 @@ func TestKindsThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// A controller may be installed after this process started, for example if both
-// come from one repository. It is watched as soon as it is requested again.
+// A controller may be installed after this process started, for example if both come from one
+// repository. Its kind is watched as soon as it is requested again.
 func TestAKindThatIsServedLater(t *testing.T) {
 	client := fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{
 		{Group: "apps.kruise.io", Version: "v1alpha1", Resource: "clonesets"}: "CloneSetList",

@@ -13,8 +13,8 @@ import (
 	"github.com/evenkeel/evenkeel/evictor/owners"
 )
 
-// FuzzController verifies that any object that an API server stores can be
-// read, and that the reduced object gives the same results as the whole one.
+// FuzzController verifies that every object that an API server can store is readable, and that the
+// reduced object gives the same results as the whole one.
 func FuzzController(f *testing.F) {
 	for _, text := range []string{
 		`{"apiVersion":"apps.kruise.io/v1alpha1","kind":"CloneSet","metadata":{"uid":"u","generation":2,"annotations":{"evenkeel.io/evict":"false","a":"b"}},` +

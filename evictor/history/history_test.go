@@ -24,7 +24,7 @@ var night = time.Date(2026, 11, 4, 2, 0, 0, 0, time.UTC)
 
 func at(minutes int) time.Time { return night.Add(time.Duration(minutes) * time.Minute) }
 
-// intent is the planned move of a pod of Deployment shop/web.
+// intent returns the planned move of a pod of the Deployment shop/web.
 func intent(name string) *ledger.Intent {
 	return &ledger.Intent{
 		Namespace: "shop", Pod: name, PodUID: "uid-" + name, Owner: cluster.Owner{UID: "rs", Kind: "ReplicaSet", Name: "web-7d9f"},
@@ -39,7 +39,7 @@ func intent(name string) *ledger.Intent {
 	}
 }
 
-// entry is what is known of that move afterwards.
+// entry returns the entry of that move afterwards.
 func entry(name string, change ...func(*Entry)) Entry {
 	m := intent(name)
 	e := Entry{
@@ -70,8 +70,8 @@ func loggers() map[string]func(io.Writer) klog.Logger {
 	}
 }
 
-// Logged evictions are read back in both formats, with prefixes, with files in
-// any order and among other lines.
+// Logged evictions are read back in both formats, with prefixes, from files in any order and among
+// other lines.
 func TestLogsAreReadAgain(t *testing.T) {
 	judged := ledger.Outcome{Judged: at(6), Planned: true, SourceCooler: true, DestinationUnder: true, Healthy: true}
 	moved := &ledger.Move{Intent: *intent("a"), Node: "n2", ReplacementName: "b", State: ledger.Landed}
@@ -117,13 +117,13 @@ func TestLogsAreReadAgain(t *testing.T) {
 	}
 }
 
-// Overlapping files, such as those of `kubectl logs --since`, give each
-// eviction, and each that a dry run would have made, only once.
+// If files overlap, such as those of `kubectl logs --since`, each eviction is listed only once, and
+// so is each would-be eviction of a dry run.
 func TestOverlappingLogs(t *testing.T) {
 	for format, make := range loggers() {
 		t.Run(format, func(t *testing.T) {
 			logs := NewLogs(Query{})
-			for first := range 3 { // three files of three cycles each, of five
+			for first := range 3 { // three files with three cycles each, of five
 				var out bytes.Buffer
 				ctx := klog.NewContext(t.Context(), make(&out))
 				for n := first; n < first+3; n++ {
@@ -142,8 +142,7 @@ func TestOverlappingLogs(t *testing.T) {
 	}
 }
 
-// Questions select evictions by pod, replacement, owner, Deployment, node and
-// time.
+// Queries select evictions by pod, replacement, owner, Deployment, node and time.
 func TestQueries(t *testing.T) {
 	document := &ledger.Document{}
 	add := func(m ledger.Move) { document.Moves = append(document.Moves, m) }
@@ -190,7 +189,7 @@ func TestQueries(t *testing.T) {
 	}
 }
 
-// The result of an eviction and the reason for it, in words.
+// The result of an eviction and its reason are described in words.
 func TestWords(t *testing.T) {
 	cases := map[string]struct {
 		change    func(*Entry)
@@ -245,8 +244,8 @@ func TestOwnersOfSeveralLines(t *testing.T) {
 	}
 }
 
-// Values written by others are never taken for entries, on any line, and an entry is read
-// regardless of what others wrote into its message.
+// Values written by others are never mistaken for entries, on any line. An entry is read regardless
+// of what others wrote into its message.
 func TestValuesOfOthersAreNoEntries(t *testing.T) {
 	var genuine bytes.Buffer
 	LogEviction(klog.NewContext(t.Context(), loggers()["text"](&genuine)), intent("forged"), at(0), false)
@@ -297,8 +296,8 @@ func TestOtherLinesAreSkipped(t *testing.T) {
 	}
 }
 
-// A few large lines can take as much memory as many small ones, so their bytes
-// are bounded, too.
+// A few large lines can take as much memory as many small ones, so their total size is bounded as
+// well.
 func TestLargeLinesAreBounded(t *testing.T) {
 	var out bytes.Buffer
 	for n := range 20 {
@@ -319,7 +318,7 @@ type failing struct{ err error }
 
 func (f failing) Read([]byte) (int, error) { return 0, f.err }
 
-// No line makes the reader panic, and an entry that it reads names a pod.
+// No line makes the reader panic, and every entry that it reads names a pod.
 func FuzzParse(f *testing.F) {
 	for _, make := range loggers() {
 		var out bytes.Buffer

@@ -47,8 +47,8 @@ func TestBegun(t *testing.T) {
 	}
 }
 
-// For a day a node counts as relieved that pods have left because it was hot; not for other
-// reasons, and not if they have not left.
+// A node counts as relieved for a day after pods left it because it was hot. It does not if they
+// left for other reasons or have not left.
 func TestRelieved(t *testing.T) {
 	noon := time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC)
 	move := func(from string, relieves bool, state ledger.State, evicted time.Time) ledger.Move {
@@ -63,8 +63,8 @@ func TestRelieved(t *testing.T) {
 	}
 }
 
-// Only planned moves leave a node half cooled, not evictions by upstream's
-// plugins for other reasons.
+// Only planned moves leave a node half cooled. Evictions by upstream's plugins for other reasons do
+// not.
 func TestUpstreamsEvictionsBeginNothing(t *testing.T) {
 	noon := time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC)
 	restarted := ledger.Move{Intent: ledger.Intent{From: "warm"}, State: ledger.Landed, Node: "cool", Evicted: noon}
@@ -73,9 +73,8 @@ func TestUpstreamsEvictionsBeginNothing(t *testing.T) {
 	}
 }
 
-// A node that repeatedly gets hot may not have precedence indefinitely: each
-// move would put it first in the next plan, and hotter nodes would wait without
-// end.
+// A node that repeatedly becomes hot must not have precedence indefinitely. Otherwise each move
+// would put it first in the next plan, and hotter nodes would wait without end.
 func TestNobodyIsFirstForEver(t *testing.T) {
 	noon := time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC)
 	var ended []ledger.Move
@@ -91,8 +90,8 @@ func TestNobodyIsFirstForEver(t *testing.T) {
 	}
 }
 
-// Pods that planned moves have brought count as moved for a day, wherever they
-// landed; pods that were only evicted or whose move came to nothing do not.
+// Pods that planned moves have brought count as moved for a day, wherever they landed. Pods that
+// were only evicted, or whose move was not completed, do not.
 func TestMoved(t *testing.T) {
 	noon := time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC)
 	move := func(replacement, to, node string, state ledger.State, ended time.Time) ledger.Move {

@@ -48,9 +48,8 @@ func seen(t *testing.T, percents map[string]int64, crowded string) *observer.Obs
 	return &observer.Observation{View: view, Lines: lines, Board: scorer.NewBoard(view, lines, scorer.Config{})}
 }
 
-// A replacement that is restricted to nodes gets its destination and the coolest
-// others that take it: never its source, never a hot one, and never one on which
-// it may preempt a pod.
+// A replacement that is restricted to nodes gets its destination and the coolest other nodes that
+// accept it: never its source, never a hot node, and never one on which it may preempt a pod.
 func TestOf(t *testing.T) {
 	one, never := int32(1), v1.PreemptNever
 	plain, important := v1.PodSpec{}, v1.PodSpec{Priority: &one}
@@ -58,8 +57,8 @@ func TestOf(t *testing.T) {
 	cases := map[string]struct {
 		to      string
 		spec    v1.PodSpec
-		crowded string // has a pod of priority 0
-		full    string // takes no pod
+		crowded string // a node with a pod of priority 0
+		full    string // a node that accepts no pod
 		want    []string
 	}{
 		"its destination, then the coolest":  {to: "warm", spec: plain, want: []string{"warm", "cool", "mild"}},
@@ -82,7 +81,7 @@ func TestOf(t *testing.T) {
 	}
 }
 
-// Names are of nodes that can run the pod and that take part.
+// Only nodes that take part and can run the pod are named.
 func TestOfStaysOnThePlatform(t *testing.T) {
 	observation := seen(t, map[string]int64{"arm": 5, "cool": 10, "mild": 30, "other": 20, "warm": 50, "hot": 97}, "")
 	for _, info := range observation.View.Snapshot.Nodes {
@@ -101,8 +100,7 @@ func TestOfStaysOnThePlatform(t *testing.T) {
 	}
 }
 
-// However many nodes there are, a pod gets few names, and few nodes are looked
-// at.
+// However many nodes there are, a pod gets only a few names, and only a few nodes are checked.
 func TestOfIsBounded(t *testing.T) {
 	percents := map[string]int64{"hot": 97}
 	for i := range 100 {

@@ -15,21 +15,21 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// shelf is an API server that keeps one Lease, with versions.
+// shelf is an API server that stores one Lease, with versions.
 type shelf struct {
 	*fake.Clientset
 
 	mu      sync.Mutex
 	lease   *coordinationv1.Lease // nil before it is created
 	version int
-	// fails is the error that it returns instead; between is called once between
-	// reading and writing.
+	// fails, if set, is the error of each request. between, if set, is called once between reading
+	// and writing.
 	fails   error
 	between func(*coordinationv1.Lease)
-	// late is how long the response to a write takes.
+	// late is how long a write takes to be answered.
 	late time.Duration
-	// holders are the identities for which the Lease was written, in order;
-	// written is the time of the last write.
+	// holders are the identities for which the Lease was written, in order, and written is the time
+	// of the last write.
 	holders []string
 	written time.Time
 }
@@ -119,12 +119,12 @@ func (s *shelf) holder() string {
 	return holderOf(s.lease)
 }
 
-// takenBy makes a Lease that another process holds.
+// takenBy returns a change that gives a Lease to another process.
 func takenBy(holder string) func(*coordinationv1.Lease) {
 	return func(lease *coordinationv1.Lease) { lease.Spec.HolderIdentity = &holder }
 }
 
-// newLease returns a Lease with the shipped times.
+// newLease returns a Lease with the shipped durations.
 func (s *shelf) newLease(t *testing.T, change ...func(*LeaseConfig)) *Lease {
 	t.Helper()
 	config := LeaseConfig{
@@ -141,7 +141,7 @@ func (s *shelf) newLease(t *testing.T, change ...func(*LeaseConfig)) *Lease {
 	return l
 }
 
-// terms counts the terms of leaders and records which works when.
+// terms counts the terms of leaders and records which of them works when.
 type terms struct {
 	mu      sync.Mutex
 	working int
@@ -150,7 +150,7 @@ type terms struct {
 	most    int
 }
 
-// work runs until its context ends, and then for the duration longer.
+// work returns a function that runs until its context ends, and then for longer.
 func (w *terms) work(longer time.Duration) func(context.Context) error {
 	return func(ctx context.Context) error {
 		w.mu.Lock()

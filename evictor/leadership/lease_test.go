@@ -16,15 +16,14 @@ import (
 
 var errAway = errors.New("the API server is away")
 
-// logged returns a context whose log lines are counted.
+// logged returns a context that counts the lines of its log.
 func logged(ctx context.Context, lines *atomic.Int64) context.Context {
 	return klog.NewContext(ctx, funcr.New(func(string, string) { lines.Add(1) }, funcr.Options{}))
 }
 
-// An API server that is unreachable for longer than the Lease costs a leader
-// only its term: the work ends, nothing more is written, and the next term
-// begins once the API server is back and the work has returned, however long
-// that takes.
+// If the API server is unreachable for longer than the Lease, a leader loses only its term. The
+// work ends and nothing more is written. The next term begins once the API server is back and the
+// work has returned, however long that takes.
 func TestALeaderStepsDownAndLeadsAgain(t *testing.T) {
 	for name, longer := range map[string]time.Duration{"work that ends at once": 0, "work that takes longer than the API server": time.Hour} {
 		t.Run(name, func(t *testing.T) {
@@ -76,8 +75,7 @@ func TestALeaderStepsDownAndLeadsAgain(t *testing.T) {
 	}
 }
 
-// A leader that is stopped holds the Lease until its work has ended, and then
-// releases it.
+// A leader that is stopped keeps the Lease until its work has ended, and then releases it.
 func TestTheLeaseIsReleasedAfterTheWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, first, second := newShelf(), &terms{}, &terms{}
@@ -115,8 +113,7 @@ func TestTheLeaseIsReleasedAfterTheWork(t *testing.T) {
 	})
 }
 
-// A Lease that another process holds is not released, even if it was taken in
-// between.
+// A Lease that another process holds is not released, even if that process took it in the meantime.
 func TestReleaseTakesFromNobody(t *testing.T) {
 	cases := map[string]struct {
 		between func(*coordinationv1.Lease)
@@ -144,8 +141,8 @@ func TestReleaseTakesFromNobody(t *testing.T) {
 	}
 }
 
-// A leader that is cut off while another takes its Lease follows that one, and
-// does not touch the Lease when it is stopped.
+// A leader that is cut off while another process takes its Lease follows that process, and does not
+// touch the Lease when it is stopped.
 func TestAPartitionedLeaderFollows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, w, ended := newShelf(), &terms{}, make(chan error)
@@ -162,7 +159,7 @@ func TestAPartitionedLeaderFollows(t *testing.T) {
 			s.stamp()
 			s.fails = nil
 		})
-		time.Sleep(10 * time.Second) // within the other's Lease
+		time.Sleep(10 * time.Second) // within the other process's Lease
 		if w.count() != 1 || l.Elected() {
 			t.Errorf("%d terms beside another leader", w.count())
 		}
@@ -176,9 +173,8 @@ func TestAPartitionedLeaderFollows(t *testing.T) {
 	})
 }
 
-// A lost Lease is not released while the work of its term continues, even if
-// the API server is back by then, because another process would lead at the
-// same time.
+// A lost Lease is not released while the work of its term continues, even if the API server is back
+// by then. Otherwise another process would lead at the same time.
 func TestALostLeaseIsNotReleased(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, w, ended := newShelf(), &terms{}, make(chan error)
@@ -187,7 +183,7 @@ func TestALostLeaseIsNotReleased(t *testing.T) {
 		go func() { ended <- l.Lead(ctx, w.work(time.Minute)) }()
 		time.Sleep(8 * time.Second)
 		s.set(func() { s.fails = errAway })
-		time.Sleep(10*time.Second + 500*time.Millisecond) // tries at 9, 12, 15 and 18 s, until 19 s
+		time.Sleep(10*time.Second + 500*time.Millisecond) // it tries at 9, 12, 15 and 18 s, until 19 s
 		s.set(func() { s.fails = nil })
 		time.Sleep(30 * time.Second)
 		s.set(func() {
@@ -205,8 +201,7 @@ func TestALostLeaseIsNotReleased(t *testing.T) {
 	})
 }
 
-// Others count from when the Lease was written, not from when the response
-// arrived.
+// Other processes count from when the Lease was written, not from when the response arrived.
 func TestLateAnswersMakeNoLongerLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShelf()
@@ -234,7 +229,7 @@ func TestLateAnswersMakeNoLongerLease(t *testing.T) {
 	})
 }
 
-// A Lease that someone has overwritten is lost as soon as this is seen.
+// A Lease that somebody has overwritten counts as lost as soon as that is seen.
 func TestALeaseTakenByForceIsLostAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, ended := newShelf(), make(chan error)
@@ -257,8 +252,8 @@ func TestALeaseTakenByForceIsLostAtOnce(t *testing.T) {
 	})
 }
 
-// A process that works only once ends in any case: when its work is done, when
-// it loses the Lease, and when it cannot reach the Lease for long.
+// A process that works only once ends in every case: when its work is done, when it loses the
+// Lease, and when it cannot reach the Lease for long.
 func TestAnElectionForOneRun(t *testing.T) {
 	failed := errors.New("the work failed")
 	cases := map[string]struct {
@@ -294,8 +289,8 @@ func TestAnElectionForOneRun(t *testing.T) {
 	}
 }
 
-// Waiting for the Lease counts as progress, whether another process holds it or
-// the API server is unreachable.
+// Waiting for the Lease counts as progress, whether another process holds it or the API server is
+// unreachable.
 func TestWaitingIsProgress(t *testing.T) {
 	for name, fails := range map[string]error{"another holds it": nil, "the API server is away": errAway} {
 		t.Run(name, func(t *testing.T) {
@@ -323,7 +318,7 @@ func TestWaitingIsProgress(t *testing.T) {
 	}
 }
 
-// Other processes read the duration of a Lease in whole seconds.
+// Other processes read the duration of a Lease in whole seconds, so the leader truncates it as well.
 func TestALeaseIsLedForWholeSeconds(t *testing.T) {
 	l := newShelf().newLease(t, func(c *LeaseConfig) {
 		c.Duration, c.RenewDeadline = 11900*time.Millisecond, 10*time.Second
@@ -333,9 +328,8 @@ func TestALeaseIsLedForWholeSeconds(t *testing.T) {
 	}
 }
 
-// A process that stands for election does not lead before it is elected, even
-// if nothing was requested yet; without an election there is only one process,
-// which leads.
+// A process that takes part in an election does not lead before it is elected, even if it has not
+// tried yet. Without an election, there is only one process, and it leads.
 func TestWhoStandsDoesNotLead(t *testing.T) {
 	l := newShelf().newLease(t)
 	if err := l.Leads(); err != nil {

@@ -33,7 +33,7 @@ type clock struct{}
 func (clock) Now() time.Time   { return time.Now() }
 func (clock) Local() time.Time { return time.Now() }
 
-// office returns an Authority for a cluster with objects.
+// office returns an Authority for a cluster with these objects.
 func office(t *testing.T, client *fake.Clientset, change func(*Config)) (*Authority, *prometheus.Registry) {
 	t.Helper()
 	lease, err := NewLease(LeaseConfig{Client: client, Namespace: "ns", Name: "lease"})
@@ -77,7 +77,7 @@ func gauges(t *testing.T, registry *prometheus.Registry, name string) map[string
 	return values
 }
 
-// forbidAll denies reading ConfigMaps.
+// forbidAll makes the API server deny reading ConfigMaps.
 func forbidAll(client *fake.Clientset) {
 	client.PrependReactor("get", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "x", errors.New("no rule"))
@@ -88,9 +88,8 @@ func pauseObject() *v1.ConfigMap {
 	return &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: pause.Name}}
 }
 
-// A process that may read neither ConfigMap stops, unless it needs no ledger
-// and has not taken one over; it then still obeys a kill switch that it may
-// read.
+// A process that is allowed to read neither ConfigMap stops, unless it needs no ledger and has not
+// taken one over. It then still obeys a kill switch that it is allowed to read.
 func TestPausedByRights(t *testing.T) {
 	for name, tc := range map[string]struct {
 		needed, alone bool
@@ -125,7 +124,7 @@ func TestPausedByRights(t *testing.T) {
 	}
 }
 
-// A metric shows that a leader cannot store the ledger, until it can or another
+// A metric shows that a leader cannot store the ledger. It is reset when the leader can or another
 // process leads.
 func TestUnwritableLedgerIsExported(t *testing.T) {
 	client, refused := fake.NewClientset(), false
@@ -155,7 +154,7 @@ func TestUnwritableLedgerIsExported(t *testing.T) {
 	}
 }
 
-// A dry run is shown by a metric.
+// A metric shows whether the process is a dry run.
 func TestDryRunIsExported(t *testing.T) {
 	for dryRun, want := range map[bool]float64{false: 0, true: 1} {
 		_, registry := office(t, fake.NewClientset(), func(c *Config) { c.DryRun = dryRun })
@@ -165,9 +164,8 @@ func TestDryRunIsExported(t *testing.T) {
 	}
 }
 
-// Reports and metrics show the kill switch with a delay of at most
-// pauseInterval, even if there is nothing to evict, and a deleted ledger does
-// not affect that.
+// Reports and metrics show the kill switch with a delay of at most pauseInterval, even if there is
+// nothing to evict. A deleted ledger does not change that.
 func TestWatchPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := fake.NewClientset(&v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: evictor.ConfigMapName}})
@@ -200,9 +198,8 @@ func TestWatchPause(t *testing.T) {
 	})
 }
 
-// A process that holds the ledger rewrites a damaged one without waiting for a
-// change, so that a successor finds it intact; a metric shows a ledger that
-// cannot be read and is not held.
+// A process that holds the ledger rewrites a damaged one without waiting for a change, so that a
+// successor finds it intact. A metric shows a ledger that cannot be read and is not held.
 func TestKeepRestores(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := fake.NewClientset()

@@ -10,8 +10,8 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// However many namespaces there are, the number of series is bounded: those
-// that come late are counted together.
+// However many namespaces there are, the number of series is bounded. The namespaces beyond the
+// bound are counted together.
 func TestNamespacesAreBounded(t *testing.T) {
 	m := New(prometheus.NewRegistry())
 	for i := range 3 * mostNamespaces {

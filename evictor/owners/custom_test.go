@@ -14,8 +14,8 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// Kruise's CloneSet and StatefulSet are read by the fields that they share with
-// Kubernetes' own controllers.
+// Kruise's CloneSet and StatefulSet are read by the fields that they share with Kubernetes' own
+// controllers.
 func TestCustomControllers(t *testing.T) {
 	of := func(kind string, change ...func(spec, status map[string]any)) *unstructured.Unstructured {
 		spec, status := map[string]any{"replicas": int64(10)}, map[string]any{
@@ -158,8 +158,8 @@ func TestCustomControllers(t *testing.T) {
 	}
 }
 
-// Whoever may write a custom resource can make it reserve as many ordinals as
-// an object can hold. Its pods are then not moved, and nothing else is delayed.
+// Whoever can write a custom resource can make it reserve as many ordinals as fit into an object.
+// The pods of such a resource are not moved, and nothing else is delayed.
 func TestManyReservedOrdinals(t *testing.T) {
 	reserving := func(n int) *unstructured.Unstructured {
 		var reserved []any
@@ -183,7 +183,7 @@ func TestManyReservedOrdinals(t *testing.T) {
 	}
 }
 
-// Ordinals are calculated, whatever is reserved.
+// The ordinals are calculated correctly, whichever are reserved.
 func TestReservedOrdinals(t *testing.T) {
 	for _, reserved := range [][]any{
 		nil, {int64(0)}, {"2-4"}, {"2-4", int64(3)}, {"2-4", "3-6", "5"}, {int64(9), int64(1)}, {"0-100"}, {"4-2"}, {"x", "-1", "1-", ""}, {" 1 - 2 "}, {"3-2147483647"},

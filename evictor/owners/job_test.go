@@ -13,7 +13,7 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// work is a Job of 10 pods, 3 at a time, without any failure yet.
+// work returns a Job of 10 pods, 3 at a time, without any failure yet.
 func work(change ...func(*batchv1.Job)) *batchv1.Job {
 	job := &batchv1.Job{
 		Spec:   batchv1.JobSpec{Parallelism: new(int32(3)), Completions: new(int32(10)), BackoffLimit: new(int32(6))},
@@ -58,7 +58,7 @@ func condition(kind batchv1.JobConditionType) func(*batchv1.Job) {
 	}
 }
 
-// worker is a pod of the Job that has run for 20 minutes.
+// worker returns a pod of the Job that has run for 20 minutes.
 func worker(change ...func(*v1.Pod)) *v1.Pod {
 	pod := member(0)
 	pod.Status.StartTime = &metav1.Time{Time: noon.Add(-20 * time.Minute)}
@@ -75,15 +75,15 @@ func ofIndex(index, failures string) func(*v1.Pod) {
 	}
 }
 
-// unlabelled is the pod of an index in a cluster that does not label them.
+// unlabelled gives a pod its index only in an annotation, as in a cluster that does not label pods.
 func unlabelled(index string) func(*v1.Pod) {
 	return func(pod *v1.Pod) {
 		pod.Annotations = map[string]string{batchv1.JobCompletionIndexAnnotation: index}
 	}
 }
 
-// An evicted pod of a Job counts as failed unless the Job's own policy says
-// otherwise, and a Job needs other pods only as long as it is not done.
+// An evicted pod of a Job counts as failed unless the Job's own policy excludes it, and a Job needs
+// further pods only until it is done.
 func TestJobs(t *testing.T) {
 	const ignore, count = batchv1.PodFailurePolicyActionIgnore, batchv1.PodFailurePolicyActionCount
 	const failJob, failIndex = batchv1.PodFailurePolicyActionFailJob, batchv1.PodFailurePolicyActionFailIndex
@@ -100,7 +100,7 @@ func TestJobs(t *testing.T) {
 	for name, tc := range map[string]struct {
 		job     *batchv1.Job
 		pod     *v1.Pod
-		leaving int // other pods that are already evicted
+		leaving int // other pods that have already been evicted
 		failed  int // other pods that have failed and still exist
 		want    reasons.Reason
 	}{
@@ -189,8 +189,8 @@ func TestJobs(t *testing.T) {
 	}
 }
 
-// After each consecutive failure, the Job controller waits twice as long as
-// after the previous one. It is not known in advance how many other pods fail.
+// After each consecutive failure, the Job controller waits twice as long as after the previous one.
+// How many other pods will fail is not known in advance.
 func TestJobsWaitBeforeTheNextPod(t *testing.T) {
 	single := func(job *batchv1.Job) { job.Spec.Parallelism = new(int32(1)) }
 	uncounted := func(job *batchv1.Job) {

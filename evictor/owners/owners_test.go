@@ -29,8 +29,8 @@ func controlledBy(kind, name string) []metav1.OwnerReference {
 	return []metav1.OwnerReference{{Kind: kind, Name: name, UID: "parent", Controller: new(true)}}
 }
 
-// A ReplicaSet is one version of its Deployment or Argo Rollout, which states
-// on each of them how many pods all versions have together.
+// A ReplicaSet is one version of its Deployment or Argo Rollout, which states on each ReplicaSet
+// how many pods all versions have together.
 func TestReplicaSets(t *testing.T) {
 	of := func(kind string, annotations map[string]string, wants, has int32) *appsv1.ReplicaSet {
 		set := &appsv1.ReplicaSet{
@@ -100,7 +100,7 @@ func TestReplicationControllers(t *testing.T) {
 	}
 }
 
-// member is a pod of a set that has been ready for an hour.
+// member returns a pod of a set that has been ready for an hour.
 func member(i int) *v1.Pod {
 	name := fmt.Sprint("db-", i)
 	return &v1.Pod{
@@ -124,8 +124,8 @@ func readyFor(age time.Duration) func(*v1.Pod) {
 	return func(pod *v1.Pod) { pod.Status.Conditions[0].LastTransitionTime = metav1.NewTime(noon.Add(-age)) }
 }
 
-// An ordered StatefulSet creates a pod only once the pods of all lower ordinals are
-// available, so a missing pod waits for all lower ones that are not.
+// An ordered StatefulSet creates a pod only once the pods of all lower ordinals are available, so a
+// missing pod waits for all lower ones that are unavailable.
 func TestStatefulSetsInOrder(t *testing.T) {
 	set := func(change ...func(*appsv1.StatefulSet)) *appsv1.StatefulSet {
 		s := &appsv1.StatefulSet{
@@ -208,8 +208,8 @@ func TestStatefulSetsInOrder(t *testing.T) {
 	}
 }
 
-// A ready pod is not available before minReadySeconds have passed. A time that
-// was not stored is within a minute of the pod's start.
+// A ready pod is not available before minReadySeconds have passed. If the time was not stored, it
+// was within a minute of the pod's start.
 func TestAvailable(t *testing.T) {
 	unknownSince := func(age time.Duration) func(*v1.Pod) {
 		return func(pod *v1.Pod) {
@@ -257,8 +257,7 @@ func TestMinReadySeconds(t *testing.T) {
 	}
 }
 
-// A time far in the future came from a wrong clock and does not make an owner
-// settle until then.
+// A time far in the future comes from a wrong clock and does not make an owner settle until then.
 func TestOwnersDoNotSettleForAWrongClock(t *testing.T) {
 	for name, at := range map[string]func(time.Time) Owner{
 		"created":    func(at time.Time) Owner { return Owner{UID: "o", Created: at} },
@@ -274,12 +273,12 @@ func TestOwnersDoNotSettleForAWrongClock(t *testing.T) {
 	}
 }
 
-// Pods that would be away count like those that are leaving.
+// Pods that would be evicted count like those that are leaving.
 func TestTallyWithPodsAway(t *testing.T) {
 	o := &Owner{MinReady: time.Minute}
 	var pods []*v1.Pod
 	for i, change := range []func(*v1.Pod){
-		readyFor(time.Hour), readyFor(time.Hour), readyFor(time.Hour), readyFor(time.Second), // the last is young
+		readyFor(time.Hour), readyFor(time.Hour), readyFor(time.Hour), readyFor(time.Second), // the last one is young
 		failed, down,
 	} {
 		pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("web-", i), UID: types.UID(fmt.Sprint("web-", i))}}

@@ -16,8 +16,8 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// Whether a template allows steering is known before any of its pods is
-// evicted, even from the reduced objects in informers.
+// Whether a template can be steered is known before any of its pods is evicted, even from the
+// reduced objects in informers.
 func TestTemplatesThatCannotBeSteered(t *testing.T) {
 	kinds := map[string]func(template v1.PodTemplateSpec) owners.Owner{
 		"ReplicaSet": func(template v1.PodTemplateSpec) owners.Owner {

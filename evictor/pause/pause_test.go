@@ -26,10 +26,9 @@ func configMap(name string, change func(*v1.ConfigMap)) *v1.ConfigMap {
 	return object
 }
 
-// The kill switch stops evictions while it exists, whatever the ledger
-// contains; without it they are allowed; an unreadable one stops them, unless
-// the process does not need permission to read it. The annotation of earlier
-// versions counts as well. Nothing is written.
+// While the kill switch exists, evictions are stopped, whatever the ledger contains. If it does not
+// exist, they are allowed. If it cannot be read, they are stopped, unless the process does not need
+// permission to read it. The annotation of earlier versions counts as well. Nothing is written.
 func TestSwitch(t *testing.T) {
 	stop := func(data map[string]string) *v1.ConfigMap {
 		return configMap(Name, func(c *v1.ConfigMap) { c.Data = data })

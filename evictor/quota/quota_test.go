@@ -28,7 +28,7 @@ func quotaOf(hard, used map[v1.ResourceName]string, change ...func(*v1.ResourceQ
 	return q
 }
 
-// aPod requests one core and 1 Gi, with limits of twice that.
+// aPod returns a pod that requests one core and 1 Gi, with limits of twice that.
 func aPod(change ...func(*v1.Pod)) *v1.Pod {
 	pod := &v1.Pod{Spec: v1.PodSpec{Containers: []v1.Container{{Name: "main", Resources: v1.ResourceRequirements{
 		Requests: list(map[v1.ResourceName]string{"cpu": "1", "memory": "1Gi"}),
@@ -107,8 +107,8 @@ func TestAllow(t *testing.T) {
 	}
 }
 
-// The API server's admission plugin decides whether a replacement may be
-// created. A running pod whose replacement it would refuse must not be evicted.
+// Allow agrees with the API server's admission plugin, which decides whether a replacement may be
+// created. A running pod whose replacement the plugin would refuse must not be evicted.
 func TestAllowAgreesWithAdmission(t *testing.T) {
 	type amounts = map[v1.ResourceName]string
 	requesting := func(requests, limits amounts) func(*v1.Pod) {

@@ -8,8 +8,8 @@ import (
 	"github.com/evenkeel/evenkeel/ledger"
 )
 
-// crowd returns as many moves of the last two hours as a ledger remembers, of
-// 500 owners on 200 nodes.
+// crowd returns as many moves of the last two hours as a ledger remembers, from 500 owners on 200
+// nodes.
 func crowd() Facts {
 	moves := make([]ledger.Move, 2000)
 	for i := range moves {
@@ -22,7 +22,7 @@ func crowd() Facts {
 	return f
 }
 
-// A verdict on 2,000 remembered moves.
+// BenchmarkAt makes a verdict from 2,000 remembered moves.
 func BenchmarkAt(b *testing.B) {
 	rules, f := New(config(func(c *Config) { c.MaxPerHour = 5000 })), crowd()
 	b.ReportAllocs()
@@ -31,7 +31,7 @@ func BenchmarkAt(b *testing.B) {
 	}
 }
 
-// A cycle's questions: may each of 5,000 pods be moved?
+// BenchmarkRefuse5000 checks whether each of 5,000 pods may be moved, as a cycle does.
 func BenchmarkRefuse5000(b *testing.B) {
 	v := New(config(func(c *Config) { c.MaxPerHour, c.Cooldown = 5000, Cooldown{Base: time.Hour, Max: 6 * time.Hour} })).At(crowd(), noon)
 	intents := make([]ledger.Intent, 5000)
@@ -51,9 +51,9 @@ func BenchmarkRefuse5000(b *testing.B) {
 	b.ReportMetric(float64(refused), "refused")
 }
 
-// The pace of 2,000 moves off 100 nodes, first with all of them within an
-// hour's limit, then far from complete within a day, so that they are followed
-// to the horizon.
+// BenchmarkPace estimates the pace of 2,000 moves off 100 nodes. In one case an hour's limit allows
+// all of them, in the other they are far from complete within a day and are followed to the
+// horizon.
 func BenchmarkPace(b *testing.B) {
 	for _, perHour := range []int{2000, 50} {
 		rules, f := New(config(func(c *Config) { c.MaxPerHour = perHour })), crowd()

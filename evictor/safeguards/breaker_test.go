@@ -11,9 +11,8 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// calls are made ten seconds apart, the last one at the given time before noon,
-// each in a different namespace: 'r' was refused, 'e' failed, any other was
-// accepted.
+// calls returns calls ten seconds apart, each in a different namespace, the last one at the given
+// time before noon. 'r' means refused, 'e' failed, and any other letter accepted.
 func calls(answers string, last time.Duration) []Call {
 	all := make([]Call, len(answers))
 	for i, answer := range answers {
@@ -23,8 +22,8 @@ func calls(answers string, last time.Duration) []Call {
 	return all
 }
 
-// What stops everything, with the policy of config: more than half refused, or
-// 5 errors in a row; rest 5 minutes.
+// The cases show what stops all evictions under the policy of config: more than half of the calls
+// refused, or 5 errors in a row. Evictions then rest for 5 minutes.
 func TestClosedByCalls(t *testing.T) {
 	spread := calls("rrrrr", 0)
 	for i := range spread {
@@ -68,8 +67,8 @@ func TestClosedByCalls(t *testing.T) {
 	}
 }
 
-// A rest after webhooks that could not be called lasts as long as stated,
-// although single denials are forgotten earlier.
+// A rest because of webhooks that could not be called lasts for its full time, although single
+// denials are forgotten earlier.
 func TestARestForWebhooksLastsAsLongAsStated(t *testing.T) {
 	rest := func(c *Config) { c.Breaker.Rest = time.Hour }
 	moves := several(5)
@@ -88,11 +87,11 @@ func TestARestForWebhooksLastsAsLongAsStated(t *testing.T) {
 	expect(t, "owner", reason, "", detail, "")
 }
 
-// Webhooks that cannot be called stop everything by the number of namespaces,
-// not of calls: 5 in a row, rest 5 minutes.
+// Webhooks that cannot be called stop all evictions by the number of namespaces, not of calls: 5 in
+// a row, for 5 minutes.
 func TestClosedByWebhooks(t *testing.T) {
-	// failed returns moves of as many owners, one minute apart, with the last at
-	// the given time before noon.
+	// failed returns n moves of as many owners, one minute apart, the last one at the given time
+	// before noon.
 	failed := func(n int, last time.Duration) []ledger.Move {
 		moves := several(n)
 		for i := range moves {
@@ -167,9 +166,9 @@ func TestClosedByNodes(t *testing.T) {
 	}
 }
 
-// Up to the limit, troubled replacements keep only their owners' pods from
-// being moved; more than that in one namespace stop that namespace, and in
-// several namespaces everybody.
+// Up to the limit, troubled replacements keep only their owners' pods from being moved. Beyond the
+// limit, those of one namespace stop that namespace, and those of several namespaces stop all
+// evictions.
 func TestClosedByReplacements(t *testing.T) {
 	unready := func(*ledger.Move) ledger.Replacement { return ledger.Replacement{Exists: true} }
 	waits, crashes, long := evicted(2*time.Minute), landed(6*time.Minute), landed(11*time.Minute)
@@ -261,8 +260,8 @@ func TestClosedByReplacements(t *testing.T) {
 	}
 }
 
-// Whatever the limit, two namespaces stop only themselves, and three in which
-// nothing lands any more stop everybody.
+// Whatever the limit, two namespaces stop only themselves. Three namespaces in which nothing lands
+// any more stop all evictions.
 func TestOneNamespaceIsNotEverybody(t *testing.T) {
 	for _, limit := range []int{1, 2, 3, 4, 20, 100, 500} {
 		rules := New(config(func(c *Config) { c.Breaker.MaxPending = limit }))
@@ -277,8 +276,8 @@ func TestOneNamespaceIsNotEverybody(t *testing.T) {
 	}
 }
 
-// One owner that is named in several namespaces, or several owners of one
-// namespace, are not everybody, either.
+// One owner that is named in several namespaces does not stop all evictions, and neither do several
+// owners of one namespace.
 func TestOneOwnerIsNotEverybody(t *testing.T) {
 	var few trouble
 	for i := range 100 {
@@ -324,8 +323,8 @@ func TestCallsOfOneNamespace(t *testing.T) {
 	}
 }
 
-// If there are several reasons, the most informative is given, and the end is
-// that of the last one, if all are known.
+// If there are several reasons, the most informative one is returned. The end is that of the last
+// one, provided that all ends are known.
 func TestClosedBySeveral(t *testing.T) {
 	full := config(func(c *Config) { c.MaxPerHour = 1 })
 	all := facts(append(append(several(3, evicted(2*time.Minute)), append(several(2, evicted(2*time.Minute), in("other")), several(2, evicted(2*time.Minute), in("third"))...)...), move(9, landed(20*time.Minute), owned("rs-9")))...)
@@ -371,7 +370,7 @@ func TestClosedBySeveral(t *testing.T) {
 	}
 }
 
-// Reasons are listed once each, because metrics start from the list.
+// The list contains each reason once, because metrics are initialized from it.
 func TestReasons(t *testing.T) {
 	seen := map[reasons.Reason]bool{}
 	for _, reason := range allReasons() {

@@ -33,8 +33,8 @@ func config(change ...func(*Config)) Config {
 
 type change func(*ledger.Move)
 
-// move returns a move of pod ns/web-<n> from node hot to node cool, recorded
-// two hours ago.
+// move returns a move of the pod ns/web-<n> from the node hot to the node cool, recorded two hours
+// ago.
 func move(n int, changes ...change) ledger.Move {
 	m := ledger.Move{
 		Intent: ledger.Intent{
@@ -50,7 +50,7 @@ func move(n int, changes ...change) ledger.Move {
 	return m
 }
 
-// intended moves were recorded just now.
+// intended makes a move one that was recorded just now.
 func intended(m *ledger.Move) { m.State, m.Recorded = ledger.Intended, noon }
 
 func evicted(before time.Duration) change {
@@ -60,7 +60,7 @@ func evicted(before time.Duration) change {
 	}
 }
 
-// landed moves landed as soon as their pod was evicted.
+// landed makes a move one that landed as soon as its pod was evicted.
 func landed(before time.Duration) change {
 	return func(m *ledger.Move) {
 		evicted(before)(m)
@@ -75,7 +75,7 @@ func judged(before time.Duration, helped bool) change {
 	}
 }
 
-// expired moves expired at the time of their eviction.
+// expired makes a move one that expired when its pod was evicted.
 func expired(before time.Duration) change {
 	return func(m *ledger.Move) {
 		evicted(before)(m)
@@ -83,7 +83,7 @@ func expired(before time.Duration) change {
 	}
 }
 
-// cancelled moves were never evicted.
+// cancelled makes a move one whose pod was never evicted.
 func cancelled(before time.Duration) change {
 	return func(m *ledger.Move) { m.State, m.Recorded, m.Ended = ledger.Cancelled, ago(before), ago(before) }
 }
@@ -93,7 +93,7 @@ func in(namespace string) change { return func(m *ledger.Move) { m.Namespace = n
 func pool(name string) change    { return func(m *ledger.Move) { m.Pool = name } }
 func from(node string) change    { return func(m *ledger.Move) { m.From = node } }
 
-// facts sorts moves as the ledger does.
+// facts returns Facts with moves sorted as in the ledger.
 func facts(moves ...ledger.Move) Facts {
 	f := Facts{Nodes: 10}
 	for _, m := range moves {
@@ -115,7 +115,7 @@ func several(n int, changes ...change) []ledger.Move {
 	return moves
 }
 
-// expect compares a reason and looks for words in its detail.
+// expect compares a reason and checks that its detail contains words.
 func expect(t *testing.T, what string, reason, want reasons.Reason, detail, words string) {
 	t.Helper()
 	if reason != want {
@@ -126,7 +126,7 @@ func expect(t *testing.T, what string, reason, want reasons.Reason, detail, word
 	}
 }
 
-// spent is a budget's answer for one more move of a party.
+// spent returns whether a budget refuses one more move of a party.
 func (v *Verdict) spent(s scope, name string) (reasons.Reason, string) {
 	p := party{s, name}
 	return v.refuses(p, v.used(p).intended).words()

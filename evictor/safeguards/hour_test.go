@@ -10,7 +10,7 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// Which moves count against the hour.
+// The cases show which moves count against the hourly limit.
 func TestLeft(t *testing.T) {
 	cases := map[string]struct {
 		limit int
@@ -112,8 +112,8 @@ func TestBudgetsOfOne(t *testing.T) {
 	}
 }
 
-// The oldest eviction determines when a budget allows a move again, regardless of the
-// order in which moves ended.
+// The oldest eviction determines when a budget allows a move again, whatever the order in which
+// moves ended.
 func TestBudgetNamesTheOldest(t *testing.T) {
 	for name, first := range map[string]time.Duration{"oldest first": 50 * time.Minute, "newest first": 10 * time.Minute} {
 		t.Run(name, func(t *testing.T) {
@@ -124,8 +124,8 @@ func TestBudgetNamesTheOldest(t *testing.T) {
 	}
 }
 
-// If a cycle's recorded moves together exceed a budget, only the first ones may be made,
-// as many as the budget has left.
+// If a cycle's recorded moves together exceed a budget, only the first of them may be made, as many
+// as the budget has left.
 func TestRecordedMovesShareTheBudget(t *testing.T) {
 	budgets := map[string]struct {
 		change func(*Config)

@@ -8,7 +8,7 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// The effect of an owner's moves: the base rest is 10 minutes, the longest an
+// The cases show how an owner's moves affect it. The base rest is 10 minutes, and the longest is an
 // hour.
 func TestOwnerCoolingDown(t *testing.T) {
 	const no, yes = false, true
@@ -55,7 +55,7 @@ func TestOwnerCoolingDown(t *testing.T) {
 				move(1, judged(4*time.Hour, no)), move(2, judged(3*time.Hour, no)), move(3, judged(2*time.Hour, no)), move(4, judged(time.Hour, no)),
 			},
 		},
-		// pending for 5 minutes, then it cools down for the rest of the 10
+		// pending for 5 minutes, then cooling down for the rest of the 10
 		"expired after the eviction": {moves: []ledger.Move{move(1, expired(6*time.Minute))}, want: reasons.OwnerCoolingDown, words: "until 2026-03-01T12:04:00Z"},
 		"expired and never evicted": {
 			moves: []ledger.Move{move(1, expired(6*time.Minute), func(m *ledger.Move) { m.Evicted = time.Time{} })},
@@ -72,8 +72,7 @@ func TestOwnerCoolingDown(t *testing.T) {
 	}
 }
 
-// An owner may also rest after moves that helped. The moves of one cycle count
-// together.
+// An owner may also have to rest after moves that helped. The moves of one cycle count together.
 func TestOwnerCoolsDownAfterAnyMove(t *testing.T) {
 	for name, tc := range map[string]struct {
 		moves      []ledger.Move
@@ -102,8 +101,8 @@ func TestOwnerCoolsDownAfterAnyMove(t *testing.T) {
 	}
 }
 
-// After admission control has denied the eviction of an owner's pod, it is not
-// called again about that owner at once.
+// After admission control has denied the eviction of an owner's pod, it is not called again for
+// that owner at once.
 func TestOwnerWhoseEvictionWasDenied(t *testing.T) {
 	refused := func(ago time.Duration) ledger.Move {
 		return move(1, cancelled(ago), func(m *ledger.Move) { m.Denied = "webhook said no" })
@@ -128,8 +127,8 @@ func TestOwnerWhoseEvictionWasDenied(t *testing.T) {
 	}
 }
 
-// A webhook that cannot be called stops its namespace for a minute, and the
-// owner for as long as a denial.
+// A webhook that cannot be called stops its namespace for a minute, and the owner for as long as a
+// denial does.
 func TestNamespaceWhoseWebhookFails(t *testing.T) {
 	const down = `Internal error occurred: failed calling webhook "guard": connection refused`
 	for name, tc := range map[string]struct {
@@ -159,7 +158,7 @@ func TestNamespaceWhoseWebhookFails(t *testing.T) {
 	}
 }
 
-// Without a base there is no cooldown, and a bound below the base is the base.
+// Without a base, there is no cooldown. A bound below the base counts as the base.
 func TestRest(t *testing.T) {
 	cases := map[string]struct {
 		cooldown  Cooldown
@@ -185,7 +184,7 @@ func TestRest(t *testing.T) {
 	}
 }
 
-// Which nodes are left alone as sources, for a minute.
+// The cases show which nodes are left alone as sources, for a minute.
 func TestNodeSettling(t *testing.T) {
 	cases := map[string]struct {
 		move      ledger.Move
@@ -222,8 +221,8 @@ func TestNodeSettling(t *testing.T) {
 	}
 }
 
-// The moves of a cycle settle no nodes for each other; only moves recorded
-// before it do.
+// A node settles only because of moves recorded before the cycle. Moves of the same cycle do not
+// make it wait.
 func TestSettlingSparesTheCycle(t *testing.T) {
 	cases := map[string]struct {
 		recorded, cycleStart time.Time
@@ -248,15 +247,14 @@ func TestSettlingSparesTheCycle(t *testing.T) {
 	}
 }
 
-// A node settles after the last move that touched it, regardless of the order in which
-// moves are listed.
+// A node settles after the last move that touched it, whatever the order in which moves are listed.
 func TestNodeSettlesAfterTheLast(t *testing.T) {
 	reason, detail := New(config()).At(facts(move(1, landed(10*time.Second)), move(2, evicted(40*time.Second))), noon).Node("hot")
 	expect(t, "node", reason, reasons.NodeSettling, detail, `until 2026-03-01T12:00:50Z, after the move of "ns/web-1"`)
 }
 
-// When a replacement counts as pending: after a minute plus the grace period,
-// which is its TTL minus 5 minutes.
+// A replacement counts as pending after a minute plus the grace period, which is its TTL minus 5
+// minutes.
 func TestPending(t *testing.T) {
 	patient := func(m *ledger.Move) { m.TTL = 7 * time.Minute }
 	cases := map[string]struct {
@@ -296,8 +294,7 @@ func TestPending(t *testing.T) {
 	}
 }
 
-// When a replacement counts as unready: after 5 minutes or a restart, as long
-// as it is not ready.
+// A replacement counts as unready after 5 minutes or a restart, as long as it is not ready.
 func TestUnready(t *testing.T) {
 	old, young := landed(6*time.Minute), landed(4*time.Minute)
 	cases := map[string]struct {

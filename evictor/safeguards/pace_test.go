@@ -11,7 +11,7 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// waiting returns n moves off a node, with owners taking turns.
+// waiting returns n moves off a node, whose owners take turns.
 func waiting(n int, node string, owners int) (moves []Queued) {
 	for i := range n {
 		m := move(len(node)*10_000+i, from(node), owned(fmt.Sprintf("%s-%d", node, i%owners)))
@@ -20,8 +20,7 @@ func waiting(n int, node string, owners int) (moves []Queued) {
 	return moves
 }
 
-// grouped limits how many of an owner's waiting moves may be in progress at
-// once.
+// grouped limits how many of an owner's waiting moves may be in progress at a time.
 func grouped(moves []Queued, atOnce int, takes time.Duration) []Queued {
 	for i := range moves {
 		moves[i].Group, moves[i].AtOnce, moves[i].Takes, moves[i].Reason = moves[i].Owner.UID, atOnce, takes, reasons.OwnerPodsUnavailable
@@ -33,7 +32,7 @@ func apart(d time.Duration) func(time.Time) time.Time {
 	return func(ended time.Time) time.Time { return ended.Add(d) }
 }
 
-// When the moves of a relief are made at the earliest, and what delays them.
+// The cases show when the moves of a relief are made at the earliest, and what delays them.
 func TestPace(t *testing.T) {
 	in := func(d time.Duration) time.Time { return noon.Add(d) }
 	cases := map[string]struct {
@@ -165,8 +164,7 @@ func TestPace(t *testing.T) {
 	}
 }
 
-// However many moves there are, and however often cycles run, the estimate is
-// fast.
+// However many moves there are, and however often cycles run, the estimate takes little time.
 func TestPaceIsBounded(t *testing.T) {
 	queue := Queue{Moves: waiting(5_000, "a", 5_000), PerCycle: 1, Next: apart(time.Second)}
 	pace := New(config()).Pace(facts(several(2_000, landed(10*time.Minute))...), &queue, noon)["a"]
@@ -175,7 +173,7 @@ func TestPaceIsBounded(t *testing.T) {
 	}
 }
 
-// The simulation does not change the facts of the process that runs it.
+// The estimate does not change the facts of the process that requests it.
 func TestPaceLeavesFactsAlone(t *testing.T) {
 	f := facts(move(1, landed(time.Minute)), move(2, evicted(time.Minute)), move(3, intended))
 	before := facts(move(1, landed(time.Minute)), move(2, evicted(time.Minute)), move(3, intended))

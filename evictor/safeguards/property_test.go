@@ -12,14 +12,14 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// dice throws numbers from 0 to n-1.
+// dice returns random numbers from 0 to n-1.
 type dice func(n int) int
 
 func (d dice) past(longest time.Duration) time.Time {
 	return ago(longest * time.Duration(d(1000)) / 1000)
 }
 
-// name returns one of a few names, or none.
+// name returns one of a few names, or "".
 func (d dice) name(prefix string) string {
 	if n := d(5); n > 0 {
 		return fmt.Sprintf("%s-%d", prefix, n)
@@ -40,7 +40,7 @@ func (d dice) config() Config {
 	}
 }
 
-// move returns a move of the last three hours, often of the last minutes.
+// move returns a move of the last three hours, often one of the last minutes.
 func (d dice) move(n int) ledger.Move {
 	m := ledger.Move{
 		Intent: ledger.Intent{
@@ -80,7 +80,7 @@ func (d dice) facts(moves int) Facts {
 	return f
 }
 
-// census counts either a few pods, or enough for percentages to exceed the minimum.
+// census returns a census of a few pods, or of enough for percentages to exceed the minimum.
 func (d dice) census() *Census {
 	if d(3) == 0 {
 		return nil
@@ -96,8 +96,7 @@ func (d dice) census() *Census {
 	return c
 }
 
-// reasons collects every reason against anything that a move of dice can belong
-// to.
+// reasons returns every reason against anything to which a move of dice can belong.
 func (v *Verdict) reasons() map[string]bool {
 	found := map[string]bool{}
 	note := func(whom string, reason reasons.Reason) {
@@ -118,7 +117,7 @@ func (v *Verdict) reasons() map[string]bool {
 		for prefix, ask := range map[string]func(string) (reasons.Reason, string){"node": v.Node, "ns": v.ofNamespace, "trouble": v.troubled, "pool": v.ofPool} {
 			reason, _ := ask(name(prefix))
 			if prefix == "trouble" && reason != "" {
-				reason = reasons.ReplacementsPending // whichever it is, it hides the other
+				reason = reasons.ReplacementsPending // one of these reasons hides the other
 			}
 			note(prefix+name(prefix), reason)
 		}
@@ -131,8 +130,7 @@ func (v *Verdict) reasons() map[string]bool {
 	return found
 }
 
-// apart returns an owner's reasons, including those hidden by more informative
-// ones.
+// apart returns an owner's reasons, including those that more informative ones hide.
 func (o *owner) apart(v *Verdict, key string) []reasons.Reason {
 	cooling := v.coolsDown(o).reason
 	spent, _ := v.spent(ofOwner, key)
@@ -146,9 +144,9 @@ func (o *owner) apart(v *Verdict, key string) []reasons.Reason {
 	return found
 }
 
-// Restrictions only decrease over time: nothing is restricted later that was
-// not before, and more moves are left. This does not hold for moves in flight,
-// whose replacements become pending only with time.
+// As time passes, restrictions only end: nothing is restricted that was not before, and no fewer
+// moves are left. This does not hold for moves in flight, whose replacements become pending only
+// with time.
 func TestTimeOnlyReleases(t *testing.T) {
 	d := dice(rand.New(rand.NewPCG(1, 2)).IntN)
 	restrained := 0
@@ -177,8 +175,8 @@ func TestTimeOnlyReleases(t *testing.T) {
 	}
 }
 
-// A move is refused exactly if everything is stopped, or its owner, source,
-// namespace or pool is restricted.
+// A move is refused if and only if all evictions are stopped, or its owner, source, namespace or
+// pool is restricted.
 func TestRefuseJoinsAll(t *testing.T) {
 	d := dice(rand.New(rand.NewPCG(3, 4)).IntN)
 	refused := map[reasons.Reason]int{}
@@ -205,15 +203,14 @@ func TestRefuseJoinsAll(t *testing.T) {
 		refused[got]++
 	}
 	for _, reason := range append(allReasons(), "") {
-		unseen := reason == reasons.OutsideWindow || reason == reasons.ReplacementsUnready || reason == reasons.OwnerReplacementUnready // without facts about these
+		unseen := reason == reasons.OutsideWindow || reason == reasons.ReplacementsUnready || reason == reasons.OwnerReplacementUnready // dice has no facts about these
 		if refused[reason] == 0 && !unseen {
 			t.Errorf("never %q: %v", reason, refused)
 		}
 	}
 }
 
-// A caller that asks before each move never makes more within any hour than a
-// budget allows.
+// A caller that asks before each move never makes more moves within any hour than a budget allows.
 func TestBudgetsAreNeverExceeded(t *testing.T) {
 	d := dice(rand.New(rand.NewPCG(5, 6)).IntN)
 	made := 0

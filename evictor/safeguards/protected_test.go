@@ -13,7 +13,7 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// heldBy returns a pod of a controller, started 10 minutes before noon.
+// heldBy returns a pod of a controller that started 10 minutes before noon.
 func heldBy(apiVersion, kind string, change ...func(*v1.Pod)) *v1.Pod {
 	pod := &v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -46,8 +46,8 @@ type protection struct {
 	detail string
 }
 
-// Pods that are protected regardless of their node, with the key that protects them, and
-// similar pods that are not. The stored, reduced pod is protected like the whole pod.
+// These pods are protected on any node, by the key given with them, or are similar but unprotected.
+// The reduced pod that is stored is protected like the whole pod.
 func TestProtected(t *testing.T) {
 	const (
 		safe    = "cluster-autoscaler.kubernetes.io/safe-to-evict"
@@ -81,7 +81,7 @@ func TestProtected(t *testing.T) {
 
 		"descheduler's, which is no":           {pod: webPod(annotated(deschedulerEvict, "false")), want: declined(deschedulerEvict + " of the pod")},
 		"descheduler's, which is off":          {pod: webPod(annotated(deschedulerEvict, "off")), want: declined(deschedulerEvict + " of the pod")},
-		"descheduler's, with an unknown value": {pod: webPod(annotated(deschedulerEvict, "please"))}, // as descheduler reads it
+		"descheduler's, with an unknown value": {pod: webPod(annotated(deschedulerEvict, "please"))}, // descheduler reads it this way
 		"descheduler's, which is yes":          {pod: webPod(annotated(deschedulerEvict, "true"))},
 		"descheduler's, empty":                 {pod: webPod(annotated(deschedulerEvict, ""))},
 		"evicted by request only":              {pod: webPod(annotated(background[0], "")), want: protection{reasons.EvictedInBackground, background[0]}},
@@ -89,7 +89,7 @@ func TestProtected(t *testing.T) {
 
 		"not safe to evict":              {pod: webPod(annotated(safe, "false")), want: disruption(safe)},
 		"safe to evict":                  {pod: webPod(annotated(safe, "true"))},
-		"safe by another spelling":       {pod: webPod(annotated(safe, "False"))}, // as cluster-autoscaler reads it
+		"safe by another spelling":       {pod: webPod(annotated(safe, "False"))}, // cluster-autoscaler reads it this way
 		"its volumes are safe":           {pod: webPod(annotated(safe+"-local-volumes", "false"))},
 		"not to be disrupted":            {pod: webPod(annotated(disrupt, "true")), want: disruption(disrupt)},
 		"may be disrupted":               {pod: webPod(annotated(disrupt, "false"))},

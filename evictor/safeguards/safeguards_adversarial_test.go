@@ -10,8 +10,7 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// A zero Config has no bounds, and empty moves and failed calls without data do not stop
-// evicting.
+// A zero Config has no limits. Empty moves, and failed calls without data, do not stop evicting.
 func TestZeroes(t *testing.T) {
 	v := New(Config{}).At(Facts{}, time.Time{})
 	reason, detail := v.Closed()
@@ -26,8 +25,8 @@ func TestZeroes(t *testing.T) {
 	expect(t, "closed by moves of nobody", reason, "", detail, "")
 }
 
-// The clock went back: times up to an hour ahead restrict as if they were now,
-// later ones not at all.
+// After the clock has gone back, times up to an hour ahead restrict as if they were now, and later
+// ones not at all.
 func TestClockWentBack(t *testing.T) {
 	cases := map[string]struct {
 		ahead time.Duration
@@ -65,7 +64,7 @@ func TestClockWentBack(t *testing.T) {
 	}
 }
 
-// Calls with nonsensical times do not hide others.
+// Calls with nonsensical times do not hide other calls.
 func TestCallsOfNonsensicalTimes(t *testing.T) {
 	f := facts()
 	f.Calls = append(calls("eeeee", 0), Call{At: noon.AddDate(1000, 0, 0)}, Call{})
@@ -73,8 +72,8 @@ func TestCallsOfNonsensicalTimes(t *testing.T) {
 	expect(t, "closed", reason, reasons.APIErrors, detail, "5 eviction calls failed")
 }
 
-// Excessive durations wait indefinitely or not at all, and nothing overflows
-// into its opposite.
+// With excessive durations, moves wait indefinitely or not at all, and no duration overflows into
+// its opposite.
 func TestHugeDurations(t *testing.T) {
 	const huge = time.Duration(math.MaxInt64)
 	all := config(func(c *Config) {
@@ -113,7 +112,7 @@ func TestHugeDurations(t *testing.T) {
 	}
 }
 
-// NaN percentages bound nothing; policies with them are rejected elsewhere.
+// NaN percentages limit nothing. Policies that contain them are rejected elsewhere.
 func TestPercentagesThatAreNoNumbers(t *testing.T) {
 	f := facts()
 	f.NotReady, f.Calls = 10, calls("rrrrr", 0)
@@ -122,7 +121,7 @@ func TestPercentagesThatAreNoNumbers(t *testing.T) {
 	expect(t, "closed", reason, "", detail, "")
 }
 
-// In lists that the ledger would never produce, moves are judged by their states.
+// Even in lists that the ledger would never produce, moves are judged by their states.
 func TestMovesInTheWrongList(t *testing.T) {
 	right := facts(move(1, landed(time.Minute)), move(2, evicted(2*time.Minute)))
 	v := New(config(func(c *Config) { c.MaxPerHour = 5 })).At(Facts{InFlight: right.Ended, Ended: right.InFlight}, noon)
@@ -133,7 +132,7 @@ func TestMovesInTheWrongList(t *testing.T) {
 	}
 }
 
-// A Verdict does not change with the values that it was made from.
+// A Verdict does not change when the values from which it was made do.
 func TestVerdictHoldsOnToNothing(t *testing.T) {
 	f := facts(move(1, judged(time.Minute, false)))
 	f.Calls = calls("eeeee", 0)
@@ -146,8 +145,7 @@ func TestVerdictHoldsOnToNothing(t *testing.T) {
 	}
 }
 
-// Whatever the ledger contains, a Verdict answers and does not contradict
-// itself.
+// Whatever the ledger contains, a Verdict answers and does not contradict itself.
 func FuzzVerdict(f *testing.F) {
 	f.Add([]byte("a move or two"), int64(0), int64(time.Minute))
 	f.Add([]byte{255, 254, 253, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, int64(math.MaxInt64), int64(math.MinInt64))
@@ -203,8 +201,8 @@ func agree(t *testing.T, v *Verdict, facts Facts) {
 	v.reasons()
 }
 
-// Whoever creates pods in one namespace can name any owner in another. What
-// happens to those pods does not affect that owner.
+// Whoever creates pods in one namespace can name any owner in another. What happens to those pods
+// does not affect that owner.
 func TestForgedOwnersRestNobodyElse(t *testing.T) {
 	denied := func(m *ledger.Move) {
 		cancelled(time.Minute)(m)

@@ -9,7 +9,7 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// A percentage bound suits small and large clusters.
+// A percentage works as a limit in small and large clusters.
 func TestShareOfAllPods(t *testing.T) {
 	cases := map[string]struct {
 		pods *Census
@@ -45,8 +45,8 @@ func TestShareOfAllPods(t *testing.T) {
 	}
 }
 
-// However many cycles and processes there are, an owner's pods are evicted
-// within an hour no more often than its percentage allows.
+// However many cycles and processes there are, an owner's pods are evicted within an hour no more
+// often than its percentage allows.
 func TestShareOfAnOwnersPods(t *testing.T) {
 	for pods, most := range map[int]int{0: 2, 1: 2, 3: 2, 5: 2, 6: 3, 24: 12, 5_000: 2000} {
 		t.Run(fmt.Sprint(pods), func(t *testing.T) {
@@ -71,11 +71,10 @@ func TestShareOfAnOwnersPods(t *testing.T) {
 	}
 }
 
-// One namespace leaves half of the hour to the others, unless it has most of
-// the pods.
+// One namespace leaves half of the hourly moves to the others, unless it has most of the pods.
 func TestShareOfANamespace(t *testing.T) {
 	cases := map[string]struct {
-		all, own int // bounds
+		all, own int // hourly limits
 		pods     *Census
 		want     int
 	}{
@@ -117,7 +116,7 @@ func TestShareOfANamespace(t *testing.T) {
 	}
 }
 
-// Without a bound for all, none is derived for a namespace.
+// Without a limit for all moves, none is derived for a namespace.
 func TestNoShareOfNothing(t *testing.T) {
 	f, next := facts(several(500, landed(10*time.Minute))...), move(900, owned("new"))
 	f.Pods = &Census{All: 2, Namespaces: map[string]int{"ns": 1, "other": 1}}
@@ -129,11 +128,11 @@ func TestNoShareOfNothing(t *testing.T) {
 	}
 }
 
-// A plan may add what the hour has left, counting one move after the other.
+// A plan may use what is left of the hourly limits, counting one move after the other.
 func TestBeside(t *testing.T) {
 	f := facts(move(1, landed(10*time.Minute)), move(2, intended))
 	f.Pods = &Census{All: 100, Namespaces: map[string]int{"ns": 20}, Owners: map[Whose]int{{"ns", "rs-1"}: 8}}
-	v := New(config(func(c *Config) { c.MaxPerHour, c.MaxPercentPerHourOfOwner = 10, 50 })).At(f, noon) // 5 of ns, 4 of rs-1
+	v := New(config(func(c *Config) { c.MaxPerHour, c.MaxPercentPerHourOfOwner = 10, 50 })).At(f, noon) // 5 for ns, 4 for rs-1
 	for _, tc := range []struct {
 		of                 Whose
 		owners, namespaces int

@@ -10,17 +10,16 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// scene describes changes by others during some minutes. If a scene has more draining
-// nodes or waiting pods than the one before, the additional ones are new unless they are
-// marked as old.
+// scene describes changes made by others during some minutes. If it has more draining nodes or
+// waiting pods than the previous scene, the additional ones are new unless old is set.
 type scene struct {
 	minutes                                 int
 	nodes, draining, pods, waiting, parties int
 	old                                     bool
 }
 
-// timeline plays scenes for an Unrest. lasts: one process runs through all of
-// them; otherwise each look is by a new one.
+// timeline plays scenes for an Unrest. If lasts is set, one process sees all of them. Otherwise
+// each look is by a new process.
 func timeline(scenes []scene, breaker *Breaker, lasts bool, look func(*Unrest, time.Time)) {
 	u, memory, at := &Unrest{}, ledger.Unrest{}, noon
 	for _, s := range scenes {
@@ -109,8 +108,8 @@ func TestUnrest(t *testing.T) {
 	}
 }
 
-// A rush that comes and goes every half hour, of however many owners, stops
-// evicting once, not for half of the day.
+// A rush that comes and goes every half hour, of however many owners, stops evicting only once, not
+// for half of the day.
 func TestARushThatComesAndGoes(t *testing.T) {
 	breaker := Breaker{MaxUnschedulablePercent: 2, StandBack: 30 * time.Minute}
 	var day []scene
@@ -128,8 +127,8 @@ func TestARushThatComesAndGoes(t *testing.T) {
 	}
 }
 
-// Nodes whose taints state no time count from the time at which any process first saw
-// them. Nodes seen at the very first look do not count, because they may be old.
+// Nodes whose taints have no time count from when any process first saw them. Nodes that were seen
+// at the very first look do not count, because they may have been draining for long.
 func TestNodesThatDrainSinceNobodyKnowsWhen(t *testing.T) {
 	breaker := Breaker{MaxDrainingPercent: 10, StandBack: 30 * time.Minute}
 	var memory ledger.Unrest

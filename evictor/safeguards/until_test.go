@@ -8,7 +8,7 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// A refusal includes when it ends, if that is known in advance.
+// A refusal includes the time at which it ends, if that is known in advance.
 func TestAroundUntil(t *testing.T) {
 	in := func(d time.Duration) time.Time { return noon.Add(d) }
 	cases := map[string]struct {
@@ -18,7 +18,7 @@ func TestAroundUntil(t *testing.T) {
 		until  time.Time
 	}{
 		"nothing is in the way": {},
-		// Cooldown.Base of 10 minutes, from the judgement
+		// Cooldown.Base of 10 minutes, counted from the judgement
 		"moves that did not help": {moves: []ledger.Move{move(1, judged(4*time.Minute, false), from("other"))}, want: reasons.OwnerCoolingDown, until: in(6 * time.Minute)},
 		"any move": {
 			change: func(c *Config) { c.Cooldown.Always = 30 * time.Minute },

@@ -10,8 +10,7 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage"
 )
 
-// world holds nodes with their usage and the pods on them, in percent of a
-// node.
+// world holds nodes, by name, with their usage and pods, in percent of a node.
 type world map[string]struct {
 	used int64
 	pods map[string]int64
@@ -19,7 +18,7 @@ type world map[string]struct {
 
 func (w world) view(at time.Time, nodes ...string) *usage.View {
 	view := &usage.View{At: at, Windows: []usage.Window{usage.Last, usage.Avg5m}, Snapshot: &cluster.Snapshot{}}
-	for _, name := range nodes { // in the order of names
+	for _, name := range nodes { // sorted by name
 		info := &cluster.NodePods{Node: cluster.Node{Name: name, Allocatable: cluster.Amounts{10_000, 100 << 30}}}
 		n := usage.NodeUsage{Current: []cluster.Amounts{{100 * w[name].used}, {100 * w[name].used}}}
 		for uid, percent := range w[name].pods {
@@ -31,7 +30,7 @@ func (w world) view(at time.Time, nodes ...string) *usage.View {
 	return view
 }
 
-// sum lets a watch see a world once per minute and adds up what its moves save.
+// sum shows a world to a watch once per minute, and returns what its moves save in total.
 func sum(t *testing.T, minutes int, at func(minute int) world, moves ...ledger.Move) (total float64) {
 	t.Helper()
 	set := lines(t)
@@ -39,7 +38,7 @@ func sum(t *testing.T, minutes int, at func(minute int) world, moves ...ledger.M
 	for minute := -1; minute < minutes; minute++ {
 		view := at(minute).view(landed.Add(time.Duration(minute)*time.Minute), "a", "b", "c")
 		if minute < 0 {
-			w.Look(view, set.Resolve(view), nil) // before they landed
+			w.Look(view, set.Resolve(view), nil) // before the moves landed
 			continue
 		}
 		w.Look(view, set.Resolve(view), moves)
@@ -57,8 +56,7 @@ func moved(uid, from, to, replacement string, percent int64) ledger.Move {
 	}
 }
 
-// The moves off one node together save the time for which it would have been
-// hot.
+// The moves off one node together save the time for which the node would have been hot.
 func TestMovesOffOneNodeSaveItsHotTimeOnce(t *testing.T) {
 	for name, tc := range map[string]struct {
 		left  int64 // the remaining usage of the node, which is hot at 65
@@ -72,8 +70,8 @@ func TestMovesOffOneNodeSaveItsHotTimeOnce(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			now := world{"a": {tc.left, nil}, "b": {45, map[string]int64{"x": 15, "y": 15, "z": 15}}, "c": {10, nil}}
-			// Without the moves the node would have used left + 15 for each, which is
-			// hot.
+			// Without the moves, the node would have used left plus 15 for each move, which makes
+			// it hot.
 			if got := sum(t, 60, func(int) world { return now }, tc.moves...); math.Abs(got-60) > 1.5 {
 				t.Errorf("in an hour in which one node would have been hot they saved %.0f hot minutes, want 60", got)
 			}
@@ -81,8 +79,7 @@ func TestMovesOffOneNodeSaveItsHotTimeOnce(t *testing.T) {
 	}
 }
 
-// A pod that was moved again is on one node in the world without moves, not on
-// two.
+// Without moves, a pod that was moved twice would be on one node, so it counts on only one.
 func TestAPodThatMovedTwice(t *testing.T) {
 	now := world{"a": {55, nil}, "b": {55, nil}, "c": {30, map[string]int64{"y": 20}}}
 	got := sum(t, 60, func(int) world { return now }, moved("1", "a", "b", "x", 20), moved("x", "b", "c", "y", 20))
@@ -91,8 +88,7 @@ func TestAPodThatMovedTwice(t *testing.T) {
 	}
 }
 
-// A pod that no longer runs anywhere makes no node hot: its owner was scaled
-// down.
+// A pod that no longer runs anywhere, because its owner was scaled down, makes no node hot.
 func TestAReplacementThatIsGone(t *testing.T) {
 	now := world{"a": {55, nil}, "b": {30, nil}, "c": {30, nil}}
 	if got := sum(t, 60, func(int) world { return now }, moved("1", "a", "b", "x", 20)); got != 0 {
@@ -100,8 +96,8 @@ func TestAReplacementThatIsGone(t *testing.T) {
 	}
 }
 
-// For a move ahead of time, the savings at its hour count, which is expected within a
-// day.
+// A move ahead of time is credited with what it saves in the hour for which it was made, which is
+// expected within a day.
 func TestAMoveAheadIsWatchedUntilItsHour(t *testing.T) {
 	move := moved("1", "a", "b", "x", 2)
 	move.Decision = &ledger.Decision{HotMinutesSaved: 120, WithinMinutes: 24 * 60}
@@ -109,13 +105,13 @@ func TestAMoveAheadIsWatchedUntilItsHour(t *testing.T) {
 	w, total, counted := &Watch{}, 0.0, 0
 	for minute := -1; minute < 25*60; minute++ {
 		now := world{"a": {10, nil}, "b": {10, map[string]int64{"x": 2}}, "c": {10, nil}}
-		if minute >= 600 && minute < 720 { // ten hours later both the node and the pod are busy
+		if minute >= 600 && minute < 720 { // ten hours later, both the node and the pod are busy
 			now = world{"a": {45, nil}, "b": {45, map[string]int64{"x": 35}}, "c": {10, nil}}
 		}
 		view := now.view(landed.Add(time.Duration(minute)*time.Minute), "a", "b", "c")
 		ended := []ledger.Move{move}
 		if minute < 0 {
-			ended = nil // before it landed
+			ended = nil // before the move landed
 		}
 		for _, saved := range w.Look(view, set.Resolve(view), ended) {
 			total, counted = total+saved, counted+1
@@ -126,8 +122,7 @@ func TestAMoveAheadIsWatchedUntilItsHour(t *testing.T) {
 	}
 }
 
-// For a move that lands between a view and the first look at it, the unwatched
-// time counts as nothing saved.
+// If a move lands before the first look at it, the time until then counts as nothing saved.
 func TestAMoveThatLandsAfterTheFirstView(t *testing.T) {
 	set := lines(t)
 	now := world{"a": {55, nil}, "b": {45, map[string]int64{"x": 15}}, "c": {10, nil}}

@@ -16,11 +16,11 @@ import (
 
 var landed = time.Date(2026, 11, 4, 2, 0, 0, 0, time.UTC)
 
-// use is the usage of source, destination and replacement in percent of a node;
-// negative if unknown.
+// use is the usage of source, destination and replacement in percent of a node; negative if
+// unknown.
 type use struct{ source, destination, replacement int64 }
 
-// lines returns lines by which a node is hot above 65% of CPU.
+// lines returns lines that make a node hot above 65% of CPU.
 func lines(t *testing.T) *thresholds.Set {
 	t.Helper()
 	set, err := thresholds.New([]thresholds.Pool{{Rules: []thresholds.Rule{
@@ -32,8 +32,7 @@ func lines(t *testing.T) *thresholds.Set {
 	return set
 }
 
-// look lets a watch see usage for the given number of minutes, with one view
-// each.
+// look shows usage to a watch for the given number of minutes, with one view per minute.
 func look(t *testing.T, w *Watch, from, minutes int, u use, moves ...ledger.Move) (saved []float64) {
 	t.Helper()
 	set := lines(t)
@@ -52,7 +51,7 @@ func look(t *testing.T, w *Watch, from, minutes int, u use, moves ...ledger.Move
 			}
 			view.Snapshot.Nodes, view.Nodes = append(view.Snapshot.Nodes, info), append(view.Nodes, n)
 		}
-		if view.Snapshot.Nodes[0].Node.Name == "to" { // in the order of names
+		if view.Snapshot.Nodes[0].Node.Name == "to" { // sorted by name
 			view.Snapshot.Nodes[0], view.Snapshot.Nodes[1] = view.Snapshot.Nodes[1], view.Snapshot.Nodes[0]
 			view.Nodes[0], view.Nodes[1] = view.Nodes[1], view.Nodes[0]
 		}
@@ -71,7 +70,7 @@ func aMove() ledger.Move {
 func TestWatch(t *testing.T) {
 	whole := int(forecast.Horizon.Minutes())
 	for name, tc := range map[string]struct {
-		first, then use // for an hour, and afterwards
+		first, then use // first is the usage for an hour, then the usage afterwards
 		want        float64
 	}{
 		"heat that lasts":          {use{60, 40, 20}, use{60, 40, 20}, float64(whole) - 1},
@@ -85,7 +84,7 @@ func TestWatch(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := &Watch{}
-			look(t, w, -1, 1, tc.first) // before it landed
+			look(t, w, -1, 1, tc.first) // before the move landed
 			got := look(t, w, 0, 60, tc.first, aMove())
 			got = append(got, look(t, w, 60, whole, tc.then, aMove())...)
 			if diff := cmp.Diff([]float64{tc.want}, got, cmp.Comparer(func(a, b float64) bool { return a-b < 1.5 && b-a < 1.5 })); diff != "" {
@@ -95,8 +94,8 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// A move is counted once, at the latest when the ledger forgets it; one that
-// landed before watching began is not counted.
+// A move is counted once, at the latest when the ledger forgets it. A move that landed before
+// watching began is not counted.
 func TestWatchHoldsWhatTheLedgerHolds(t *testing.T) {
 	w := &Watch{}
 	if got := look(t, w, 30, 10, use{60, 40, 20}, aMove()); got != nil || len(w.watched) != 0 {
@@ -118,8 +117,8 @@ func TestWatchHoldsWhatTheLedgerHolds(t *testing.T) {
 	}
 }
 
-// After a time without views, such as another leader's term, moves that landed before are
-// not counted, because it is unknown what they saved in that time.
+// After a time without views, such as another leader's term, moves that landed earlier are not
+// counted, because it is unknown what they saved during that time.
 func TestWatchBeginsAnewAfterAGap(t *testing.T) {
 	w := &Watch{}
 	look(t, w, -1, 1, use{60, 40, 20})

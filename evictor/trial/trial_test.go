@@ -23,9 +23,9 @@ import (
 	"github.com/evenkeel/evenkeel/scorer"
 )
 
-// site is two nodes of ten cores and their pods.
+// site is two nodes with ten cores each, and their pods.
 type site struct {
-	source, destination int64 // used, in milli-CPU; negative if not measured
+	source, destination int64 // usage in milli-CPU; negative if not measured
 	state               thresholds.State
 	pods                map[string]*v1.Pod
 }
@@ -77,15 +77,14 @@ func moveOf(n int) *ledger.Intent {
 	}
 }
 
-// A move that was not made would have been worth its eviction if, without it,
-// the source is still hot, the pod is still there, and the destination still
-// accepts it.
+// A move that was not made would have been worth its eviction if the source is still hot, the pod
+// is still there, and the destination still accepts it.
 func TestJudge(t *testing.T) {
 	stays := map[string]*v1.Pod{"web-1": podNamed("web-1", "uid-1")}
 	cases := map[string]struct {
 		site    site
 		want    history.Trial
-		from    string // in place of the source
+		from    string // instead of the source
 		unknown bool
 	}{
 		"needed":                     {site: site{9000, 1000, thresholds.Hot, stays}, want: history.Trial{SourceStillHot: true, DestinationTakes: true, PodStayed: true}},
@@ -109,8 +108,8 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// Judgements wait for their time and for measurements, but not indefinitely,
-// and the number of waiting ones is bounded.
+// Judgements wait until they are due and for measurements, but not indefinitely, and the number of
+// waiting ones is bounded.
 func TestJudgementsWait(t *testing.T) {
 	judged := 0
 	ctx := klog.NewContext(t.Context(), funcr.New(func(string, string) { judged++ }, funcr.Options{}))
@@ -119,7 +118,7 @@ func TestJudgementsWait(t *testing.T) {
 	add := func(n int) {
 		for i := range n {
 			trial.Add(moveOf(i), start)
-			trial.Add(moveOf(i), start.Add(time.Minute)) // waits already
+			trial.Add(moveOf(i), start.Add(time.Minute)) // already waiting
 		}
 	}
 	unplanned := moveOf(0)

@@ -24,7 +24,7 @@ import (
 	"github.com/evenkeel/evenkeel/scorer/extender"
 )
 
-// apart is an API server in memory that answers from a given time on.
+// apart is an API server in memory that becomes reachable at a given time.
 type apart struct {
 	from  time.Time
 	asked []string
@@ -72,7 +72,8 @@ func runApart(t *testing.T, server *apart, text string, change ...func(*flags.Op
 	return e
 }
 
-// A process is made without the API server and answers neutrally until it reaches it. It is alive the whole time.
+// A process is created without the API server and answers neutrally until it reaches it. It is
+// alive the whole time.
 func TestAnsweringBeginsWithoutTheAPIServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := &apart{from: time.Now().Add(time.Hour)}
@@ -117,8 +118,8 @@ func TestASingleRunFailsWithoutTheAPIServer(t *testing.T) {
 	})
 }
 
-// A priority class that the policy names but the cluster lacks is an error once the API server reports that it does
-// not exist. Until then the process waits.
+// A priority class that the policy names but the cluster lacks is an error once the API server
+// reports that it does not exist. Until then, the process waits.
 func TestAPriorityClassIsLookedUpWhenTheAPIServerIsThere(t *testing.T) {
 	const naming = upstreamHead + "  pluginConfig:\n  - {name: DefaultEvictor, args: {priorityThreshold: {name: gone}}}\n" +
 		"  - {name: RealUsageLowNodeUtilization, args: {}}\n  plugins: {balance: {enabled: [RealUsageLowNodeUtilization]}}\n---\n" + loadPolicyHead
@@ -140,8 +141,8 @@ func TestAPriorityClassIsLookedUpWhenTheAPIServerIsThere(t *testing.T) {
 	})
 }
 
-// A leader that cannot read its ledger for a while, because the API server is away, stays the leader. Each cycle tries
-// again.
+// A leader that cannot read its ledger for a while, because the API server is unreachable, stays
+// the leader. Each cycle tries again.
 func TestALoopOutlivesAnAPIServerThatIsAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, _ := starting(t, nil, func(o *flags.Options) { o.Interval = time.Minute })

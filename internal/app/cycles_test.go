@@ -30,7 +30,7 @@ import (
 	"github.com/evenkeel/evenkeel/status/announce"
 )
 
-// apiServerTime is an API server whose clock is off by the given time.
+// apiServerTime is an API server whose clock is off by the given duration.
 type apiServerTime struct{ off time.Duration }
 
 func (a apiServerTime) RoundTrip(*http.Request) (*http.Response, error) {
@@ -38,7 +38,7 @@ func (a apiServerTime) RoundTrip(*http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Date": {date}}, Body: http.NoBody}, nil
 }
 
-// correct makes a clock learn the time of an API server whose clock is off.
+// correct lets a clock learn the time from an API server whose clock is off.
 func correct(t *testing.T, clock *servertime.Clock, off time.Duration) {
 	t.Helper()
 	for range servertime.Quorum {
@@ -98,7 +98,8 @@ func waitingForUsage(t *testing.T) *evicting {
 	return evictingOffline(t, offline(t, fake.NewClientset(), byUsage), nil)
 }
 
-// The process waits for usage as long as the policy requires, regardless of changes to the API server's clock.
+// The process waits for usage for as long as the policy requires, however the API server's time
+// sets the clock.
 func TestAwaitUsageWhileTheClockIsSet(t *testing.T) {
 	for _, off := range []time.Duration{0, time.Hour, -time.Hour} {
 		t.Run(off.String(), func(t *testing.T) {
@@ -120,14 +121,14 @@ func TestAwaitUsageWhileTheClockIsSet(t *testing.T) {
 	}
 }
 
-// While waiting for usage, the process reports every 15 seconds what it has seen and how long it will still take. If
-// usage is available at once, it reports nothing.
+// While waiting for usage, the process reports every 15 seconds what it has seen and how much
+// longer it will wait. If usage is available at once, it reports nothing.
 func TestWaitingForUsageIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, progress := waitingForUsage(t), bytes.Buffer{}
 		a.awaitUsage(t.Context(), &progress, forever)
 		lines := strings.Split(strings.TrimSuffix(progress.String(), "\n"), "\n")
-		// 150 s, and again as long for sources that report too little.
+		// 150 s, or twice that for sources that report too little
 		if want := "Watching usage: nothing read yet, about 2m15s left, 4m45s at most"; len(lines) != 20 || lines[0] != want {
 			t.Errorf("%d lines, the first %q, want 20 and %q", len(lines), lines[0], want)
 		}
@@ -137,7 +138,7 @@ func TestWaitingForUsageIsTold(t *testing.T) {
 	})
 }
 
-// know gives a process its nodes and pods.
+// know makes a process know its nodes and pods.
 func know(t *testing.T, a *process) {
 	t.Helper()
 	factory := informers.NewSharedInformerFactory(a.kube.Client, 0)
@@ -205,7 +206,7 @@ func TestHeartbeatWhileTheClockIsSet(t *testing.T) {
 	})
 }
 
-// starts returns what starts the cycles of a process, one call for each.
+// starts returns a function that waits for the next start of a cycle and returns its cause.
 func starts(t *testing.T, e *evicting) func() cycle.Cause {
 	t.Helper()
 	next, stop := iter.Pull(cycle.Due(t.Context(), cycle.Every(time.Hour), e.cycleEvents, time.Now, func() {}))
@@ -216,7 +217,7 @@ func starts(t *testing.T, e *evicting) func() cycle.Cause {
 	}
 }
 
-// A changed policy starts a cycle, in a dry run, too.
+// A changed policy starts a cycle, and does so in a dry run as well.
 func TestAChangedPolicyStartsACycle(t *testing.T) {
 	const settled = "eviction: {nodeSettle: 0s}\n"
 	r := newReloading(t, byUsage+evictAt(60)+settled)
@@ -232,7 +233,7 @@ func TestAChangedPolicyStartsACycle(t *testing.T) {
 	}
 }
 
-// A node that joins starts a cycle where nobody measures usage as well.
+// A node that joins starts a cycle even if no usage is measured.
 func TestANodeThatJoinsStartsACycle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := offline(t, fake.NewClientset(), byDuplicates, func(o *flags.Options) { o.Interval, o.DryRun = time.Hour, true })
@@ -266,7 +267,7 @@ func TestANodeThatJoinsStartsACycle(t *testing.T) {
 	})
 }
 
-// Cycles that a cron schedule or a Job starts follow no events.
+// Cycles that a cron schedule or a Job starts do not depend on events.
 func TestSchedulesFollowNoEvents(t *testing.T) {
 	for name, change := range map[string]func(*flags.Options){
 		"a Job":           func(*flags.Options) {},

@@ -17,8 +17,8 @@ import (
 	"github.com/evenkeel/evenkeel/status/live"
 )
 
-// The Answerer counts kube-scheduler's requests. With --observe it counts none, so no evicting process takes them as
-// evidence of steering.
+// The Answerer counts kube-scheduler's requests. With --observe, it counts none, so that no
+// evicting process takes them as evidence of steering.
 func TestExtenderServer(t *testing.T) {
 	for observe, want := range map[bool]int64{false: 1, true: 0} {
 		p, err := newProcess(t.Context(), offline(t, fake.NewClientset(), byUsage, func(o *flags.Options) { o.Observe = observe }))

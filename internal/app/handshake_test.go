@@ -26,8 +26,8 @@ import (
 	"github.com/evenkeel/evenkeel/policy"
 )
 
-// starting returns a process that is about to evict, with a stored ledger of the given content. With nil, no ledger is
-// stored.
+// starting returns a process that is about to evict, with a stored ledger of the given content. If
+// content is nil, no ledger is stored.
 func starting(t *testing.T, content []byte, change ...func(*flags.Options)) (a *evicting, sent chan string) {
 	t.Helper()
 	inNamespace := func(o *flags.Options) { o.Namespace = "ns" }
@@ -167,7 +167,8 @@ func TestALossThatIsAcceptedIsGoneOnWithout(t *testing.T) {
 	}
 }
 
-// A process that holds the ledger restores it if it is damaged. A dry run, which evicts nothing, continues without it.
+// A process that holds the ledger restores it if it is damaged. A dry run evicts nothing, so it
+// continues without the ledger.
 func TestAnUnreadableLedgerIsRestoredByItsHolder(t *testing.T) {
 	a, sent := starting(t, nil)
 	for _, step := range []func(context.Context) error{a.takeLedger, a.authority.Commit} {
@@ -220,8 +221,9 @@ func TestLoopsOutliveAnUnreadableLedger(t *testing.T) {
 	}
 }
 
-// A new leader follows the policy in effect when it begins to lead, not the one with which the process started. Here
-// only the second policy needs the ledger, so missing permission for the Lease is no reason to lead without one.
+// A new leader follows the policy that is in effect when it starts to lead, not the one with which
+// the process started. Only the second policy here needs the ledger, so a missing permission for
+// the Lease is no reason to lead without it.
 func TestALeaderBeginsByThePolicyAtWork(t *testing.T) {
 	a, _ := starting(t, nil)
 	next := a.current()

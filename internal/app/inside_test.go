@@ -16,7 +16,8 @@ import (
 	"github.com/evenkeel/evenkeel/scorer/plugin"
 )
 
-// insideOf makes the half for the text of a policy, against an API server.
+// insideOf creates the half that runs inside kube-scheduler, from the text of a policy and for an
+// API server.
 func insideOf(t *testing.T, host, text string) (*Inside, error) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "policy.yaml")
@@ -51,7 +52,8 @@ func TestInside(t *testing.T) {
 	}
 }
 
-// kube-scheduler starts even if the API server is away. Answers are neutral, as before any observation.
+// kube-scheduler starts even if the API server is unreachable. Answers are neutral, as they are
+// before the first observation.
 func TestInsideWithoutTheAPIServer(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	server.Close()

@@ -14,7 +14,7 @@ import (
 // enabled is a plugin in a policy.
 type enabled struct{ point, plugin, args string }
 
-// planned are the plugins whose evictions are planned.
+// planned lists plugins whose evictions Evenkeel plans.
 var planned = []enabled{
 	{"balance", "RemovePodsViolatingTopologySpreadConstraint", "constraints: [DoNotSchedule, ScheduleAnyway]"},
 	{"balance", "RemovePodsViolatingTopologySpreadConstraint", "constraints: [DoNotSchedule, ScheduleAnyway], topologyBalanceNodeFit: false"},
@@ -97,8 +97,8 @@ func randomSpec(r *rand.Rand, app string) (spec v1.PodSpec) {
 	return spec
 }
 
-// On random clusters evictions end within a few cycles, and each replacement lands where it was planned, also
-// where upstream's descheduler evicts without end.
+// On random clusters, evictions end within a few cycles, and each replacement lands where it was
+// planned, even where upstream's descheduler evicts without end.
 func TestRandomClustersSettle(t *testing.T) {
 	const cycles = 8
 	theirs, loops, moved := 0, 0, 0

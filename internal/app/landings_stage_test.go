@@ -57,7 +57,7 @@ type stage struct {
 	scenario  *landings.Scenario
 	posts     rest.Interface // sends evictions to the stage
 	scheduler *kubeScheduler
-	// answerer is what kube-scheduler asks as its extender; nil for nothing.
+	// answerer is what kube-scheduler asks as its extender; nil if it asks none.
 	answerer *answer.Answerer
 
 	began time.Time
@@ -74,11 +74,11 @@ type left struct {
 	pod, workload, node string
 }
 
-// landed is where the replacement of an evicted pod was bound.
+// landed records from which node a pod was evicted, and to which its replacement was bound.
 type landed struct{ from, to string }
 
-// An eviction call takes callTime. A ReplicaSet's replacement exists and is bound
-// reactTime after it, well before the next eviction, and is ready after startTime.
+// An eviction call takes callTime. The replacement is created and bound reactTime later, well
+// before the next eviction, and is ready after startTime.
 const (
 	callTime  = 200 * time.Millisecond
 	reactTime = 20 * time.Millisecond
@@ -106,8 +106,8 @@ func newStage(ctx context.Context, t testing.TB, s *landings.Scenario) *stage {
 	return stage
 }
 
-// IsWatchListSemanticsUnSupported makes informers list, because the fake client's watches do not
-// begin with the existing objects.
+// IsWatchListSemanticsUnSupported makes informers list, because watches of the fake client do not
+// start with the existing objects.
 func (*stage) IsWatchListSemanticsUnSupported() bool { return true }
 
 // PolicyV1 implements kubernetes.Interface.
@@ -196,7 +196,7 @@ func podWorkload(s *landings.Scenario, pod string) *landings.Workload {
 	return nil
 }
 
-// replace makes a pod in place of one that was evicted, places it and lets it start.
+// replace creates a pod in place of an evicted one, binds it and lets it start.
 func (s *stage) replace(old *v1.Pod, workload *landings.Workload) {
 	time.Sleep(reactTime / 2)
 	s.mu.Lock()
@@ -225,7 +225,7 @@ func (s *stage) replace(old *v1.Pod, workload *landings.Workload) {
 	case <-s.ctx.Done():
 	case <-time.After(startTime):
 		landings.Start(pod, time.Now())
-		if _, err := pods.Update(s.ctx, pod, metav1.UpdateOptions{}); err != nil && !apierrors.IsNotFound(err) { // it may have been evicted
+		if _, err := pods.Update(s.ctx, pod, metav1.UpdateOptions{}); err != nil && !apierrors.IsNotFound(err) { // the pod may have been evicted
 			s.failed(err)
 		}
 	}
@@ -273,21 +273,21 @@ func (s *stage) pods() []*v1.Pod {
 	return bound
 }
 
-// kubeScheduler is kube-scheduler's default profile over given pods: its filters, its
+// kubeScheduler is kube-scheduler's default profile for a given list of pods: its filters, its
 // scores with their weights, and the default spread constraints.
 type kubeScheduler struct {
 	ctx     context.Context
 	plugins framework.Framework
-	// nodes are in the order of their names.
+	// nodes are sorted by name.
 	nodes  []*v1.Node
 	now    *current
 	random *rand.Rand
 }
 
-// current is the snapshot of the placement in hand.
+// current is the snapshot for the placement in progress.
 type current struct{ *cache.Snapshot }
 
-// profiled are the plugins of the default profile but those for volumes and images.
+// profiled are the plugins of the default profile, except those for volumes and images.
 var profiled = []string{
 	names.NodeUnschedulable, names.NodeName, names.TaintToleration, names.NodeAffinity, names.NodePorts, names.NodeResourcesFit, names.PodTopologySpread,
 	names.InterPodAffinity, names.NodeResourcesBalancedAllocation,
@@ -358,8 +358,8 @@ func (k *kubeScheduler) feasible(state fwk.CycleState, pod *v1.Pod, bound []*v1.
 	return found, nil
 }
 
-// best returns the nodes with the highest score for a pod, of those that accept it; none if
-// there are none.
+// best returns those of the nodes that accept a pod that have the highest score, or none if no node
+// accepts it.
 func (k *kubeScheduler) best(pod *v1.Pod, bound []*v1.Pod, extender *answer.Answerer) ([]string, error) {
 	state := framework.NewCycleState()
 	feasible, err := k.feasible(state, pod, bound)
@@ -398,7 +398,7 @@ func nodeNames(infos []fwk.NodeInfo) (all []string) {
 	return all
 }
 
-// kept returns the nodes that the extender keeps for a pod; all if it rejects all.
+// kept returns the nodes that the extender keeps for a pod, or all if it rejects all.
 func kept(answerer *answer.Answerer, pod *v1.Pod, infos []fwk.NodeInfo) []fwk.NodeInfo {
 	round := answerer.Begin()
 	nodes, rejects := make([]cluster.NodeIndex, len(infos)), make([]extender.Reject, len(infos))

@@ -24,20 +24,20 @@ import (
 
 const (
 	landingsInterval = 5 * time.Minute
-	// A loop shows in manyCycles; right evictions are made in fewCycles.
+	// A loop becomes visible within manyCycles; evictions that help are made within fewCycles.
 	fewCycles, manyCycles = 3, 20
-	// searchDepth is the number of consecutive evictions that an exact search tries. A
-	// depth of 4 gives the same results.
+	// searchDepth is the number of consecutive evictions that an exact search tries. A depth of 4
+	// has the same results.
 	searchDepth = 2
 )
 
-// played is what became of a scenario.
+// played records what happened in a scenario.
 type played struct {
-	// per are the evictions of each interval.
+	// per holds the number of evictions in each interval.
 	per     []int
 	evicted []left
 	landed  []landed
-	// missed is how many planned replacements are elsewhere than planned.
+	// missed is the number of planned replacements that are not where they were planned.
 	missed int
 }
 
@@ -57,7 +57,7 @@ func (s *stage) played(intervals int) *played {
 	return p
 }
 
-// pods returns which pods were evicted: replicas of a workload on a node are
+// pods returns which pods were evicted. Replicas of a workload on the same node are
 // interchangeable.
 func (p *played) pods() []string {
 	all := []string{}
@@ -84,7 +84,7 @@ func playUpstream(t *testing.T, s *landings.Scenario, cycles int) (got *played) 
 		}
 		got = stage.played(cycles)
 		stop()
-		time.Sleep(time.Minute) // until what kube-scheduler's plugins have started has ended
+		time.Sleep(time.Minute) // until everything that kube-scheduler's plugins have started has ended
 	})
 	return got
 }
@@ -130,8 +130,9 @@ func playEvenkeel(t *testing.T, s *landings.Scenario, intervals int, steered boo
 }
 
 // Upstream's descheduler evicts without end on each cluster of a report, while an exact search
-// finds that no eviction helps, or few do. A process of ours makes these or none, within a few cycles, and each
-// replacement lands where it was planned. The documentation has the numbers.
+// finds that no eviction helps, or only a few do. Evenkeel makes these evictions or none, within a
+// few cycles, and each replacement lands where it was planned. The documentation contains the
+// numbers.
 func TestReportedLoopsEnd(t *testing.T) {
 	rows := "| report | cluster | evictions that help | descheduler, after 3 cycles | after 20 | Evenkeel, after 3 | after 20 |\n|---|---|---|---|---|---|---|\n"
 	for i := range landings.Reported {
@@ -151,7 +152,7 @@ func TestReportedLoopsEnd(t *testing.T) {
 	}
 }
 
-// Clusters like those of the reports end as well.
+// Evictions on clusters like those of the reports end as well.
 func TestRelatedLoopsEnd(t *testing.T) {
 	for i := range landings.Related {
 		s := &landings.Related[i]
@@ -159,7 +160,7 @@ func TestRelatedLoopsEnd(t *testing.T) {
 	}
 }
 
-// ends plays a scenario and returns how it went with kube-scheduler asking the process.
+// ends plays a scenario, and returns the result with kube-scheduler asking the process.
 func ends(t *testing.T, s *landings.Scenario) (steered *played) {
 	t.Helper()
 	for want, steered := range map[*landings.Fewest]bool{&s.Placed: false, &s.Steered: true} {
@@ -169,7 +170,7 @@ func ends(t *testing.T, s *landings.Scenario) (steered *played) {
 	}
 	for _, asks := range []bool{false, true} {
 		got := playEvenkeel(t, s, manyCycles, asks)
-		if s.Packs && !asks { // nothing tells where kube-scheduler puts a replacement
+		if s.Packs && !asks { // without steering, it is unpredictable where kube-scheduler puts a replacement
 			continue
 		}
 		n := got.after(manyCycles)
@@ -184,7 +185,7 @@ func ends(t *testing.T, s *landings.Scenario) (steered *played) {
 	return steered
 }
 
-// helpful is how many evictions help, in words.
+// helpful describes how many evictions help.
 func helpful(s *landings.Scenario) string {
 	if s.Placed.Evictions == s.Steered.Evictions {
 		return fmt.Sprint(s.Placed.Evictions)
@@ -192,7 +193,7 @@ func helpful(s *landings.Scenario) string {
 	return fmt.Sprintf("%d, or %d if steered", s.Placed.Evictions, s.Steered.Evictions)
 }
 
-// documented compares a page with what belongs between its marks, or writes it.
+// documented compares the part of a page between its marks with want, or updates it.
 func documented(t *testing.T, path, want string) {
 	t.Helper()
 	const begin, end = "-run TestReportedLoopsEnd -update -->\n", "<!-- end -->"
@@ -214,8 +215,8 @@ func documented(t *testing.T, path, want string) {
 	}
 }
 
-// Where upstream's plugins ask for the right evictions, the same pods are evicted, whether replacements are
-// steered or not.
+// If upstream's plugins ask for the right evictions, the same pods are evicted, whether
+// replacements are steered or not.
 func TestRightEvictionsAreMade(t *testing.T) {
 	for i := range landings.Right {
 		s := &landings.Right[i]

@@ -81,7 +81,7 @@ func newUnwrapped(ctx context.Context, t testing.TB, s *landings.Scenario, clien
 	return d
 }
 
-// run is one cycle.
+// run runs one cycle.
 func (d *unwrapped) run(ctx context.Context) error {
 	d.evictor.ResetCounters()
 	for _, p := range d.profiles {
@@ -97,7 +97,7 @@ func (d *unwrapped) run(ctx context.Context) error {
 	return nil
 }
 
-// asking is a clientset whose evictions change nothing.
+// asking is a clientset that reports evictions but does not make them.
 type asking struct {
 	kubernetes.Interface
 	asked func(pod string)
@@ -127,14 +127,14 @@ func (a asked) Evict(_ context.Context, eviction *policyv1.Eviction) error {
 	return nil
 }
 
-// search finds by trying everything how few evictions lead to how good a placement.
+// search tries all evictions to find the fewest that lead to the best placement.
 type search struct {
 	t           testing.TB
 	scenario    *landings.Scenario
 	scheduler   *kubeScheduler
 	descheduler *unwrapped
 	pods        []*v1.Pod
-	// wanted are the workloads whose pods the plugin asks for.
+	// wanted are the workloads whose pods the plugin asks to evict.
 	wanted map[string]bool
 	// steered reports whether a replacement may go to any node that accepts it, and not only where
 	// kube-scheduler would put it.
@@ -150,7 +150,7 @@ func newSearch(ctx context.Context, t testing.TB, s *landings.Scenario, steered 
 	return found
 }
 
-// ask returns for how many evictions the plugin asks with these pods.
+// ask returns how many evictions the plugin asks for with these pods.
 func (s *search) ask(pods []*v1.Pod) int {
 	s.pods = pods
 	if err := s.descheduler.run(s.scheduler.ctx); err != nil {
@@ -159,7 +159,7 @@ func (s *search) ask(pods []*v1.Pod) int {
 	return int(s.descheduler.evictor.TotalEvicted())
 }
 
-// key names a placement: replicas of a workload are interchangeable.
+// key identifies a placement. Replicas of a workload are interchangeable.
 func (s *search) key(pods []*v1.Pod) string {
 	counts := map[string]int{}
 	for _, pod := range pods {
@@ -172,7 +172,7 @@ func (s *search) key(pods []*v1.Pod) string {
 	return b.String()
 }
 
-// places returns where a replacement could go.
+// places returns the nodes on which a replacement could land.
 func (s *search) places(pod *v1.Pod, others []*v1.Pod) ([]string, error) {
 	if !s.steered {
 		return s.scheduler.best(pod, others, nil)
@@ -181,8 +181,8 @@ func (s *search) places(pod *v1.Pod, others []*v1.Pod) ([]string, error) {
 	return nodeNames(infos), err
 }
 
-// run tries all evictions one after the other, up to depth, each with all the nodes
-// that kube-scheduler would take for the replacement.
+// run tries all sequences of evictions up to depth, and for each replacement all nodes on which it
+// could land.
 func (s *search) run(depth int) landings.Fewest {
 	var start []*v1.Pod
 	for i := range s.scenario.Workloads {

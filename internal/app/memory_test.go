@@ -26,7 +26,8 @@ import (
 	"github.com/evenkeel/evenkeel/scorer"
 )
 
-// recordingRule is a Prometheus with one series per node, as if a recording rule had written it at a given time.
+// recordingRule is a Prometheus with one series per node, like those that a recording rule has
+// written at a given time.
 type recordingRule struct {
 	mu     sync.Mutex
 	at     time.Time
@@ -73,7 +74,7 @@ func memoryProcess(t *testing.T, address string, threshold float64, now func() t
 	return p
 }
 
-// machines are nodes with 8 GB, of which pods may use 6.
+// machines returns nodes with 8 GB, of which pods may use 6.
 func machines(names ...string) *cluster.Snapshot {
 	snapshot := &cluster.Snapshot{}
 	for _, name := range names {
@@ -85,9 +86,10 @@ func machines(names ...string) *cluster.Snapshot {
 	return snapshot
 }
 
-// From metric to answer, by the extender's rules. v is Prometheus' value, rounded down to a whole percent. A node is
-// rejected if v >= threshold and scores int((100-v)/10), from 0 to 10. A node without a value is accepted and scores 1.
-// Percentages refer to the whole machine, not to what pods may use.
+// The answers follow from the metric by the extender's rules. v is Prometheus' value, rounded down
+// to a whole percent. A node is rejected if v >= threshold, and its score is int((100-v)/10), from
+// 0 to 10. A node without a value is accepted and scores 1. Percentages refer to the whole machine,
+// not to what pods may use.
 func TestMemoryPresetJudges(t *testing.T) {
 	measured := time.Unix(1_700_000_000, 0)
 	values := map[string]string{
@@ -145,8 +147,8 @@ func TestMemoryPresetJudges(t *testing.T) {
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("answers (-want +got):\n%s", diff)
 			}
-			// The queries use only what the extender's users have: the metric, its timestamp, and its values over five
-			// minutes.
+			// The queries use only what users of the extender have: the metric, its timestamp, and
+			// its values over five minutes.
 			for _, query := range rule.asked {
 				if !strings.Contains(query, "HostMemoryUsagePercent") {
 					t.Errorf("asked for %s", query)
@@ -156,7 +158,7 @@ func TestMemoryPresetJudges(t *testing.T) {
 	}
 }
 
-// boardAt samples once and returns the board at the given time.
+// boardAt takes one sample and returns the board at the given time.
 func boardAt(t *testing.T, a *process, snapshot *cluster.Snapshot, at func() time.Time) *scorer.Board {
 	t.Helper()
 	set, err := settings.Lines(a.current().load, nil)
@@ -178,7 +180,7 @@ func boardAt(t *testing.T, a *process, snapshot *cluster.Snapshot, at func() tim
 	return scorer.NewBoard(view, set.Resolve(view), settings.Scorer(a.current().load))
 }
 
-// The preset answers over HTTP as the extender did. A custom policy has its own message.
+// The preset answers over HTTP as the extender did. A custom policy uses its own message.
 func TestMemoryPresetAnswers(t *testing.T) {
 	a := memoryProcess(t, "http://127.0.0.1:9090", 80, time.Now)
 	config := a.answers()

@@ -54,8 +54,8 @@ func certificateFiles(t *testing.T) (cert, key, ca string) {
 	return cert, key, ca
 }
 
-// commandRegistries makes a process of each command that keeps running, with every server enabled, and returns their
-// registries.
+// commandRegistries creates a process for each command that keeps running, with every server
+// enabled, and returns their registries.
 func commandRegistries(t *testing.T) map[string]*prometheus.Registry {
 	t.Helper()
 	cert, key, ca := certificateFiles(t)
@@ -78,7 +78,7 @@ func commandRegistries(t *testing.T) map[string]*prometheus.Registry {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, e := range []*evicting{run, both} { // their nodesync is made only once the API server is reached
+	for _, e := range []*evicting{run, both} { // their nodesync is created only once the API server is reached
 		if _, err := newNodeSync(e.process, e.current(), e.informers, ""); err != nil {
 			t.Fatal(err)
 		}
@@ -103,7 +103,7 @@ var (
 	constLabel = regexp.MustCompile(`([a-z_]+)="`)
 )
 
-// described returns what a collector describes, by name.
+// described returns the metrics that a collector describes, by name.
 func described(t *testing.T, c prometheus.Collector) map[string]*exported {
 	t.Helper()
 	descs, all := make(chan *prometheus.Desc), map[string]*exported{}
@@ -133,8 +133,8 @@ func described(t *testing.T, c prometheus.Collector) map[string]*exported {
 	return all
 }
 
-// allExported returns what the processes export, by name. A metric without series is described but not gathered; only
-// gathered metrics have a type.
+// allExported returns the metrics that the processes export, by name. A metric without series is
+// described but not gathered, and only gathered metrics have a type.
 func allExported(t *testing.T) map[string]*exported {
 	t.Helper()
 	all, registries := map[string]*exported{}, commandRegistries(t)
@@ -203,7 +203,7 @@ func TestMetricsReference(t *testing.T) {
 	}
 }
 
-// promtool's linter finds nothing, even in metrics without series.
+// promtool's linter reports nothing, even about metrics without series.
 func TestMetricsAreLinted(t *testing.T) {
 	var families []*dto.MetricFamily
 	for _, e := range allExported(t) {
@@ -252,7 +252,7 @@ func TestLabelValuesAreInSnakeCase(t *testing.T) {
 
 var inDocs = regexp.MustCompile(`\bevenkeel_[a-z_]+`)
 
-// Pages use only metrics that exist, under their current names.
+// The pages use only metrics that exist, under their current names.
 func TestDocsNameMetrics(t *testing.T) {
 	all, named := allExported(t), 0
 	check := func(path string) {
@@ -298,7 +298,7 @@ func gaugeOf(t *testing.T, registry *prometheus.Registry, name string) (value fl
 	return 0, false
 }
 
-// A process that takes part in no election counts as leader, for example without election or in a dry run.
+// A process that takes part in no election, for example a dry run, counts as the leader.
 func TestLeaderIsExported(t *testing.T) {
 	for name, tc := range map[string]struct {
 		elect, dryRun bool
@@ -318,7 +318,7 @@ func TestLeaderIsExported(t *testing.T) {
 	}
 }
 
-// The rest of the hour's budget is computed from the policy in effect.
+// The remaining budget of the hour is computed from the policy in effect.
 func TestBudgetRemaining(t *testing.T) {
 	withBudget := func(moves int) string { return byUsage + fmt.Sprintf("eviction: {maxMovesPerHour: %d}\n", moves) }
 	r := newReloading(t, withBudget(20))

@@ -58,7 +58,7 @@ func releasedPolicies(t testing.TB) []released {
 	return all
 }
 
-// document returns the policy as a document.
+// document returns the policy as the tree of a YAML document.
 func (r *released) document() map[string]any {
 	tree, version := maps.Clone(r.V1alpha1), "v1alpha1"
 	if tree == nil {
@@ -137,7 +137,8 @@ func (u use) of(content []byte) (_ *used, err error) {
 	return &used{Load: *g.load, Profiles: g.profiles, Findings: findings, Does: does}, nil
 }
 
-// Every policy that descheduler released loads, or is rejected for a reason that descheduler has, too.
+// Every policy that descheduler released loads, or is rejected for a reason that also applies in
+// descheduler.
 func TestReleasedPoliciesOfDescheduler(t *testing.T) {
 	u := newUse(t)
 	for i, r := range releasedPolicies(t) {
@@ -176,7 +177,7 @@ func (u use) upstream(t *testing.T, text []byte) error {
 	return err
 }
 
-// values are the values that each field is set to.
+// values are the values that each field gets in turn.
 var values = []any{nil, []any{}, map[string]any{}, "", []any{nil}, json.Number("-1"), true}
 
 // realPolicies are the documents of the shipped policy, the examples, and the policies that descheduler released.
@@ -210,7 +211,7 @@ func realPolicies(t testing.TB) map[string][]any {
 	return all
 }
 
-// fieldPath is the path of a field: field names and list indexes.
+// fieldPath is the path of a field, which consists of field names and list indexes.
 type fieldPath []any
 
 // fieldsOf returns the paths of all fields of a tree.
@@ -232,7 +233,7 @@ func fieldsOf(tree any, at fieldPath) (all []fieldPath) {
 // absent is the value of a field that is removed.
 type absent struct{}
 
-// with returns the documents as a file in which one field has another value.
+// with returns the documents as a file in which one field has the given value.
 func with(documents []any, path fieldPath, value any) []byte {
 	tree := runtime.DeepCopyJSONValue(documents)
 	at := tree
@@ -259,8 +260,8 @@ func with(documents []any, path fieldPath, value any) []byte {
 	return file
 }
 
-// kindOf identifies a field, regardless of its document and its position in a list. Fields of plugins' arguments are
-// identified by plugin.
+// kindOf identifies a field, regardless of its document and its position in a list. Fields of
+// plugins' arguments are identified by plugin.
 func kindOf(documents []any, path fieldPath) string {
 	var kind strings.Builder
 	var at any = documents
@@ -288,8 +289,8 @@ func message(err error) string {
 
 var placeInFile = regexp.MustCompile(`line \d+(, column \d+)?: `)
 
-// check makes sure that content never causes a panic: it either is rejected as invalid or takes effect, and then its
-// plugins run.
+// check checks that content never causes a panic. It is either rejected as invalid, or takes
+// effect, and then its plugins run.
 func (u use) check(t *testing.T, content []byte) (*used, error) {
 	t.Helper()
 	got, err := u.of(content)
@@ -303,7 +304,7 @@ func (u use) check(t *testing.T, content []byte) (*used, error) {
 	return got, err
 }
 
-// sameAs checks that two contents mean the same.
+// sameAs checks that two contents have the same effect.
 func (u use) sameAs(t *testing.T, absent, null []byte) {
 	t.Helper()
 	want, wantErr := u.check(t, absent)
@@ -346,7 +347,7 @@ func TestEachFieldOfRealPolicies(t *testing.T) {
 	}
 }
 
-// FuzzFieldOfPolicy does the same with any value, such as a whole mapping.
+// FuzzFieldOfPolicy sets fields to arbitrary values, such as a whole mapping.
 func FuzzFieldOfPolicy(f *testing.F) {
 	policies := realPolicies(f)
 	names := slices.Sorted(maps.Keys(policies))

@@ -14,8 +14,9 @@ import (
 
 const ruleFile = "Rulename: {busy: {Promsql: busy, Threshold: 90}}"
 
-// Only a process that only publishes can use nothing but signals, and only if the policy needs nothing else. A process
-// that evicts or answers kube-scheduler would take unmeasured usage for zero.
+// Only a process that does nothing but publish can rely on signals alone, and only if the policy
+// needs nothing else. A process that evicts or answers kube-scheduler would take unmeasured usage
+// for zero.
 func TestSignalsOnly(t *testing.T) {
 	policyfile.SetupPlugins()
 	const figures = "\nnodesync: {annotations: {enabled: true}}\n"

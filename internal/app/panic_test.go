@@ -19,8 +19,8 @@ import (
 	"github.com/evenkeel/evenkeel/internal/policyfile"
 )
 
-// panicking are upstream's functions that see a plugin's arguments before anything runs, each replaced by one that
-// panics.
+// panicking holds upstream's functions that see a plugin's arguments before anything runs, each
+// with a replacement that panics.
 var panicking = map[string]func(*pluginregistry.PluginUtilities){
 	"validator": func(u *pluginregistry.PluginUtilities) {
 		u.PluginArgValidator = func(runtime.Object) error { panic("no such luck") }
@@ -45,8 +45,8 @@ func panicIn(t *testing.T, where string) {
 	pluginregistry.PluginRegistry[removeduplicates.PluginName] = broken
 }
 
-// A policy that makes upstream's code panic is rejected like any other invalid one, and the process keeps its current
-// policy.
+// A policy that makes upstream's code panic is rejected like any other invalid policy, and the
+// process keeps its current one.
 func TestAPanicRefusesThePolicy(t *testing.T) {
 	for where := range panicking {
 		t.Run(where, func(t *testing.T) {

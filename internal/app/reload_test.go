@@ -29,7 +29,7 @@ import (
 const (
 	loadPolicyHead = "apiVersion: evenkeel.io/v1alpha1\nkind: LoadPolicy\n"
 	upstreamHead   = "apiVersion: descheduler/v1alpha2\nkind: DeschedulerPolicy\nprofiles:\n- name: p\n"
-	// byUsage and byDuplicates are the profiles of policies. Only the first reads usage.
+	// byUsage and byDuplicates are policies' profiles. Only the first one reads usage.
 	byUsage = upstreamHead + "  pluginConfig: [{name: RealUsageLowNodeUtilization, args: {}}]\n" +
 		"  plugins: {balance: {enabled: [RealUsageLowNodeUtilization]}}\n---\n" + loadPolicyHead
 	byDuplicates = upstreamHead + "  pluginConfig: [{name: RemoveDuplicates, args: {}}]\n" +
@@ -40,7 +40,7 @@ func evictAt(percent int) string {
 	return fmt.Sprintf("lines: {cpu: {low: 20, reject: %d, evict: %d, leave: %d}}\n", percent-5, percent, percent-5)
 }
 
-// reloading is an evicting process that started with a policy and uses a fake API server.
+// reloading is an evicting process with a fake API server that was started with a policy.
 type reloading struct {
 	reload
 	evicting *evicting
@@ -66,7 +66,7 @@ func newReloading(t testing.TB, content string) *reloading {
 	return r
 }
 
-// changed applies new content of the file, as the file's watch does.
+// changed applies new content of the file, as the watch of the file does.
 func (r *reloading) changed(ctx context.Context, content []byte, err error) (done bool) {
 	return policyfile.Apply(ctx, content, err, r.policies, r.replace)
 }
@@ -87,7 +87,7 @@ func (r *reloading) told() []string {
 	return told
 }
 
-// state returns the policy's metrics, without the times.
+// state returns the metrics about the policy, without times.
 func (r *reloading) state() string {
 	families, err := r.registry.Gather()
 	r.must(err)
@@ -105,18 +105,18 @@ func (r *reloading) state() string {
 		values["ok"], values["invalid"], values["error"], values["generation"], values["last_load_successful"])
 }
 
-// evictLine is the evict line of the policy in effect.
+// evictLine returns the evict line of the policy in effect.
 func (r *reloading) evictLine() float64 { return *r.current().load.Lines["cpu"].Evict }
 
-// Each content of the file is applied or rejected as a whole, reported in an Event and counted. If it is rejected, the
-// previous policy stays in effect.
+// Each content of the file is applied or rejected as a whole, reported in an Event, and counted. If
+// it is rejected, the previous policy stays in effect.
 func TestPolicyChanges(t *testing.T) {
 	type step struct {
 		content string
-		gone    error // the error of reading, instead of content
+		gone    error // the error of reading the file, instead of content
 		done    bool
 		line    float64
-		event   string // its beginning; empty for no Event
+		event   string // the start of the Event; empty for none
 		state   string
 	}
 	first := byUsage + evictAt(60)
@@ -225,7 +225,7 @@ func usageProfile(percent int) string {
 		"  plugins: {balance: {enabled: [RealUsageLowNodeUtilization]}}\n", percent)
 }
 
-// A valid policy that cannot take effect while the API server is away is tried again.
+// A valid policy that cannot take effect while the API server is unreachable is tried again.
 func TestPolicyIsTriedAgain(t *testing.T) {
 	r := newReloading(t, byUsage+evictAt(60))
 	away := true
@@ -248,16 +248,16 @@ func TestPolicyIsTriedAgain(t *testing.T) {
 		t.Errorf("/status says %q, want %q", got, want)
 	}
 	away = false
-	if !r.changed(t.Context(), []byte(named), nil) { // a class that does not exist
+	if !r.changed(t.Context(), []byte(named), nil) { // the class does not exist
 		t.Error("not done with a policy that names a priority class that does not exist")
 	}
 }
 
-// The policy changes between cycles and never during one, at the same time for the running cycle, the gate and the
-// owners.
+// The policy changes between cycles and never during one. The change takes effect at the same time
+// for cycles, the gate and the owners.
 func TestPolicyChangesBetweenCycles(t *testing.T) {
 	r := newReloading(t, byUsage+evictAt(60)+"eviction: {ownerSettle: 1m}\n")
-	r.cycling.Lock() // a cycle runs
+	r.cycling.Lock() // a cycle is running
 	changed := make(chan bool)
 	go func() {
 		changed <- r.changed(t.Context(), []byte(byUsage+evictAt(50)+"eviction: {ownerSettle: 2m}\n"), nil)
@@ -277,7 +277,7 @@ func TestPolicyChangesBetweenCycles(t *testing.T) {
 	r.nextCycleOf(t)
 }
 
-// The policy's nodeSelector selects which nodes participate, also in the observation.
+// The policy's nodeSelector decides which nodes take part, including in the observation.
 func TestTheNodeSelectorReachesTheObserver(t *testing.T) {
 	takesPart := func(r *reloading) string {
 		config := r.current().observing
@@ -346,7 +346,7 @@ func TestEachPolicy(t *testing.T) {
 	}
 }
 
-// The watch covers the file from the content with which the process started.
+// The watch detects every change from the content with which the process started.
 func TestWatchPolicy(t *testing.T) {
 	r := newReloading(t, byUsage+evictAt(60))
 	ctx, cancel := context.WithCancel(t.Context())
@@ -366,7 +366,8 @@ func TestWatchPolicy(t *testing.T) {
 	}
 }
 
-// Policies with incompatible samples differ in what samples depend on, and no others do.
+// The samples of two policies are incompatible if and only if the policies differ in settings on
+// which samples depend.
 func TestSamples(t *testing.T) {
 	cases := map[string]struct {
 		content string

@@ -15,8 +15,8 @@ import (
 	"github.com/evenkeel/evenkeel/strategies/plugin"
 )
 
-// A cycle makes a plan for each profile that moves pods by real usage. The one shown is that of the first profile,
-// which the framework builds with exactly the arguments that the explainer knows.
+// A cycle makes a plan for each profile that moves pods by real usage. Reports show the plan of the
+// first profile, which the framework builds with exactly the arguments that the explainer knows.
 func TestTheFirstProfileIsKnownByItsArguments(t *testing.T) {
 	const profile = "  pluginConfig: [{name: RealUsageLowNodeUtilization, args: {}}]\n" +
 		"  plugins: {balance: {enabled: [RealUsageLowNodeUtilization]}}\n"

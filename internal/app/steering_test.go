@@ -13,7 +13,7 @@ import (
 	"github.com/evenkeel/evenkeel/internal/flags"
 )
 
-// Held pods are released, but not by a dry run, which does not know their plan and changes nothing.
+// Held pods are released, except by a dry run, which does not know their plan and changes nothing.
 func TestLetGo(t *testing.T) {
 	for name, dryRun := range map[string]bool{"run": false, "a dry run": true} {
 		t.Run(name, func(t *testing.T) {

@@ -9,7 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Transition times of conditions are kept if the first policy uses them. Then later policies can use them as well.
+// Transition times of conditions are kept if the first policy uses them. Later policies can then
+// use them as well.
 func TestTransitionsAreKeptForThosePoliciesThatReadThem(t *testing.T) {
 	policyWith := func(condition string) string {
 		return upstreamHead + "  pluginConfig: [{name: PodLifeTime, args: {conditions: [{" + condition + "}]}}]\n" +

@@ -20,7 +20,7 @@ var (
 	headings = regexp.MustCompile(`(?m)^#{1,6} +(.+?) *$`)
 	linkText = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
 	comments = regexp.MustCompile(`(?s)<!--.*?-->`)
-	// fences and spans are code in Markdown: commands, output and names.
+	// fences and spans match code in Markdown: commands, output and names.
 	fences = regexp.MustCompile("(?ms)^[ \t]*```.*?^[ \t]*```$")
 	spans  = regexp.MustCompile("`[^`\n]*`")
 	// testNames are names of tests in a document, testDeclarations those in a source file.

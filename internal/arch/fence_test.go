@@ -30,8 +30,7 @@ const (
 	nodesync = "system:serviceaccount:evenkeel:evenkeel-nodesync"
 )
 
-// fence is a shipped ValidatingAdmissionPolicy, compiled by the API server's own
-// code.
+// fence is a shipped ValidatingAdmissionPolicy, compiled by the API server's own code.
 type fence struct {
 	policy    admissionv1.ValidatingAdmissionPolicy
 	validator validating.Validator
@@ -63,7 +62,7 @@ func readFence(t *testing.T, path ...string) *fence {
 	return f
 }
 
-// fencesIn compiles the policies of a manifest. Each must be bound.
+// fencesIn compiles the policies in a manifest. Each must have a binding.
 func fencesIn(t *testing.T, manifest []byte) (fences []*fence) {
 	t.Helper()
 	bound := map[string]bool{}
@@ -118,18 +117,19 @@ func (f *fence) compile(t *testing.T) {
 	f.validator = validating.NewValidator(compile(validations), matcher, compile(nil), compile(make([]cel.ExpressionAccessor, len(validations))), spec.FailurePolicy, nil)
 }
 
-// request is a request to the API server; old and new are YAML, empty for none.
+// request is a request to the API server. old and new are YAML, or empty if there is no such
+// object.
 type request struct {
-	user      string // ours if empty
+	user      string // Evenkeel's if empty
 	operation admission.Operation
-	resource  string // with its subresource
+	resource  string // including its subresource
 	namespace string
 	dryRun    bool
 	old, new  string
 }
 
-// refusal is the fence's message for a request, without its prefix; empty if it
-// allows the request.
+// refusal returns the fence's message for a request, without its prefix; empty if the fence allows
+// the request.
 func (f *fence) refusal(t *testing.T, r *request) string {
 	t.Helper()
 	resource, subresource, _ := strings.Cut(r.resource, "/")
@@ -192,7 +192,7 @@ func (f *fence) want(t *testing.T, want map[string]string, requests map[string]r
 	}
 }
 
-// taints and labels of a node that nodesync did not set.
+// someNode has taints and labels that nodesync did not set.
 const someNode = `
 metadata: {name: x, uid: u, resourceVersion: "1", labels: {disk: ssd, status: presure}, annotations: {note: x}}
 spec:
@@ -200,8 +200,8 @@ spec:
   taints: [{key: disk, value: full, effect: PreferNoSchedule}, {key: evenkeel.io/hot, value: "true", effect: PreferNoSchedule}]
 `
 
-// nodesync may change only its own label, annotations and soft taints of nodes.
-// A stolen token changes nothing else, wherever nodesync is installed.
+// nodesync may change only its own label, annotations and soft taints of nodes. A stolen token
+// allows nothing else, wherever nodesync is installed.
 func TestNodesyncFence(t *testing.T) {
 	patched := func(replace ...string) request {
 		return request{operation: admission.Update, resource: "nodes", old: someNode, new: strings.NewReplacer(replace...).Replace(someNode)}
@@ -262,8 +262,8 @@ spec:
 status: {phase: Pending}
 `
 
-// Evenkeel may remove its own gate from a pod and nominate a node for it. A
-// stolen token changes nothing else about a pod.
+// Evenkeel may remove its own gate from a pod and nominate a node for it. A stolen token allows no
+// other change to a pod.
 func TestSteeringFence(t *testing.T) {
 	changed := func(resource string, replace ...string) request {
 		return request{operation: admission.Update, resource: resource, old: somePod, new: strings.NewReplacer(replace...).Replace(somePod)}
@@ -302,7 +302,7 @@ func TestSteeringFence(t *testing.T) {
 	}, requests)
 }
 
-// Evenkeel creates pods only as dry runs, in the namespace for that.
+// Evenkeel creates pods only in dry runs, in the namespace for probes.
 func TestProbeFence(t *testing.T) {
 	requests := map[string]request{}
 	for what, r := range map[string]request{

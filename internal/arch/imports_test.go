@@ -10,16 +10,16 @@ import (
 
 const (
 	module = "github.com/evenkeel/evenkeel"
-	// simulator is the folder and, below the module path, the path of the
-	// simulator's own module.
+	// simulator is the folder of the simulator's own module, and also its path below the path of
+	// the main module.
 	simulator = "sim"
 )
 
-// pureRooms lists the packages that decide but never act. They map values to values, and
-// the time is an argument. Each is one package; the folders below it are separate rooms.
-// Pure rooms import no other rooms than each other.
+// pureRooms lists the packages that decide but never act. They map values to values, and the time
+// is an argument. Each entry is one package; the folders below it are separate rooms. Pure rooms
+// import no rooms except each other.
 var pureRooms = []string{
-	"compat", // the meaning of legacy files today
+	"compat", // what legacy files mean today
 	"compat/crane",
 	"compat/descheduler",
 	"compat/openshift",
@@ -28,7 +28,7 @@ var pureRooms = []string{
 	"compat/scheduler",
 	"compat/schedulerconfig",
 	"policy",                    // what the user wants
-	"policy/check",              // whether a value is one that may be set
+	"policy/check",              // whether a setting may have a value
 	"internal/likely",           // which word was meant
 	"policy/rewritten",          // the conversion of a file
 	"policy/lint",               // what a policy does, and likely mistakes in it
@@ -43,9 +43,9 @@ var pureRooms = []string{
 	"observe/usage/contention",  // how long containers wait
 	"observe/forecast",          // what will be used
 	"observe/usage/source",      // what a usage source is
-	"observe/thresholds",        // which levels of it mean something
+	"observe/thresholds",        // which levels of usage are significant
 	"scorer",                    // what a node will use with a pod on it
-	"ledger",                    // which moves are on their way
+	"ledger",                    // which moves are in flight
 	"evictor/safeguards",        // whether anything may be evicted now
 	"evictor/saved",             // how much hot time moves have saved
 	"evictor/owners",            // the state of a pod's controller
@@ -53,14 +53,14 @@ var pureRooms = []string{
 	"strategies/realusage/plan", // which pods to move where
 	"sim/recording",             // what is stored of a live cluster
 	"sim/fairshare",             // what each pod gets of a full node
-	"sim/rivals",                // the rules of other projects
+	"sim/rivals",                // the algorithms of other projects
 	"status",                    // what is reported about nodes, pods, moves and plans
-	"status/text",               // how that is printed
+	"status/text",               // how reports are printed
 	"status/page",               // the page of a process
 	"internal/terminal/layout",  // the layout of output for people
 }
 
-// impureImports are what a pure room must not import, nor anything below it.
+// impureImports must not be imported by a pure room, and neither may anything below them.
 var impureImports = []string{
 	"github.com/prometheus",
 	"k8s.io/client-go",
@@ -71,15 +71,14 @@ var impureImports = []string{
 	"os",
 }
 
-// clockNames are the functions of package time that read or wait for the clock.
+// clockNames are the functions of package time that read the clock or wait for it.
 var clockNames = []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker"}
 
-// apart are the wings that share only values: one may import from another only
-// pure rooms.
+// apart are the wings that share only values: one may import only pure rooms from another.
 var apart = []string{"strategies", "scorer", "evictor"}
 
-// floors are the folders from the top of the house down. A package may import
-// those of its own floor and of lower ones. The narrowest folder counts.
+// floors are the folders from the top floor down. A package may import packages of its own floor
+// and of lower ones. The innermost folder that is listed determines a package's floor.
 var floors = [][]string{
 	{"cmd", "examples", "hack", simulator, "internal/arch"},
 	{"internal/app", "internal/commands"},
@@ -92,26 +91,25 @@ var floors = [][]string{
 	{"internal", "deploy"},
 }
 
-// upward are the exceptions: imports that run up, and why.
+// upward lists the exceptions: imports that run up, with the reason.
 var upward = map[string]string{
-	// The board is a value, which the observation contains.
+	// The observation contains the board, which is a value.
 	"observe/observer": "scorer",
-	// Tests share helpers that are built from the values of several rooms.
+	// Tests share helpers that combine the values of several rooms.
 	"internal/testkit": "",
 }
 
-// importers lists who may import a package or anything below it, for packages that not
-// everyone may import. A folder represents everything below it.
+// importers lists who may import a package or anything below it, if not every package may. A folder
+// represents everything below it.
 var importers = map[string][]string{
 	"cmd": {},
-	// What runs in a cluster does not contain the simulator, which drives it.
+	// What runs in a cluster must not contain the simulator, which runs it.
 	simulator: {simulator},
-	// What people are told uses both evicting and scheduling, and never the other
-	// way round.
+	// Reports to people use both evicting and scheduling, but neither uses reports.
 	"status":            {"cmd", "internal", "status", simulator},
 	"internal/app":      {"cmd", "internal/app", "internal/commands", simulator},
 	"internal/commands": {"cmd", "internal/commands"},
-	// Only programs know legacy systems. They pass converters and the like on.
+	// Only programs know legacy systems. They pass converters and the like on to other packages.
 	"compat":             {"cmd", "compat", simulator},
 	"compat/presets":     {"compat"},
 	"evictor/leadership": {"internal/app", "evictor/leadership", "status/serve"},
@@ -121,7 +119,7 @@ var importers = map[string][]string{
 	"k8s.io/kubernetes/pkg/scheduler": {"cmd/kube-scheduler", "placement", simulator},
 }
 
-// A pure room imports nothing that can act, and no room that can.
+// A pure room imports nothing that can act, and no room that is not pure.
 func TestPureRoomsImportOnlyPureRooms(t *testing.T) {
 	for _, pkg := range packages(t) {
 		if !isPure(pkg.room) {
@@ -167,7 +165,7 @@ func TestWingsMeetOnlyInValues(t *testing.T) {
 	}
 }
 
-// Packages with a list of importers are imported by nobody else.
+// Packages with a list of importers are imported by no others.
 func TestImportersAreListed(t *testing.T) {
 	for _, pkg := range packages(t) {
 		for imported, where := range pkg.imports {
@@ -182,7 +180,7 @@ func TestImportersAreListed(t *testing.T) {
 	}
 }
 
-// Imports run down.
+// Imports run down, except for the listed ones.
 func TestImportsRunDown(t *testing.T) {
 	for _, pkg := range packages(t) {
 		for imported, where := range pkg.imports {
@@ -215,8 +213,8 @@ func floorOf(t *testing.T, room string) (floor int) {
 	return floor
 }
 
-// guardOf returns the innermost folder of a package that has a list of
-// importers, or "".
+// guardOf returns the innermost folder of a package that has a list of importers, or "" if there is
+// none.
 func guardOf(target string) (guard string) {
 	for guarded := range importers {
 		if within(target, guarded) && len(guarded) > len(guard) {
@@ -265,7 +263,7 @@ func within(p string, roots ...string) bool {
 	})
 }
 
-// firstOf returns the root that p is within, or "".
+// firstOf returns the first root that contains p, or "" if there is none.
 func firstOf(p string, roots []string) string {
 	for _, root := range roots {
 		if within(p, root) {

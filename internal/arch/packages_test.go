@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// root is the module's folder, relative to this package's.
+// root is the module's folder, relative to this package.
 const root = "../.."
 
 // pkg is one package of the module, without its tests.
@@ -21,14 +21,13 @@ type pkg struct {
 	room    string // folder within the module, with slashes
 	fset    *token.FileSet
 	files   []*ast.File
-	imports map[string]token.Position // import path to one place that imports it
+	imports map[string]token.Position // by import path, one place that imports it
 }
 
 func (p *pkg) position(n ast.Node) token.Position { return p.fset.Position(n.Pos()) }
 
-// packages parses the packages of this module and of the simulator's, in order
-// of their folders. Folders that the go command ignores and other modules below
-// this one are left out.
+// packages parses the packages of this module and of the simulator's, ordered by folder. It ignores
+// folders that the go command ignores and other modules.
 func packages(t *testing.T) []*pkg {
 	t.Helper()
 	var found []*pkg
@@ -93,8 +92,7 @@ func parseFolder(folder string) (*pkg, error) {
 	return p, nil
 }
 
-// importName returns the name under which a file knows a package, "" if it does
-// not import it.
+// importName returns the name under which a file imports a package, or "" if it does not import it.
 func importName(file *ast.File, importPath string) string {
 	for _, spec := range file.Imports {
 		if spec.Path.Value != strconv.Quote(importPath) {

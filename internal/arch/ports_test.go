@@ -15,10 +15,9 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Each overlay with a long-running process has a NetworkPolicy for its pods
-// that names each of their ports and who may connect; anybody may connect to
-// kube-scheduler's port, which requires certificates. Metrics are for those
-// whom the API server allows.
+// Each overlay with a long-running process has a NetworkPolicy for its pods that lists each of
+// their ports and who may connect. Everybody may connect to kube-scheduler's port, which requires
+// certificates. Only those whom the API server authorizes get metrics.
 func TestShippedPortsAreGuarded(t *testing.T) {
 	deployments, policies := shippedPorts(t)
 	if len(deployments) < 4 {

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The rules are worthless if the check for violations does not find them.
+// The rules are worthless if their check does not find violations.
 func TestRestlessFindsClocksAndGoroutines(t *testing.T) {
 	cases := map[string]struct {
 		source string

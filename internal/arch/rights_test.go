@@ -26,9 +26,8 @@ type rbacObject struct {
 	Subjects []rbacv1.Subject
 }
 
-// rightsIn reads a manifest: its roles by their key, and the keys of the roles
-// that each ServiceAccount is bound to. The key of a role that is cluster-wide
-// begins with "cluster/".
+// rightsIn reads a manifest. It returns the roles by key, and for each ServiceAccount the keys of
+// the roles that are bound to it. The key of a cluster-wide role starts with "cluster/".
 func rightsIn(t *testing.T, manifest []byte) (roles map[string][]rbacv1.PolicyRule, accounts map[string][]string) {
 	t.Helper()
 	roles, accounts = map[string][]rbacv1.PolicyRule{}, map[string][]string{}
@@ -57,8 +56,8 @@ func rightsIn(t *testing.T, manifest []byte) (roles map[string][]rbacv1.PolicyRu
 	return roles, accounts
 }
 
-// shippedManifests returns the files below deploy, and the chart as rendered
-// with each set of values, including hooks.
+// shippedManifests returns the files below deploy, and the chart as rendered with each set of
+// values, including its hooks.
 func shippedManifests(t *testing.T) map[string][]byte {
 	t.Helper()
 	found := map[string][]byte{}
@@ -77,8 +76,8 @@ func shippedManifests(t *testing.T) map[string][]byte {
 	return found
 }
 
-// The shipped roles allow exactly these changes, and none allows reading Secrets, getting
-// into pods or impersonation. This limits what a stolen token is worth.
+// The shipped roles allow exactly these changes. None allows reading Secrets, executing commands in
+// pods, or impersonation, which limits the harm that a stolen token can do.
 func TestWhatShippedRolesMayChange(t *testing.T) {
 	want := map[string][]string{
 		"cluster/evenkeel": {"create events.k8s.io/events", "create pods/eviction", "patch events.k8s.io/events"},
@@ -106,7 +105,7 @@ func TestWhatShippedRolesMayChange(t *testing.T) {
 		"evenkeel-extender":       nil,
 		"evenkeel-kubelet-source": {"create serviceaccounts/token evenkeel-kubelet-source"},
 		"evenkeel-scheduler":      {"create coordination.k8s.io/leases", "update coordination.k8s.io/leases evenkeel-scheduler"},
-		"evenkeel-serve":          {"update configmaps evenkeel-patterns"}, // and it follows the ledger
+		"evenkeel-serve":          {"update configmaps evenkeel-patterns"}, // it also follows the ledger
 	}
 	got, bound := map[string][]string{}, map[string]bool{}
 	for path, manifest := range shippedManifests(t) {
@@ -132,15 +131,14 @@ func TestWhatShippedRolesMayChange(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
-	// The second scheduler is a kube-scheduler. The API server decides who may
-	// read metrics.
+	// The second scheduler is a kube-scheduler. The API server decides who may read its metrics.
 	others := []string{"cluster/system:auth-delegator", "cluster/system:kube-scheduler", "cluster/system:volume-scheduler", "extension-apiserver-authentication-reader"}
 	if diff := cmp.Diff(others, slices.Sorted(maps.Keys(bound))); diff != "" {
 		t.Errorf("roles of others that are bound (-want +got)\n%s", diff)
 	}
 }
 
-// SECURITY.md describes for each shipped ServiceAccount what its token is worth.
+// SECURITY.md describes for each shipped ServiceAccount what its token allows.
 func TestStolenTokensAreDocumented(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(root, "SECURITY.md"))
 	if err != nil {
@@ -163,8 +161,8 @@ func TestStolenTokensAreDocumented(t *testing.T) {
 	}
 }
 
-// For each cluster-wide right on pods, nodes or Deployments the chart has a
-// fence that restricts its holder, including hooks.
+// For each cluster-wide right to change pods, nodes or Deployments that the chart grants, including
+// its hooks, the chart has a fence that restricts the ServiceAccount.
 func TestChartFencesWhatItGrants(t *testing.T) {
 	grants := 0
 	for path, manifest := range shippedManifests(t) {
@@ -199,7 +197,7 @@ func TestChartFencesWhatItGrants(t *testing.T) {
 	}
 }
 
-// abuses lists what a thief could do with a permission if nothing else restricted it.
+// abuses lists what a thief could do with each permission if nothing restricted it.
 var abuses = map[string][]request{
 	"patch pods": {{
 		operation: admission.Update, resource: "pods", old: somePod, new: strings.Replace(somePod, "image: good", "image: evil", 1),
@@ -217,8 +215,8 @@ var abuses = map[string][]request{
 	}},
 }
 
-// changesOf returns what a rule allows its holder to change, and what no rule
-// may contain.
+// changesOf returns the changes that a rule allows, and the parts of the rule that no rule may
+// contain.
 func changesOf(rule rbacv1.PolicyRule) (changes, odd []string) {
 	never := []string{"*", "secrets", "nodes/proxy", "pods/exec", "pods/attach", "pods/portforward", "pods/ephemeralcontainers", "pods/log"}
 	for _, group := range rule.APIGroups {

@@ -35,8 +35,8 @@ func leafOf(t *testing.T, pair certificates.Pair) *x509.Certificate {
 	return got.Leaf
 }
 
-// A certificate is valid only for its own side, with its names, under its own
-// CA and within its lifetime.
+// A certificate is valid only for its own side of a connection, for its names, under its own CA and
+// within its lifetime.
 func TestCertificatesAreGoodForOneThing(t *testing.T) {
 	ca, other := authority(t), authority(t)
 	served, err := ca.Server([]string{"evenkeel.evenkeel.svc"}, []net.IP{net.ParseIP("10.96.0.50")}, year, now)
@@ -81,7 +81,7 @@ func TestCertificatesAreGoodForOneThing(t *testing.T) {
 	}
 }
 
-// A stored CA can continue signing, also as the first of several trusted ones.
+// A stored CA can sign further certificates, even if it is only the first of several trusted ones.
 func TestAKeptAuthoritySignsOn(t *testing.T) {
 	ca, old := authority(t), authority(t)
 	later := now.AddDate(9, 0, 0)
@@ -133,7 +133,7 @@ func TestAuthoritiesThatCannotSign(t *testing.T) {
 	}
 }
 
-// No two certificates share a serial number, which identifies them.
+// No two certificates share a serial number, because it identifies them.
 func TestSerialNumbersDiffer(t *testing.T) {
 	ca := authority(t)
 	seen := map[string]bool{}

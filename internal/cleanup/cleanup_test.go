@@ -48,13 +48,13 @@ type clock struct{}
 func (clock) Now() time.Time   { return noon }
 func (clock) Local() time.Time { return noon }
 
-// site is a cluster.
+// site is a cluster to clean up.
 type site struct {
 	t       *testing.T
 	client  *fake.Clientset
 	dynamic *dynamicfake.FakeDynamicClient
 	config  Config
-	// refused holds, by pod name, why a pod keeps its gate.
+	// refused holds, by pod name, the error that keeps a pod's gate.
 	refused map[string]error
 }
 
@@ -70,7 +70,7 @@ func newSite(t *testing.T, objects ...runtime.Object) *site {
 	return s
 }
 
-// ungate removes the first gate of a pod, as the patch requests.
+// ungate removes the first gate of a pod, as a patch requests.
 func (s *site) ungate(action clienttesting.Action) (bool, runtime.Object, error) {
 	name := action.(clienttesting.PatchAction).GetName()
 	if err := s.refused[name]; err != nil {
@@ -111,8 +111,7 @@ func (s *site) steering(namespace, name string, keys int) {
 	}
 }
 
-// scaledUp stores a ledger of an earlier version that has scaled up
-// Deployments.
+// scaledUp stores a ledger of an earlier version that has scaled up Deployments.
 func (s *site) scaledUp(surges ...ledger.Surge) {
 	s.t.Helper()
 	moves := ledger.New(ledger.Config{})
@@ -148,7 +147,7 @@ func pod(name string, gates ...string) *v1.Pod {
 	return p
 }
 
-// restricted is a pod that waits for the node n9, which does not accept it.
+// restricted returns a pod that waits for the node n9, which does not accept it.
 func restricted(name string) *v1.Pod {
 	p := pod(name)
 	p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "web", UID: "rs-web", Controller: new(true)}}
@@ -187,7 +186,7 @@ const (
 	record = `{"labels":{"status":"presure"},"taints":{"evenkeel.io/above-reject":"true","evenkeel.io/hot":"true"}}`
 )
 
-// littered is a cluster in which Evenkeel was killed.
+// littered returns a cluster in which Evenkeel was killed.
 func littered(t *testing.T) *site {
 	t.Helper()
 	s := newSite(t, pod("web-1", gate), pod("web-2", gate, "acme.io/wait"), pod("web-3", "acme.io/wait"), pod("web-4"),
@@ -200,7 +199,7 @@ func littered(t *testing.T) *site {
 	return s
 }
 
-// run cleans up in virtual time.
+// run runs the cleanup in virtual time.
 func (s *site) run() (report *Report) {
 	s.t.Helper()
 	synctest.Test(s.t, func(t *testing.T) { report = Run(t.Context(), s.config) })
@@ -248,8 +247,8 @@ func (s *site) state() string {
 	return string(encoded)
 }
 
-// Everything of ours is removed, what belongs to others stays, each item is
-// reported in one line, and the second run finds nothing.
+// Everything of Evenkeel's is removed, the property of others stays, each item is reported in one
+// line, and a second run finds nothing.
 func TestCleanup(t *testing.T) {
 	s, said := littered(t), ""
 	before := s.state()
@@ -296,13 +295,13 @@ func TestCleanup(t *testing.T) {
 	}
 }
 
-// A pod that waits for the nodes to which it was restricted is released, so
-// that its owner creates another. Pods restricted by their owner's template,
-// pods that nothing would recreate, and pods restricted by others stay.
+// A pod that waits for the nodes to which it was restricted is released, so that its owner creates
+// another. Pods restricted by their owner's template, pods that nothing would recreate, and pods
+// restricted by others stay.
 func TestCleanupReleasesStrandedPods(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*v1.Pod)
-		want   bool // it is released
+		want   bool // whether the pod is released
 	}{
 		"restricted":              {func(*v1.Pod) {}, true},
 		"it has a node":           {func(p *v1.Pod) { p.Spec.NodeName = "n9" }, false},
@@ -328,8 +327,8 @@ func TestCleanupReleasesStrandedPods(t *testing.T) {
 	}
 }
 
-// After one mode, what a process of the other mode has is left to it while it
-// runs, and is not a failure.
+// The cleanup after one mode leaves alone what belongs to a running process of the other mode, and
+// that is not a failure.
 func TestCleanupAfterOneMode(t *testing.T) {
 	const evicts, marks = `"evenkeel-7d9f" holds it, so what is its stays`, `"evenkeel-nodesync-7d9f" holds it, so what is its stays`
 	cases := map[string]struct {
@@ -395,10 +394,10 @@ func TestCleanupAfterOneMode(t *testing.T) {
 	}
 }
 
-// obstacle keeps something from being removed.
+// obstacle prevents something from being removed.
 type obstacle struct {
 	change func(*site)
-	want   []string // prefixes of what is left
+	want   []string // how the messages about what is left start
 	done   int
 }
 
@@ -436,8 +435,8 @@ func obstacles() map[string]obstacle {
 	}
 }
 
-// What cannot be removed is reported with the reason, and stored data stays,
-// because it may name what still has to be done.
+// Objects that cannot be removed are reported with the reason. Stored data stays, because it may
+// list what still has to be done.
 func TestWhatCannotBeRemoved(t *testing.T) {
 	for name, tc := range obstacles() {
 		t.Run(name, func(t *testing.T) {
@@ -474,7 +473,7 @@ func (s *site) add(objects ...runtime.Object) {
 	}
 }
 
-// Once the time is over, it makes no more calls.
+// Once its time is up, the cleanup makes no more calls.
 func TestCleanupEnds(t *testing.T) {
 	s := littered(t)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -486,8 +485,8 @@ func TestCleanupEnds(t *testing.T) {
 	}
 }
 
-// writtenApart changes the records of the given nodes into records of a separate
-// nodesync.
+// writtenApart makes the records on the given nodes look as if a separate nodesync had written
+// them.
 func (s *site) writtenApart(names ...string) {
 	s.t.Helper()
 	for _, name := range names {

@@ -11,8 +11,8 @@ import (
 	"github.com/evenkeel/evenkeel/internal/exit"
 )
 
-// A signal ends a command's context; a command that does not end because of it
-// is abandoned, immediately on a second signal.
+// A signal ends a command's context. A command that does not end because of it is abandoned after a
+// while, and at once on a second signal.
 func TestUntilSignalled(t *testing.T) {
 	const patience = 20 * time.Second
 	obeys := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
@@ -50,5 +50,5 @@ func TestUntilSignalled(t *testing.T) {
 	}
 }
 
-// stuck ends too late, whatever happens to its context.
+// stuck ignores its context and ends too late.
 func stuck(context.Context) error { time.Sleep(time.Hour); return nil }

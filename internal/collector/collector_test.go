@@ -7,8 +7,7 @@ import (
 	"testing"
 )
 
-// Garbage is collected more often than by default, unless the environment sets
-// the frequency.
+// Garbage is collected more often than by default, unless the environment sets GOGC.
 func TestCollector(t *testing.T) {
 	before := debug.SetGCPercent(100)
 	t.Cleanup(func() { debug.SetGCPercent(before) })

@@ -110,8 +110,8 @@ func TestCertificatesAreMade(t *testing.T) {
 	}
 }
 
-// A file or link that already exists where a key is written does not expose the key, neither by its mode nor by its
-// target.
+// A file or link that already exists at the path of a key does not expose the key, neither by its
+// mode nor by its target.
 func TestKeysAreNotGivenAway(t *testing.T) {
 	dir, elsewhere := t.TempDir(), filepath.Join(t.TempDir(), "theirs")
 	if err := os.WriteFile(filepath.Join(dir, ".server.key.new"), nil, 0o666); err != nil {
@@ -135,7 +135,7 @@ func TestKeysAreNotGivenAway(t *testing.T) {
 	}
 }
 
-// The Secrets have the names that the shipped manifests mount, and contain the files.
+// The Secrets contain the files and have the names that the shipped manifests mount.
 func TestSecretsHoldTheCertificates(t *testing.T) {
 	dir := t.TempDir()
 	makeCertificates(t, certificateOptions(dir), made)
@@ -158,7 +158,8 @@ func TestSecretsHoldTheCertificates(t *testing.T) {
 	}
 }
 
-// The patch gives the shipped webhook the CA, and the server's certificate has the name that the API server uses.
+// The patch sets the CA of the shipped webhook, and the server's certificate has the name that the
+// API server uses.
 func TestPatchOfTheWebhook(t *testing.T) {
 	dir := t.TempDir()
 	makeCertificates(t, certificateOptions(dir), made)
@@ -208,7 +209,7 @@ func TestCertificatesAreRenewed(t *testing.T) {
 		t.Error("the key of the CA was copied")
 	}
 
-	// A new CA followed by the old one: both are trusted.
+	// A new CA is followed by the old one, so that both are trusted.
 	next := t.TempDir()
 	makeCertificates(t, certificateOptions(next), later)
 	both := slices.Concat(content(t, next, "ca.crt"), ca)
@@ -223,7 +224,7 @@ func TestCertificatesAreRenewed(t *testing.T) {
 	}
 }
 
-// A mistake is rejected with the flag or the file, and nothing is written.
+// A mistake is reported with the flag or the file, and nothing is written.
 func TestCertificatesRefuse(t *testing.T) {
 	ready := t.TempDir()
 	makeCertificates(t, certificateOptions(ready), made)

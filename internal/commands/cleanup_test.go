@@ -16,7 +16,7 @@ import (
 	"github.com/evenkeel/evenkeel/internal/flags"
 )
 
-// The whole command, from flags to exit code, in a cluster where nothing is left.
+// The test runs the whole command, from flags to exit code, in a cluster in which nothing is left.
 func TestCleanup(t *testing.T) {
 	for _, dryRun := range []bool{true, false} {
 		var out bytes.Buffer
@@ -61,7 +61,8 @@ func silent(t *testing.T, asked chan<- string) (kubeconfig string) {
 	return kubeconfigOf(t, server.URL)
 }
 
-// Cleanup ends at its timeout or when interrupted, whatever hangs, and then does not claim that nothing is left.
+// Cleanup ends at its timeout or when interrupted, whatever hangs. It then does not claim that
+// nothing is left.
 func TestCleanupEnds(t *testing.T) {
 	interrupted, cancel := context.WithCancel(t.Context())
 	defer cancel()

@@ -13,7 +13,7 @@ import (
 	"github.com/evenkeel/evenkeel/internal/terminal/layout"
 )
 
-// Each command with output for people has --color, and rejects wrong values at once.
+// Each command with output for people has the flag --color, and rejects invalid values at once.
 func TestColor(t *testing.T) {
 	const odd = "sometimes"
 	for name, run := range map[string]func() error{
@@ -40,7 +40,7 @@ func TestColor(t *testing.T) {
 	}
 }
 
-// Output has colors where they are enabled, but never in JSON.
+// Output is colored if colors are enabled, except JSON.
 func TestShow(t *testing.T) {
 	report := HistoryReport{Evictions: []HistoryEviction{{Entry: history.Entry{Namespace: "shop", Pod: "web", At: time.Unix(0, 0)}, Result: "helped"}}}
 	for name, tc := range map[string]struct {

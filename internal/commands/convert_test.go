@@ -131,8 +131,8 @@ func TestFilesOfLintAndConvert(t *testing.T) {
 	}
 }
 
-// A policy with which no process would start is not reported as converted or current, whatever its format and wherever
-// in the file it is.
+// A policy with which no process would start is never reported as converted or current, whatever
+// its format and its place in the file.
 func TestConvertRefusesWhatRunRefuses(t *testing.T) {
 	const wrong = "{name: p, pluginConfig: [{name: DefaultEvictor, args: {minReplicas: two}}]}"
 	const scheduler = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"

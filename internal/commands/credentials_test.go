@@ -17,8 +17,9 @@ import (
 	"github.com/evenkeel/evenkeel/internal/flags"
 )
 
-// A policy from elsewhere can name a file or Secret that only the caller may read. Commands that only look send its
-// content to the policy's server only with --send-credentials.
+// A policy from elsewhere can name a file or Secret that only the caller is allowed to read.
+// Commands that change nothing send its content to the policy's server only with
+// --send-credentials.
 func TestCredentialsAreNotSentUnasked(t *testing.T) {
 	t.Parallel()
 	commands := map[string]func(context.Context, flags.Options, io.Writer) error{

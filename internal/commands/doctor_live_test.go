@@ -53,7 +53,7 @@ func apiServer(t *testing.T, denied string) (kubeconfig string) {
 		case r.Method != http.MethodGet:
 			t.Errorf("%s %s", r.Method, r.URL)
 		case r.URL.Query().Get("watch") != "" && r.URL.Query().Get("sendInitialEvents") != "":
-			w.WriteHeader(http.StatusUnprocessableEntity) // like an API server that supports only lists
+			w.WriteHeader(http.StatusUnprocessableEntity) // like an API server without streaming lists
 			_, _ = w.Write([]byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422}`))
 		case r.URL.Query().Get("watch") != "":
 			w.(http.Flusher).Flush()
@@ -69,7 +69,7 @@ func apiServer(t *testing.T, denied string) (kubeconfig string) {
 	return kubeconfigOf(t, server.URL)
 }
 
-// The whole command, from flags to exit code.
+// The test runs the whole command, from flags to exit code.
 func TestDoctor(t *testing.T) {
 	cases := map[string]struct {
 		denied   string
@@ -96,7 +96,7 @@ func TestDoctor(t *testing.T) {
 	}
 }
 
-// nodesync in a separate process is checked for what that process does.
+// A separate nodesync is checked for what that process does.
 func TestDoctorOfNodeSync(t *testing.T) {
 	const byUsage = "nodesync: {label: {enabled: true}}\n"
 	prometheus := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -147,7 +147,7 @@ usage:
 	}
 }
 
-// A missing API server is reported in one line.
+// An unreachable API server is reported in one line.
 func TestDoctorWithoutAPIServer(t *testing.T) {
 	var out bytes.Buffer
 	err := Doctor(t.Context(), flags.Options{Kubeconfig: kubeconfigOf(t, nobody)}, DoctorOptions{Format: "table", Mode: "run"}, &out)

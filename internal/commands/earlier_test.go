@@ -26,7 +26,7 @@ import (
 
 const v1alpha1Head = "apiVersion: descheduler/v1alpha1\nkind: DeschedulerPolicy\n"
 
-// loadEarlier loads a policy as a process does, with our loader and then upstream's.
+// loadEarlier loads a policy as a process does: with our loader, and then with upstream's.
 func loadEarlier(t *testing.T, text string) (*policy.File, *api.DeschedulerPolicy) {
 	t.Helper()
 	file, err := compat.Load("policy.yaml", []byte(text), kinds.All)
@@ -44,7 +44,8 @@ func loadEarlier(t *testing.T, text string) (*policy.File, *api.DeschedulerPolic
 	return file, loaded
 }
 
-// Upstream's loader, which rejects fields that a plugin does not know, accepts the result for each strategy.
+// Upstream's loader, which rejects fields that a plugin does not know, accepts the converted policy
+// of each strategy.
 func TestUpstreamTakesEveryConvertedStrategy(t *testing.T) {
 	policyfile.SetupPlugins()
 	const selected = "namespaces: {include: [shop]}, labelSelector: {matchLabels: {app: web}}, nodeFit: true, thresholdPriorityClassName: high"
@@ -97,7 +98,7 @@ func TestAnEarlierPolicyThatEnablesNothingIsTaken(t *testing.T) {
 	}
 }
 
-// Every policy in the article about descheduler, alone or in a ConfigMap, is accepted by both loaders.
+// Both loaders accept every policy in the article about descheduler, alone or in a ConfigMap.
 func TestTheArticlesPoliciesAreTaken(t *testing.T) {
 	policyfile.SetupPlugins()
 	var enabled [][]string
@@ -133,7 +134,7 @@ func TestTheArticlesPoliciesAreTaken(t *testing.T) {
 	}
 }
 
-// What was changed in a legacy policy is reported, in the log or to a person who is waiting.
+// Changes to a legacy policy are reported, in the log or to a person who is waiting.
 func TestNotesAreTold(t *testing.T) {
 	file, err := compat.Load("policy.yaml", []byte(v1alpha1Head+
 		"strategies: {RemovePodsViolatingInterPodAntiAffinity: {enabled: true, weight: 1}}"), kinds.All)

@@ -18,8 +18,8 @@ import (
 	"github.com/evenkeel/evenkeel/status"
 )
 
-// annotated returns a list of nodes with 10 cores each, whose Crane annotations report the given CPU usage in percent,
-// timestamped by the server's clock.
+// annotated returns a list of nodes with 10 cores each. Their Crane annotations contain the given
+// CPU usage in percent, timestamped by the server's clock.
 func annotated(percents ...int) string {
 	stamp := time.Now().UTC().Format("2006-01-02T15:04:05Z")
 	var nodes []string
@@ -31,8 +31,8 @@ func annotated(percents ...int) string {
 	return strings.Join(nodes, ",")
 }
 
-// emptyCluster answers lists with the given nodes and nothing else, and fails the test on every write. If pause is
-// given, the kill switch exists and contains that data.
+// emptyCluster answers lists with the given nodes and no other objects, and fails the test on every
+// write. If pause is given, the kill switch exists and contains that data.
 func emptyCluster(t *testing.T, nodes string, pause ...string) (kubeconfig string) {
 	t.Helper()
 	server := httptest.NewServer(emptyAPI(t, nodes, pause...))
@@ -40,7 +40,7 @@ func emptyCluster(t *testing.T, nodes string, pause ...string) (kubeconfig strin
 	return kubeconfigOf(t, server.URL)
 }
 
-// emptyAPI is the API server of such a cluster.
+// emptyAPI returns the handler of such a cluster's API server.
 func emptyAPI(t *testing.T, nodes string, pause ...string) http.Handler {
 	t.Helper()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -75,7 +75,8 @@ func emptyAPI(t *testing.T, nodes string, pause ...string) http.Handler {
 	})
 }
 
-// If no source is installed, commands do not wait for usage. They do wait for a source that is not up yet.
+// If no source is installed, commands do not wait for usage. If a source is installed but not ready
+// yet, they do.
 func TestUsageThatNeverComesIsNotWaitedFor(t *testing.T) {
 	for code, failed := range map[int]bool{http.StatusNotFound: true, http.StatusForbidden: true, http.StatusServiceUnavailable: false, http.StatusOK: false} {
 		t.Run(http.StatusText(code), func(t *testing.T) {
@@ -115,7 +116,8 @@ func TestUsageThatNeverComesIsNotWaitedFor(t *testing.T) {
 	}
 }
 
-// An unknown node or pod is an error at once: explain does not wait for usage, which no source here ever reports.
+// An unknown node or pod is an error at once: explain does not wait for usage, which no source here
+// ever reports.
 func TestExplainKnowsNobodyAtOnce(t *testing.T) {
 	policy := filepath.Join(t.TempDir(), "policy.yaml")
 	if err := os.WriteFile(policy, []byte("apiVersion: evenkeel.io/v1alpha1\nkind: LoadPolicy\nusage: {observationPeriod: 10m}\n"), 0o600); err != nil {
@@ -136,7 +138,8 @@ func TestExplainKnowsNobodyAtOnce(t *testing.T) {
 	}
 }
 
-// The whole command, from flags to output, on a cluster whose nodes report their usage. It plans and writes nothing.
+// The test runs the whole command, from flags to output, on a cluster whose nodes report their
+// usage. The command plans and writes nothing.
 func TestExplainHere(t *testing.T) {
 	policy := filepath.Join(t.TempDir(), "policy.yaml")
 	text := "apiVersion: evenkeel.io/v1alpha1\nkind: LoadPolicy\nusage:\n  sources:\n    - type: Annotations\n" +

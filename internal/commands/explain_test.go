@@ -44,7 +44,7 @@ func (meter) Sample(context.Context, *cluster.Snapshot) (usage.Batch, error) {
 	}}}}, nil
 }
 
-// watching is an observer that knows a single node.
+// watching returns an observer that knows a single node.
 func watching(t *testing.T) *observer.Observer {
 	t.Helper()
 	set, err := thresholds.New([]thresholds.Pool{{Rules: []thresholds.Rule{{
@@ -69,8 +69,8 @@ func watching(t *testing.T) *observer.Observer {
 	return o
 }
 
-// answering is a process that knows a single node. It returns the URLs of its reports and of the address for
-// kube-scheduler.
+// answering starts a process that knows a single node, and returns the URLs of its reports and of
+// the address for kube-scheduler.
 func answering(t *testing.T) (reports, asks string) {
 	t.Helper()
 	o := watching(t)
@@ -87,15 +87,15 @@ func answering(t *testing.T) (reports, asks string) {
 	return urlOf(pages.Handler(t.Context())), urlOf(server)
 }
 
-// The command asks a running extender and prints the answer. If there is no answer, the exit code and the message say
-// why.
+// The command asks a running extender and prints the answer. If there is no answer, the exit code
+// and the message explain why.
 func TestExplainByExtender(t *testing.T) {
 	base, asks := answering(t)
 	cases := map[string]struct {
 		url, format string
 		words       []string
 		wantCode    int
-		want        string // in the output or the error
+		want        string // part of the output or the error
 	}{
 		"a node":                      {words: []string{"node", "n1"}, want: "cpu avg_5m 70.0% is above the evict line 65%"},
 		"that there is no plan":       {words: []string{"node", "n1"}, want: "only answers kube-scheduler and makes no plan"},
@@ -132,7 +132,8 @@ func TestExplainByExtender(t *testing.T) {
 	}
 }
 
-// An answer that is not an explanation, or that never ends, is an error, not an empty explanation.
+// An answer that is not an explanation, or that never ends, is reported as an error, not as an
+// empty explanation.
 func TestExplainByStrangers(t *testing.T) {
 	for name, body := range map[string]string{"no JSON": "<html>", "an array": "[]", "nothing": "", "cut off": `{"name":"n1`} {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(body)) }))
@@ -144,7 +145,7 @@ func TestExplainByStrangers(t *testing.T) {
 	}
 }
 
-// Without a policy or an API server, the command reports that.
+// A missing policy or API server is reported.
 func TestExplainHereFails(t *testing.T) {
 	options := flags.Options{PolicyFile: filepath.Join(t.TempDir(), "none.yaml")}
 	err := Explain(t.Context(), options, ExplainOptions{Format: "table"}, []string{"node", "n1"}, &bytes.Buffer{})

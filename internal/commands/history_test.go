@@ -26,7 +26,7 @@ import (
 	"github.com/evenkeel/evenkeel/ledger/configmap"
 )
 
-// lastNight is when the evictions in these tests happened.
+// lastNight is the time of the evictions in these tests.
 var lastNight = time.Date(2026, 11, 4, 2, 0, 0, 0, time.UTC)
 
 // evictedWeb returns the move of a pod of shop/web.
@@ -46,7 +46,8 @@ func evictedWeb(name string, after time.Duration) ledger.Move {
 	}
 }
 
-// storing returns the flags for an API server that stores the ledger, at half past two that night.
+// storing returns the flags for an API server that stores the ledger. The time is half past two
+// that night.
 func storing(t *testing.T, moves ...ledger.Move) flags.Options {
 	t.Helper()
 	packed, err := ledger.Document{Generation: 1, Writer: "w", Written: lastNight, Moves: moves}.Encode()
@@ -94,8 +95,8 @@ func historyOf(t *testing.T, options flags.Options, wanted HistoryOptions) strin
 	return out.String()
 }
 
-// The ledger shows which pod was evicted when, from where to where, why, and with what result. Text from others cannot
-// control the terminal.
+// The ledger shows which pod was evicted when, from which node to which, why, and with what result.
+// Text from others cannot control the terminal.
 func TestHistoryOfTheLedger(t *testing.T) {
 	denied := evictedWeb("web-c", 20*time.Minute)
 	denied.State, denied.Evicted, denied.Accepted, denied.Outcome, denied.Node = ledger.Cancelled, time.Time{}, false, nil, ""
@@ -146,7 +147,8 @@ func TestHistoryWithoutALedger(t *testing.T) {
 	}
 }
 
-// History from logs needs no cluster, reads several files and standard input, and counts the trial of a dry run.
+// History from logs needs no cluster, reads several files and standard input, and counts the trial
+// of a dry run.
 func TestHistoryOfLogs(t *testing.T) {
 	var log bytes.Buffer
 	ctx := klog.NewContext(t.Context(), textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(&log))))

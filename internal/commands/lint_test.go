@@ -71,8 +71,8 @@ func TestLintFindsWhatRunWouldRefuse(t *testing.T) {
 	}
 }
 
-// LowNodeUtilization moves pods by real usage if its args select that. lint then describes the usage and the
-// thresholds, and warns that the plugin does not steer.
+// LowNodeUtilization can be configured to move pods by real usage. lint then describes the usage
+// and the thresholds, and warns that the plugin does not steer.
 func TestLintKnowsWhatGoesByUsage(t *testing.T) {
 	const lines = "thresholds: {cpu: 20, memory: 20}, targetThresholds: {cpu: 50, memory: 60}"
 	cases := map[string]struct{ providers, args, want string }{
@@ -115,8 +115,8 @@ func TestLintKnowsWhatGoesByUsage(t *testing.T) {
 	}
 }
 
-// LowNodeUtilization fails in every cycle if the policy names no source for the usage that it is set to use. lint then
-// does not claim that it evicts.
+// If the policy has no source for the usage that LowNodeUtilization is configured to use, the
+// plugin fails in every cycle. lint then does not claim that it evicts.
 func TestLintKnowsWhatCannotReadUsage(t *testing.T) {
 	cases := map[string]struct{ providers, args, want string }{
 		"metrics-server":               {"", "metricsUtilization: {source: KubernetesMetrics}", "metricsProviders: [{source: KubernetesMetrics}]"},
@@ -177,7 +177,8 @@ func TestLintKnowsWhatCannotReadUsage(t *testing.T) {
 	}
 }
 
-// Upstream accepts any resource name in thresholds. lint warns of a name that no node has, and of no other.
+// Upstream accepts any resource name in thresholds. lint warns about a name that no node has, and
+// about no other.
 func TestLintKnowsResources(t *testing.T) {
 	report := func(t *testing.T, plugin, args string) (fields, texts []string) {
 		t.Helper()
@@ -249,7 +250,8 @@ func TestLintNamesWhatItCannotCheck(t *testing.T) {
 	}
 }
 
-// OpenShift's operator writes null for a threshold field that is not set, and for fields that it omits.
+// OpenShift's operator writes null for a threshold field that is not set, and for fields that it
+// omits.
 func TestLintTakesNullForAbsent(t *testing.T) {
 	report, err := lintText(t, `apiVersion: v1
 kind: ConfigMap
@@ -281,7 +283,7 @@ data:
 	}
 }
 
-// A strategy describes itself. One that relieves no hot nodes does not count as one that does.
+// Each strategy describes itself. One that relieves no hot nodes does not count as one that does.
 func TestLintTellsWhatStrategiesDo(t *testing.T) {
 	report, err := lintText(t, todaysHead+"- name: p\n  plugins: {balance: {enabled: [ReturnPodsToPreferredNodes]}}\n"+
 		"  pluginConfig:\n  - {name: ReturnPodsToPreferredNodes, args: {minWeightGained: 20, evictableNamespaces: {exclude: [batch]}}}\n"+
@@ -310,7 +312,7 @@ func TestLintTellsWhatStrategiesDo(t *testing.T) {
 	}
 }
 
-// The words include the selectors with which a policy selects pods.
+// The description includes the selectors with which a policy selects pods.
 func TestLintTellsSelections(t *testing.T) {
 	report, err := lintText(t, todaysHead+"- name: p\n  plugins: {balance: {enabled: [RealUsageLowNodeUtilization]}}\n"+
 		"  pluginConfig:\n  - {name: RealUsageLowNodeUtilization, args: {evictableNamespaces: {include: [shop, batch]}}}\n"+
@@ -366,7 +368,7 @@ func TestLintOfSeveralFiles(t *testing.T) {
 }
 
 func TestLintStrict(t *testing.T) {
-	const load = "apiVersion: evenkeel.io/v1alpha1\nkind: LoadPolicy\nlines: {cpu: {}}\n" // without memory, which gives a warning
+	const load = "apiVersion: evenkeel.io/v1alpha1\nkind: LoadPolicy\nlines: {cpu: {}}\n" // without memory, which causes a warning
 	lintWith := func(strict bool) error {
 		return Lint(LintOptions{Files: []string{Standard}, Format: "text", Strict: strict, Formats: earlier}, strings.NewReader(load), &bytes.Buffer{}, time.Now())
 	}
@@ -396,7 +398,8 @@ func TestLintOfTheShippedPolicy(t *testing.T) {
 	}
 }
 
-// A retired setting is reported with its position: in text, and as a separate field in JSON.
+// A retired setting is reported with its position: within the text, and as a separate field in
+// JSON.
 func TestLintSaysWhereARetiredSettingIs(t *testing.T) {
 	const load = "apiVersion: evenkeel.io/v1alpha1\nkind: LoadPolicy\nscoring:\n  estimate: {defaultCPU: 1}\n"
 	for format, want := range map[string]string{

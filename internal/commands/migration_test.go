@@ -14,7 +14,7 @@ import (
 	"github.com/evenkeel/evenkeel/policy/rewritten"
 )
 
-// earlier are the formats of all legacy systems, as the program reads them.
+// earlier holds the formats of all legacy systems, as the program reads them.
 var earlier = Formats{Converters: []policy.Converter{compat.Convert}, ConvertFile: compat.ConvertFile}
 
 // convertText runs `evenkeel convert` on a text.
@@ -37,17 +37,18 @@ func lintText(t *testing.T, text string) (LintReport, error) {
 	return report, err
 }
 
-// Every file in the documentation of legacy systems goes through convert and lint, both before and after conversion.
+// Every file in the documentation of legacy systems is converted, and linted before and after the
+// conversion.
 func TestEveryFileOfEarlierSystems(t *testing.T) {
 	cases := map[string]struct {
 		text   string
 		blocks func(text string) []string
-		// want holds what the first document of each block becomes.
+		// want lists what happens to the first document of each block.
 		want []rewritten.Action
 	}{
 		"descheduler": {
 			text: "descheduler.md", blocks: marked,
-			// Five policies with one strategy each, RBAC, the ConfigMap, the Job.
+			// five policies with one strategy each, RBAC, the ConfigMap and the Job
 			want: []rewritten.Action{
 				rewritten.Converted, rewritten.Converted, rewritten.Converted, rewritten.Converted, rewritten.Converted,
 				rewritten.Kept, rewritten.Converted, rewritten.Marked,
@@ -55,7 +56,7 @@ func TestEveryFileOfEarlierSystems(t *testing.T) {
 		},
 		"mem-real-usage-scheduler": {
 			text: "mem-real-usage-scheduler.md", blocks: marked,
-			// The configuration, RBAC followed by the Deployment, a workload.
+			// the configuration, RBAC followed by the Deployment, and a workload
 			want: []rewritten.Action{rewritten.Current, rewritten.Kept, rewritten.Kept},
 		},
 		"kube-scheduler-extender": {
@@ -94,14 +95,14 @@ func TestEveryFileOfEarlierSystems(t *testing.T) {
 
 func marked(text string) []string { return testkit.YAMLBlocks([]byte(text)) }
 
-// configMap returns the ConfigMap among blocks without a declared type.
+// configMap returns the ConfigMaps among blocks without a declared type.
 func configMap(text string) []string {
 	_, text, _ = strings.Cut(text, "```\napiVersion: v1\nkind: ConfigMap\n")
 	text, _, _ = strings.Cut(text, "\n```")
 	return []string{"apiVersion: v1\nkind: ConfigMap\n" + text + "\n"}
 }
 
-// flattened returns the two files of a text that has lost its line ends.
+// flattened returns the two files of a text that has lost its line breaks.
 func flattened(text string) []string {
 	var blocks []string
 	for line := range strings.Lines(text) {

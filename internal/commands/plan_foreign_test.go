@@ -17,7 +17,8 @@ import (
 	"github.com/evenkeel/evenkeel/status"
 )
 
-// heatedServer is an API server with a node at 92% and an idle one. The pods on the hot node started age ago.
+// heatedServer is an API server with a node at 92% and an idle one. The pods on the hot node
+// started age ago.
 func heatedServer(t *testing.T, age time.Duration) (kubeconfig string) {
 	t.Helper()
 	began := time.Now().Add(-2 * time.Hour).UTC().Format(time.RFC3339)
@@ -43,7 +44,7 @@ func heatedServer(t *testing.T, age time.Duration) (kubeconfig string) {
 		}
 		switch query := r.URL.Query(); {
 		case query.Get("sendInitialEvents") != "":
-			w.WriteHeader(http.StatusUnprocessableEntity) // like an API server that supports only lists
+			w.WriteHeader(http.StatusUnprocessableEntity) // like an API server without streaming lists
 			_, _ = w.Write([]byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422}`))
 		case query.Get("watch") != "":
 			w.(http.Flusher).Flush()
@@ -79,7 +80,7 @@ func heatedServer(t *testing.T, age time.Duration) (kubeconfig string) {
 	return kubeconfigOf(t, server.URL)
 }
 
-// quick is a LoadPolicy that judges by the newest readings.
+// quick is a LoadPolicy that judges nodes by their newest readings.
 const quick = `
 ---
 apiVersion: evenkeel.io/v1alpha1
@@ -104,7 +105,7 @@ profiles:
     plugins: {balance: {enabled: [RemoveDuplicates]}}
 ` + quick
 
-// For a policy that moves nothing by real usage, plan reports that, and shows no moves of another policy.
+// If a policy moves nothing by real usage, plan reports that, and shows no moves of another policy.
 func TestPlanOfAPolicyThatMovesNothingByUsage(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "policy.yaml")
@@ -142,8 +143,8 @@ func TestPlanOfAPolicyThatMovesNothingByUsage(t *testing.T) {
 	}
 }
 
-// What an upstream plugin would evict is planned and explained, with from, to, reason and
-// plugin.
+// Evictions that an upstream plugin would make are planned and explained, with source, destination,
+// reason and plugin.
 func TestPlanOfAnUpstreamPlugin(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "policy.yaml")
@@ -183,7 +184,7 @@ func TestPlanOfAnUpstreamPlugin(t *testing.T) {
 	}
 }
 
-// For a node that is measured above its evict line, a plan explains why the node is not hot.
+// If a node is measured above its evict line but not hot, the plan explains why.
 func TestPlanWhilePodsStart(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "policy.yaml")

@@ -24,7 +24,7 @@ import (
 	"github.com/evenkeel/evenkeel/status"
 )
 
-// Nodes are watched for the requested time, regardless of changes to the API server's clock.
+// Nodes are watched for the requested time, however the API server's time sets the clock.
 func TestNodeWatch(t *testing.T) {
 	known := func(at time.Time) *observer.Observation {
 		return &observer.Observation{At: at, Batches: 1, View: &usage.View{Snapshot: &cluster.Snapshot{}, Nodes: make([]usage.NodeUsage, 1)}}
@@ -40,9 +40,9 @@ func TestNodeWatch(t *testing.T) {
 	const sampleEvery, listed = 15 * time.Second, 5 * time.Minute
 	cases := map[string]struct {
 		observe time.Duration
-		// make makes an observation. Observations begin only after nodes and pods are listed.
+		// make makes an observation. Observations start only after nodes and pods have been listed.
 		make func(at time.Time) *observer.Observation
-		// setAfter is when the API server's clock is changed, setBy by how much.
+		// setAfter is when the API server's time sets the clock, and setBy by how much.
 		setAfter, setBy time.Duration
 		coming          time.Duration
 		want            time.Duration
@@ -89,7 +89,8 @@ func TestNodeWatch(t *testing.T) {
 	}
 }
 
-// The whole command: after one reading of usage it lists nodes, the hottest first, in each format.
+// The test runs the whole command: after one reading of usage, it lists the nodes, hottest first,
+// in each format.
 func TestTopPrints(t *testing.T) {
 	policy := filepath.Join(t.TempDir(), "policy.yaml")
 	text := "apiVersion: evenkeel.io/v1alpha1\nkind: LoadPolicy\nusage:\n  sources:\n    - type: Annotations\n" +
@@ -121,7 +122,7 @@ func TestTopPrints(t *testing.T) {
 	}
 }
 
-// Top asks another process for what it has observed, and prints how old that is.
+// Top asks another process for its observation and prints how old that is.
 func TestTopAsksAProcess(t *testing.T) {
 	used, percent, line := int64(9660), 96.6, 65.0
 	observed := time.Now().Add(-20 * time.Second).UTC().Format(time.RFC3339)

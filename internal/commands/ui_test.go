@@ -27,8 +27,8 @@ func servePod(name string) *v1.Pod {
 	}
 }
 
-// The page is the leader's, because the leader knows what the last cycle planned. If the leader is unknown or not
-// ready, any replica's page is shown.
+// The page is that of the leader, which knows what the last cycle planned. If the leader is unknown
+// or not ready, any replica's page is shown.
 func TestPageOf(t *testing.T) {
 	lease := func(holder string) *coordinationv1.Lease {
 		return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "evenkeel", Name: "evenkeel"}, Spec: coordinationv1.LeaseSpec{HolderIdentity: &holder}}
@@ -39,7 +39,7 @@ func TestPageOf(t *testing.T) {
 	cases := map[string]struct {
 		objects   []runtime.Object
 		in        string // the requested namespace, unless it is evenkeel
-		forbidden string // a resource that must not be read
+		forbidden string // a resource that the user is not allowed to read
 		want, err string
 	}{
 		"the leader's":                   {objects: append(three, lease("serve-2_uid")), want: "serve-2"},
@@ -76,7 +76,7 @@ func TestPageOf(t *testing.T) {
 	}
 }
 
-// A process without a page is reported to have none.
+// HasPage reports that a process without a page has none.
 func TestHasPage(t *testing.T) {
 	for code, want := range map[int]string{
 		http.StatusOK: "", http.StatusNotFound: "it has none, because it runs an earlier version", http.StatusForbidden: "it answers 403 Forbidden",
@@ -92,7 +92,7 @@ func TestHasPage(t *testing.T) {
 	}
 }
 
-// --open passes the page to the first program that exists, and reports if there is none.
+// --open passes the page to the first program that exists, and reports an error if none does.
 func TestOpen(t *testing.T) {
 	folder := t.TempDir()
 	t.Setenv("PATH", folder)

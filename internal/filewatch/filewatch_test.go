@@ -17,8 +17,8 @@ import (
 
 const most = 100
 
-// mount is a folder in the form in which the kubelet mounts a ConfigMap: the
-// file is a link into ..data, which is a link to a folder that never changes.
+// mount is a folder laid out as the kubelet mounts a ConfigMap: the file is a link into ..data,
+// which is a link to a folder that never changes.
 type mount struct {
 	t        *testing.T
 	root     string
@@ -57,12 +57,11 @@ func (m *mount) write(content string) {
 	m.must(os.WriteFile(m.path(), []byte(content), 0o600))
 }
 
-// Content is reported once it was read twice, and only once.
+// Content is reported once it has been read twice, and only once.
 func TestRunTellsOfEachContentOnce(t *testing.T) {
 	const second = time.Second
 	cases := map[string]struct {
-		// steps are one second apart; the file is read every second, half a second
-		// after a step.
+		// steps are one second apart. The file is read every second, half a second after a step.
 		steps []func(*mount)
 		want  []string
 	}{

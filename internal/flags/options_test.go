@@ -41,8 +41,7 @@ func TestPlainHTTPIsAskedFor(t *testing.T) {
 	}
 }
 
-// Errors in the settings for reaching an extender are found before anything
-// starts.
+// Invalid settings for reaching an extender are found before anything starts.
 func TestExtendersToAskAreChecked(t *testing.T) {
 	for name, tc := range map[string]struct {
 		extender remote.Extender
@@ -61,8 +60,8 @@ func TestExtendersToAskAreChecked(t *testing.T) {
 	}
 }
 
-// Reports are served only on loopback, and the flag for the readers of metrics accepts
-// only a few words.
+// Reports are served only on loopback. The flag for the readers of metrics accepts only a few
+// values.
 func TestValidateAddresses(t *testing.T) {
 	for name, tc := range map[string]struct {
 		options Options
@@ -99,8 +98,8 @@ func wantInvalid(t *testing.T, err error, want string) {
 	}
 }
 
-// A process that releases held pods must know where they should go: a standby
-// replica without the leader's ledger would let them go anywhere.
+// A process that releases held pods must know where they should go. A standby replica without the
+// leader's ledger would let them go anywhere.
 func TestFollows(t *testing.T) {
 	for name, tc := range map[string]struct {
 		options Options

@@ -65,8 +65,8 @@ func TestFlagsOverrideThePolicy(t *testing.T) {
 	}
 }
 
-// A plan waits for less than the policy's time only if waiting is all that
-// fills windows, and never too briefly to call a node hot.
+// A plan may observe for less time than the policy sets only if windows are filled by waiting
+// alone. It still observes for long enough to call a node hot.
 func TestPlansWatchForLess(t *testing.T) {
 	const prometheusOnly = "usage: {sources: [{type: Prometheus, prometheus: {address: 'http://p:9090'}}]}\n"
 	type watched struct{ Period, MinWindow time.Duration }

@@ -12,8 +12,8 @@ import (
 	"testing/iotest"
 )
 
-// scanners returns Scanners that read a text in all ways: in memory, through a
-// large window, and through a small one byte by byte.
+// scanners returns Scanners that read a text in all ways: from memory, through a large window, and
+// through a small window byte by byte.
 func scanners(text []byte) map[string]*Scanner {
 	whole, wide, narrow := new(Scanner), NewReader(1<<10, ofText), NewReader(1, ofText)
 	whole.SetText(text)
@@ -50,8 +50,7 @@ func value(s *Scanner) any {
 	}
 }
 
-// checkSkipped verifies that a text is skipped if encoding/json considers it
-// valid.
+// checkSkipped verifies that a text is skipped if and only if encoding/json considers it valid.
 func checkSkipped(t *testing.T, text []byte) {
 	t.Helper()
 	valid := json.Valid(text)
@@ -90,7 +89,7 @@ func FuzzScanner(f *testing.F) {
 	})
 }
 
-// Any nesting of brackets is skipped, down to the limit.
+// Brackets are skipped however they are nested, down to the limit.
 func TestSkipKnowsItsDepth(t *testing.T) {
 	for _, pair := range [][2]string{{"[", "]"}, {`{"k":`, "}"}, {`[{"k":`, "}]"}, {`{"s":"v","k":`, `,"n":1}`}} {
 		for _, depth := range []int{1, 31, 32, 33, 63, 64, 65, 127, 128, 129, 200} {
@@ -108,7 +107,7 @@ func TestSkipKnowsItsDepth(t *testing.T) {
 	}
 }
 
-// A text whose reader fails is distinguished from one that ends too early.
+// A text whose reader fails is distinguished from a text that ends too early.
 func TestTextsThatBreakOff(t *testing.T) {
 	errBroken := errors.New("connection reset")
 	for _, text := range []string{"", "{", `{"k"`, `{"k":`, `{"k":"v`, `{"k":1`, `{"k":tr`, `{"k":"v"}`, `{"k":"v"} `, `"\u00`} {
@@ -126,7 +125,7 @@ func TestTextsThatBreakOff(t *testing.T) {
 		}
 	}
 	s := NewReader(4, ofText)
-	if s.Reset(stuck{}); s.End() != io.ErrNoProgress { //nolint:errorlint // it is the very one
+	if s.Reset(stuck{}); s.End() != io.ErrNoProgress { //nolint:errorlint // exactly this error
 		t.Errorf("a reader that gives nothing: %v", s.Err())
 	}
 }
@@ -135,7 +134,7 @@ type stuck struct{}
 
 func (stuck) Read([]byte) (int, error) { return 0, nil }
 
-// What is read is bounded; what is skipped is not, and takes no memory.
+// Values that are read are bounded. Skipped values are not bounded, and take no memory.
 func TestTextsAreBounded(t *testing.T) {
 	const window = 16
 	cases := map[string]struct {
@@ -185,7 +184,7 @@ func TestFloat(t *testing.T) {
 	}
 }
 
-// What is read counts towards the depth like what is skipped within it.
+// Values that are read count towards the depth like those that are skipped inside them.
 func TestReadingKnowsItsDepth(t *testing.T) {
 	for deep, taken := range map[int]bool{ofText.Depth: true, ofText.Depth + 1: false} {
 		for _, pair := range [][2]string{{"[", "]"}, {`{"k":`, "}"}} {
@@ -208,7 +207,7 @@ func TestReadingKnowsItsDepth(t *testing.T) {
 	}
 }
 
-// readThenSkip reads the given number of levels and skips everything below.
+// readThenSkip reads the given number of levels and skips everything below them.
 func readThenSkip(s *Scanner, levels int) {
 	switch c := s.Next(); {
 	case levels == 0:

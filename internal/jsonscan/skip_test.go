@@ -7,12 +7,12 @@ import (
 	"testing"
 )
 
-// TestSkipTakesWhatEncodingJSONTakes tests objects around the point where plain
-// members end, each with and without something that makes the text invalid.
+// TestSkipTakesWhatEncodingJSONTakes tests objects around the point where plain members end, each
+// with and without something that makes the text invalid.
 func TestSkipTakesWhatEncodingJSONTakes(t *testing.T) {
 	members := []string{
 		`"k":"v"`, `"k": "v"`, `"k" :"v"`, `"k":"\"v"`, `"\u006b":"v"`, `"k":1`, `"k":null`, `"k":{}`, `"k":{"k":"v"}`, `"k":["v"]`, `"é":"v"`, `"k":"é"`, `"":""`,
-		// None of these is a member.
+		// none of these is a member
 		`"k"`, `"k":`, `"k":"v`, `"k":"v""`, `"k"::"v"`, `"k"x"v"`, `k":"v"`, `"k":"\x"`, "\"k\":\"\n\"", `"k"`, ``, `"k":v`,
 	}
 	for _, first := range members {
@@ -25,8 +25,8 @@ func TestSkipTakesWhatEncodingJSONTakes(t *testing.T) {
 	}
 }
 
-// TestSkipAgreesOnDamagedTexts does the same with texts in which single bytes
-// were replaced, removed or inserted at random.
+// TestSkipAgreesOnDamagedTexts tests texts in which single bytes were replaced, removed or inserted
+// at random.
 func TestSkipAgreesOnDamagedTexts(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	seeds := []string{

@@ -21,8 +21,8 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// FuzzValues verifies that a valid text never has more values than the bound,
-// however its strings and brackets are nested.
+// FuzzValues verifies that a valid text never has more values than the bound, however its strings
+// and brackets are nested.
 func FuzzValues(f *testing.F) {
 	for _, text := range []string{
 		`7`, `{}`, `[[],{},{"a":[]}]`, `{"a":1,"a":2}`, `{"{,[\",{":"[,\\","\\\"{": "{"}`, `"\u0022,"`, ` [ 1 , "]" ] `, `["\\",1,"\\\\"]`,

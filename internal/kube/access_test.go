@@ -34,13 +34,13 @@ func TestAs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, _ = client.Discovery().ServerVersion() // nothing serves it
+	_, _ = client.Discovery().ServerVersion() // there is no server
 	if diff := cmp.Diff([][]string{{"jane"}, {"ops", "dev"}}, [][]string{asked.Values("Impersonate-User"), asked.Values("Impersonate-Group")}); diff != "" {
 		t.Errorf("impersonated (-want +got):\n%s", diff)
 	}
 }
 
-// The API server is found as kubectl finds it.
+// The API server is found in the way in which kubectl finds it.
 func TestAccess(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "config")
 	if err := os.WriteFile(file, []byte(twoContexts), 0o600); err != nil {
@@ -86,8 +86,8 @@ func TestAccess(t *testing.T) {
 	}
 }
 
-// If no file names a cluster, the error lists the files that were looked for
-// and which of them are missing.
+// If no file names a cluster, the error lists the files that were tried and which of them are
+// missing.
 func TestAccessWithoutACluster(t *testing.T) {
 	dir := t.TempDir()
 	empty, missing := filepath.Join(dir, "empty"), filepath.Join(dir, "missing")

@@ -34,8 +34,7 @@ func TestListed(t *testing.T) {
 	}
 }
 
-// What arrives is counted as it arrives, by resource; error responses are not
-// counted.
+// Objects are counted as they arrive, by resource. Error responses are not counted.
 func TestArrivals(t *testing.T) {
 	const list = `{"kind":"PodList","apiVersion":"v1","items":[]}`
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

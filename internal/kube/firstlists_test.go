@@ -17,7 +17,7 @@ import (
 	"github.com/evenkeel/evenkeel/internal/exit"
 )
 
-// listing is a factory whose kinds become complete after a while.
+// listing is a factory whose kinds are completely listed after a while.
 type listing struct {
 	informers.SharedInformerFactory
 	began time.Time
@@ -35,14 +35,14 @@ func (l *listing) WaitForCacheSync(stop <-chan struct{}) map[reflect.Type]bool {
 
 const never = 1000 * time.Hour
 
-// First lists are waited for as long as the missing ones make progress, and
-// given up soon if they make none.
+// The process waits for first lists as long as the missing ones make progress, and gives up soon if
+// they do not.
 func TestFirstLists(t *testing.T) {
 	pods, csiNodes := reflect.TypeFor[*v1.Pod](), reflect.TypeFor[*storagev1.CSINode]()
 	cases := map[string]struct {
 		after map[reflect.Type]time.Duration
 		fed   time.Duration
-		// until is how long each resource makes progress.
+		// until is for how long each resource makes progress.
 		until map[string]time.Duration
 		took  time.Duration
 		want  string
@@ -86,7 +86,7 @@ func TestFirstLists(t *testing.T) {
 	}
 }
 
-// A process that is stopped reports this and what it was waiting for.
+// A process that is stopped reports that, and what it was waiting for.
 func TestFirstListsStopped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())

@@ -18,8 +18,8 @@ import (
 	"k8s.io/streaming/pkg/httpstream/spdy"
 )
 
-// forwarding is an API server that forwards data for one pod, by SPDY, to an
-// address on this machine.
+// forwarding is an API server that forwards data for one pod, by SPDY, to an address on this
+// machine.
 func forwarding(t *testing.T, to string) *Connection {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -60,7 +60,7 @@ func forwarding(t *testing.T, to string) *Connection {
 // serveStream connects a stream as a kubelet does.
 func serveStream(t *testing.T, s httpstream.Stream, to string) {
 	defer s.Close()
-	if s.Headers().Get(v1.StreamType) == v1.StreamTypeError { // there is none
+	if s.Headers().Get(v1.StreamType) == v1.StreamTypeError { // there is no error
 		return
 	}
 	if port := s.Headers().Get(v1.PortHeader); port != "8889" {
@@ -76,8 +76,7 @@ func serveStream(t *testing.T, s httpstream.Stream, to string) {
 	_, _ = io.Copy(s, connection)
 }
 
-// A pod's port can be read through the API server, but no longer after use has
-// returned.
+// A pod's port can be read through the API server, but not after use has returned.
 func TestForward(t *testing.T) {
 	pod := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, "of "+r.URL.Path) }))
 	t.Cleanup(pod.Close)
@@ -121,7 +120,7 @@ func TestForwardForbidden(t *testing.T) {
 	}
 }
 
-// The user of a pod's port learns when the pod is lost, and the error says so.
+// If the pod is lost, the user of its port gets an error that says so.
 func TestForwardLost(t *testing.T) {
 	lose := make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -15,8 +15,8 @@ import (
 	"github.com/evenkeel/evenkeel/internal/exit"
 )
 
-// Attempts continue for as long as needed, starting with short delays, report
-// progress all along, and are logged once a minute.
+// Attempts continue for as long as needed, with short delays at first. They count as progress
+// throughout and are logged once a minute.
 func TestPersist(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var lines bytes.Buffer
@@ -43,9 +43,8 @@ func TestPersist(t *testing.T) {
 	})
 }
 
-// An attempt that is cut off may return any error: discovery, for example, does
-// not wrap the context's. A process that is stopped while it starts ends
-// without an error.
+// An attempt that is cut off may return any error. Discovery, for example, does not wrap the
+// context's error. A process that is stopped while it starts ends without an error.
 func TestPersistIsStoppedDuringAnAttempt(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	err := Persist(ctx, func() {}, func(context.Context) error {
@@ -57,8 +56,7 @@ func TestPersistIsStoppedDuringAnAttempt(t *testing.T) {
 	}
 }
 
-// Attempts end when waiting cannot help: on a user error, or when the process
-// is stopped.
+// Attempts end if waiting cannot help: on a user error, or when the process is stopped.
 func TestPersistEnds(t *testing.T) {
 	mistake := exit.Usagef("there is no such class")
 	stopped := context.Canceled

@@ -7,8 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A profile that does not enable a strategy does not move pods by its thresholds, so they
-// need not fit the lines.
+// A profile that does not enable a strategy does not move pods by its thresholds, so they need not
+// be consistent with the lines.
 func TestArgumentsOfADisabledStrategy(t *testing.T) {
 	SetupPlugins()
 	file, err := Load("policy.yaml", []byte("apiVersion: descheduler/v1alpha2\nkind: DeschedulerPolicy\nprofiles:\n- name: p\n"+
@@ -22,8 +22,8 @@ func TestArgumentsOfADisabledStrategy(t *testing.T) {
 	}
 }
 
-// An error from a plugin's own validator is reported like every other: with its
-// line, its plugin and the given value.
+// An error from a plugin's own validator is reported like any other: with its line, its plugin and
+// the given value.
 func TestRefusedArguments(t *testing.T) {
 	SetupPlugins()
 	const head = "apiVersion: descheduler/v1alpha2\nkind: DeschedulerPolicy\nprofiles:\n- name: p\n"

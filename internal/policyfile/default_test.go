@@ -40,8 +40,8 @@ func profiles(t *testing.T, file *policy.File) *api.DeschedulerPolicy {
 	return decoded
 }
 
-// A LoadPolicy alone runs what the shipped policy runs. `plan` shows none of it
-// for a policy that enables only upstream's plugins.
+// A policy that consists of a LoadPolicy runs what the shipped policy runs. For a policy that
+// enables only upstream's plugins, `plan` shows none of that.
 func TestTheDefaultProfileIsTheShippedOne(t *testing.T) {
 	shipped, _, err := Read(filepath.Join("..", "..", "policy.yaml"))
 	if err != nil {
@@ -57,9 +57,8 @@ func TestTheDefaultProfileIsTheShippedOne(t *testing.T) {
 	}
 }
 
-// A profile may have arguments for a plugin that it does not enable. The
-// DefaultEvictor that protects pods from moves by usage is the one of a profile
-// that makes such moves.
+// A profile may have arguments for a plugin that it does not enable. Only the DefaultEvictor of a
+// profile that moves pods by usage protects pods from such moves.
 func TestWhatIsPlannedIsOfTheProfilesThatMoveByUsage(t *testing.T) {
 	p := profiles(t, load(t, `
 apiVersion: descheduler/v1alpha2

@@ -7,10 +7,9 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// OpenShift's operator writes both fields of a threshold and null for the one
-// that is not set. Null counts as absent in upstream's types, too: there, a
-// threshold with a null value requires its class, and a null percentage is not
-// 0.
+// OpenShift's operator writes both fields of a threshold, with null for the one that is not set.
+// Null counts as absent in upstream's types as well: a threshold whose value is null requires its
+// class, and a null percentage is not 0.
 func TestNullIsAbsentFromProfiles(t *testing.T) {
 	const head = "apiVersion: descheduler/v1alpha2\nkind: DeschedulerPolicy\n"
 	threshold := func(fields string) string {

@@ -13,8 +13,8 @@ import (
 	"github.com/evenkeel/evenkeel/policy"
 )
 
-// A Prometheus source without an address uses the address in metricsProviders, together
-// with their token unless the source has its own credentials.
+// A Prometheus source without an address uses the address in metricsProviders. It also uses their
+// token, unless it has its own credentials.
 func TestProvidedPrometheus(t *testing.T) {
 	profiles := &api.DeschedulerPolicy{MetricsProviders: []api.MetricsProvider{{
 		Source: api.PrometheusMetrics, Prometheus: &api.Prometheus{

@@ -31,7 +31,7 @@ func TestHostileAmountsAreNotParsed(t *testing.T) {
 		for _, data := range []string{string(quoted), `{"cpu": ` + strings.Trim(text, "+ ") + `}`, strings.TrimSuffix(string(quoted), "}") + `, "cpu": "1"}`} {
 			err := json.Unmarshal([]byte(data), &list)
 			if strings.HasSuffix(data, `"1"}`) && err == nil && list["cpu"] == resource.MustParse("1") {
-				continue // the last of two counts, and the first is not parsed
+				continue // the last of two values counts, and the first is not parsed
 			}
 			if err == nil {
 				t.Errorf("%.40s is accepted", data)
@@ -62,8 +62,7 @@ func TestAmounts(t *testing.T) {
 	}
 }
 
-// No list takes long, and an accepted one has the same value as in Kubernetes'
-// own decoder.
+// No list takes long to read, and an accepted one has the same value as in Kubernetes' own decoder.
 func FuzzList(f *testing.F) {
 	for _, text := range hostile[:8] {
 		f.Add(`{"cpu": "` + text + `"}`)

@@ -10,8 +10,7 @@ import (
 	"time"
 )
 
-// Responses without the API server's time leave the clock unchanged, and are
-// passed on unchanged.
+// Responses without the API server's time do not change the clock and are passed on unchanged.
 func TestTellsNothing(t *testing.T) {
 	date := func(value string) func(http.Header) {
 		return func(h http.Header) { h["Date"] = []string{value} }
@@ -45,8 +44,8 @@ func TestTellsNothing(t *testing.T) {
 	}
 }
 
-// Odd answers, alone, two in a row or every other one, neither correct a clock
-// nor undo a correction.
+// Odd answers neither correct a clock nor undo a correction, whether they come alone, two in a row
+// or every other time.
 func TestOddAnswers(t *testing.T) {
 	cases := map[string]struct {
 		truth time.Duration
@@ -81,8 +80,8 @@ func TestOddAnswers(t *testing.T) {
 	}
 }
 
-// A server whose time goes back, as with another server behind the address, is
-// followed once it persists.
+// If a server's time goes back, as with another server behind the address, the clock follows once
+// that persists.
 func TestServerGoesBack(t *testing.T) {
 	w := newWire(time.Hour)
 	clock := New(w.now)
@@ -98,8 +97,8 @@ func TestServerGoesBack(t *testing.T) {
 	}
 }
 
-// A local clock that is set, in either direction and by any amount, is
-// corrected after three answers.
+// If the local clock is set, in either direction and by any amount, it is corrected after three
+// answers.
 func TestLocalClockIsSet(t *testing.T) {
 	for _, by := range []time.Duration{time.Hour, -time.Hour, 300 * 24 * time.Hour, -300 * 24 * time.Hour, 10 * time.Second, -10 * time.Second} {
 		t.Run(by.String(), func(t *testing.T) {
@@ -115,8 +114,8 @@ func TestLocalClockIsSet(t *testing.T) {
 	}
 }
 
-// If a clock is set back while an answer is in transit, the answer arrives
-// before it was requested.
+// If the local clock is set back while an answer is in transit, the answer seems to arrive before
+// it was requested.
 func TestAnswerBeforeItsRequest(t *testing.T) {
 	noon := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	if heard, ok := hear(noon, noon, noon.Add(-time.Minute)); ok {
@@ -129,7 +128,7 @@ func TestRequestFails(t *testing.T) {
 	clock := New(time.Now)
 	failing := clock.Wrap(roundTripper(func(*http.Request) (*http.Response, error) { return nil, down }))
 	request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "https://api/", nil)
-	if response, err := failing.RoundTrip(request); !errors.Is(err, down) || response != nil { //nolint:bodyclose // there is none
+	if response, err := failing.RoundTrip(request); !errors.Is(err, down) || response != nil { //nolint:bodyclose // there is no response
 		t.Errorf("got %v, %v, want the error of the transport below", response, err)
 	}
 }
@@ -138,7 +137,7 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// Many concurrent requests, some with odd answers, while others read the time.
+// Many requests run concurrently, some with odd answers, while other goroutines read the time.
 func TestParallelAnswers(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Query().Get("n") {

@@ -18,15 +18,13 @@ import (
 	"k8s.io/klog/v2/textlogger"
 )
 
-// wire is a machine whose clock is off, and the connection to a server whose
-// clock is right.
+// wire is a machine whose clock is off, with a connection to a server whose clock is right.
 type wire struct {
 	local time.Time
 	skew  time.Duration // the server's time minus the local time
-	// up and down are how long a request and its answer travel.
+	// up and down are how long a request and its answer take in transit.
 	up, down time.Duration
-	// spoil, which may be nil, changes a response's headers; status is the
-	// response's status unless it is zero.
+	// spoil, if set, changes a response's headers. status, if set, is the response's status.
 	spoil  func(http.Header)
 	status int
 }
@@ -65,8 +63,8 @@ func (w *wire) ask(t *testing.T, clock *Clock, n int) {
 // off returns a clock's difference from the server's.
 func (w *wire) off(clock *Clock) time.Duration { return clock.Now().Sub(w.local.Add(w.skew)).Abs() }
 
-// A clock that is off by more than the tolerance is corrected to well below it;
-// any other is left unchanged.
+// A clock that is off by more than the tolerance is corrected to well below it. Any other clock is
+// left unchanged.
 func TestCorrects(t *testing.T) {
 	cases := map[string]struct {
 		skew     time.Duration
@@ -105,7 +103,7 @@ func TestCorrects(t *testing.T) {
 	}
 }
 
-// Three answers are enough, two are not.
+// Three answers are enough for a correction, but two are not.
 func TestQuorum(t *testing.T) {
 	w := newWire(time.Minute)
 	clock := New(w.now)
@@ -117,9 +115,8 @@ func TestQuorum(t *testing.T) {
 	}
 }
 
-// A correction is not changed by less than the tolerance, is adjusted for more,
-// and is removed once the local clock is right; each change is logged, and
-// nothing else.
+// A correction is kept if it is wrong by less than the tolerance, and otherwise adjusted. It is
+// removed once the local clock is right. Each change is logged, and nothing else is.
 func TestFollowsTheClock(t *testing.T) {
 	w, log := newWire(time.Minute), new(bytes.Buffer)
 	clock := New(w.now)
@@ -129,7 +126,7 @@ func TestFollowsTheClock(t *testing.T) {
 	ask := func(n int) {
 		for range n {
 			request := httptest.NewRequestWithContext(klog.NewContext(t.Context(), logger), http.MethodGet, "https://api/", nil)
-			if _, err := clock.Wrap(w).RoundTrip(request); err != nil { //nolint:bodyclose // there is none
+			if _, err := clock.Wrap(w).RoundTrip(request); err != nil { //nolint:bodyclose // there is no response
 				t.Fatal(err)
 			}
 			w.local = w.local.Add(1370 * time.Millisecond)
@@ -184,9 +181,8 @@ func TestMetric(t *testing.T) {
 	}
 }
 
-// The skew always lies in the range on which honest answers agree, whatever the
-// delays and phases, and that range is narrower than a second after a few
-// answers.
+// The skew always lies in the range on which honest answers agree, whatever the delays and phases.
+// After a few answers, that range is narrower than a second.
 func TestAgreementHoldsTheSkew(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	for range 500 {
@@ -221,7 +217,7 @@ func TestAgreementHoldsTheSkew(t *testing.T) {
 	}
 }
 
-// The monotonic reading is kept, so that time differences are right even if the clock is
+// The monotonic reading is kept, so that differences between times are right even if the clock is
 // adjusted.
 func TestKeepsTheMonotonicReading(t *testing.T) {
 	clock := New(time.Now)
@@ -231,8 +227,7 @@ func TestKeepsTheMonotonicReading(t *testing.T) {
 	}
 }
 
-// In a bubble nothing takes any time, so all responses within a second are the
-// same.
+// Nothing takes any time in a synctest bubble, so all responses within a second are equal.
 func TestAnswersInNoTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWire(-time.Minute)
@@ -253,7 +248,7 @@ func TestAnswersInNoTime(t *testing.T) {
 	})
 }
 
-// With Go's own server and client, the time is read from real responses.
+// Go's own server and client exchange real responses, from which the time is read.
 func TestRealServer(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer server.Close()

@@ -14,15 +14,15 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// The hourly bounds are those of the policy: the shipped ones suit clusters of
-// all sizes, and a number is used as is.
+// The hourly limits are those of the policy. The shipped ones suit clusters of all sizes, and a
+// number is used as it is.
 func TestMovesAnHour(t *testing.T) {
 	now := time.Now()
 	number, percent := intstr.FromInt32, intstr.FromString
 	for name, tc := range map[string]struct {
 		change     func(*policy.Eviction)
 		pods       int
-		all, owner int // allowed moves, of an owner with half of the pods; -1 without a bound
+		all, owner int // allowed moves in all, and of an owner with half of the pods; -1 without a limit
 	}{
 		"shipped, 3 nodes":     {pods: 90, all: 50, owner: 22},
 		"shipped, 50 nodes":    {pods: 1_500, all: 75, owner: 375},
@@ -64,7 +64,8 @@ func TestMovesAnHour(t *testing.T) {
 				if tc.owner < 0 {
 					n, want = 5_000, ""
 				}
-				// Its namespace may use the whole hour, which is checked second.
+				// The owner's namespace may use all moves of the hour, and its limit is checked
+				// second.
 				if got, _ := v.Beside(of, n, 0); got != want {
 					t.Errorf("after %d moves of the owner: %q, want %q", n, got, want)
 				}
@@ -73,7 +74,7 @@ func TestMovesAnHour(t *testing.T) {
 	}
 }
 
-// The bounds also apply to moves of another process in the ledger.
+// The limits also apply to moves of other processes in the ledger.
 func TestMovesAnHourOfAnotherProcess(t *testing.T) {
 	now, p := time.Now(), policy.Default(kinds.All)
 	set, err := Evicting(&p.Eviction)
@@ -94,7 +95,7 @@ func TestMovesAnHourOfAnotherProcess(t *testing.T) {
 	}
 }
 
-// Values that were not validated do not become unlimited.
+// Values that were not validated do not mean "unlimited".
 func TestMovesAnHourThatAreNone(t *testing.T) {
 	for _, set := range []func(*policy.Eviction){
 		func(e *policy.Eviction) { e.MaxMovesPerHour = intstr.FromString("many") },

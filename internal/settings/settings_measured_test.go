@@ -15,8 +15,8 @@ import (
 	"github.com/evenkeel/evenkeel/scorer"
 )
 
-// The windows used for measured scoring reach the scorer, and the store keeps
-// all of them even though no line uses them.
+// The windows that measured scoring uses reach the scorer, and the store keeps all of them although
+// no line uses them.
 func TestMeasuredScoringIsWired(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join("..", "..", "policy", "testdata", "examples", "measured.yaml"))
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 	"github.com/evenkeel/evenkeel/strategies/realusage"
 )
 
-// viewAt is a view of one known node with 10 cores and 100 bytes, used to the
-// given percentages, in the windows of the default policy's lines.
+// viewAt returns a view of one known node with 10 cores and 100 bytes, with the given percentages
+// used in the windows of the default policy's lines.
 func viewAt(cpu, memory int64, labels map[string]string) *usage.View {
 	used := cluster.Amounts{cluster.CPU: cpu * 100, cluster.Memory: memory}
 	all := []cluster.Amounts{used, used, used}
@@ -102,8 +102,8 @@ func TestLinesAreOneSetForBothHalves(t *testing.T) {
 	}
 }
 
-// None of Evenkeel's own taints means that a node is about to go, and each
-// taint in the policy is one of nodesync's.
+// None of Evenkeel's own taints counts as a sign that a node is leaving, and each taint in the
+// policy is one of nodesync's.
 func TestOwnTaints(t *testing.T) {
 	load := policy.Default(kinds.All)
 	load.Eviction.ClosingTaints = []string{"evenkeel.io/*"}

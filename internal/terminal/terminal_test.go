@@ -12,7 +12,7 @@ import (
 	"github.com/evenkeel/evenkeel/internal/terminal/layout"
 )
 
-// By default only terminals show colors; a flag overrides that.
+// By default, only terminals show colors. A flag overrides that.
 func TestStyleOf(t *testing.T) {
 	env := func(string) string { return "" }
 	for color, want := range map[string]bool{"auto": false, "always": true, "never": false} {
@@ -27,8 +27,8 @@ func TestStyleOf(t *testing.T) {
 	}
 }
 
-// Outside a terminal, a line is written every 15 seconds; on a terminal it is
-// overwritten, and finally removed.
+// Outside a terminal, a line is written every 15 seconds. On a terminal, the line is overwritten
+// and finally removed.
 func TestProgress(t *testing.T) {
 	began := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	play := func(p *Progress) {
@@ -55,8 +55,7 @@ func TestProgress(t *testing.T) {
 	play(NewProgress(nil, began))
 }
 
-// Steps print nothing for two seconds, then the current step, and end with
-// their operation.
+// Steps print nothing for two seconds and then the current step, and end with their operation.
 func TestSteps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
@@ -75,7 +74,7 @@ func TestSteps(t *testing.T) {
 	})
 }
 
-// Without a terminal nothing is written in the first seconds.
+// Outside a terminal, nothing is written in the first seconds.
 func TestQuickStepsAreSilent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer

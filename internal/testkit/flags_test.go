@@ -7,8 +7,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// A flag is listed by both of its names, with its default unless that is empty;
-// characters that would end a cell of the table do not.
+// A flag is listed with both of its names, and with its default unless that is empty. Characters
+// that would end a cell of the table are escaped.
 func TestFlagTable(t *testing.T) {
 	cases := map[string]struct {
 		add  func(*pflag.FlagSet)

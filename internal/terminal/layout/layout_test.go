@@ -36,8 +36,8 @@ func TestBar(t *testing.T) {
 	}
 }
 
-// However few cells there are, a bar fills them, and reaches beyond its mark
-// exactly if the line is exceeded.
+// A bar fills its cells, however few there are. It extends beyond its mark if and only if the line
+// is exceeded.
 func TestBarsReachBeyondTheLine(t *testing.T) {
 	for cells := range 60 {
 		for line := 1.0; line < 100; line += 7 {
@@ -82,8 +82,8 @@ func TestShortened(t *testing.T) {
 	}
 }
 
-// Columns are left out in their order, then names are shortened, and both is
-// reported; a wide page shows everything.
+// Columns are left out in their given order, then names are shortened, and both are reported. A
+// wide page shows everything.
 func TestTable(t *testing.T) {
 	cases := map[string]struct {
 		page Page
@@ -159,7 +159,7 @@ func TestColors(t *testing.T) {
 	}
 }
 
-// An output that cannot be written to is an error.
+// Failing to write the output is an error.
 func TestFlushFails(t *testing.T) {
 	full := errors.New("disk full")
 	if err := new(Page).Flush(failing{full}); !errors.Is(err, full) {
