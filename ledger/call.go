@@ -5,24 +5,24 @@ import (
 	"time"
 )
 
-// MaxCalls is how many calls are remembered: the highest number of consecutive
+// MaxCalls is the number of calls that are remembered: the highest number of consecutive
 // failures that a policy may allow.
 const MaxCalls = 100
 
-// Call is how an eviction call ended. It is kept for later processes, because
-// many failures or refusals stop evicting for a while.
+// Call is the result of an eviction call. It is kept for later processes, because many
+// failures or refusals stop evicting for a while.
 type Call struct {
 	Namespace string    `json:"namespace"`
 	OwnerUID  string    `json:"ownerUID,omitempty"`
 	Pod       string    `json:"pod"`
 	At        time.Time `json:"at"`
-	// Refused is true if a PodDisruptionBudget or a busy API server refused the
-	// call, Failed if it failed for any other reason.
+	// Refused is true if a PodDisruptionBudget or a busy API server refused the call.
+	// Failed is true if it failed for any other reason.
 	Refused bool `json:"refused,omitempty"`
 	Failed  bool `json:"failed,omitempty"`
 }
 
-// Called records how an eviction call ended.
+// Called records the result of an eviction call.
 func (l *Ledger) Called(call Call) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -30,7 +30,7 @@ func (l *Ledger) Called(call Call) {
 	l.revision.Add(1)
 }
 
-// Calls returns how the newest eviction calls ended, oldest first.
+// Calls returns the results of the newest eviction calls, oldest first.
 func (l *Ledger) Calls() []Call {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -11,13 +11,13 @@ import (
 	"time"
 )
 
-// Document is a Ledger as stored by the one process that evicts, for all other
-// processes and its successor.
+// Document is a Ledger in the form in which the evicting process stores it for all other
+// processes and for its successor.
 type Document struct {
 	// Format is the version of this type; there is only one.
 	Format int `json:"format"`
-	// Generation counts the writes; Writer is the process that made this one, and
-	// Written when.
+	// Generation counts the writes. Writer is the process that made the latest one, and
+	// Written its time.
 	Generation int64     `json:"generation"`
 	Writer     string    `json:"writer"`
 	Written    time.Time `json:"written"`
@@ -33,10 +33,10 @@ type Document struct {
 const (
 	// Format is the version of Document that this package reads and writes.
 	Format = 1
-	// MaxEncodedBytes bounds the result of Encode: a ConfigMap holds 1 MiB in
-	// total.
+	// MaxEncodedBytes bounds the result of Encode, because a ConfigMap holds at most 1
+	// MiB in total.
 	MaxEncodedBytes = 600 << 10
-	// maxDecodedBytes bounds how much Decode unpacks.
+	// maxDecodedBytes bounds the size of a document that Decode unpacks.
 	maxDecodedBytes = 32 << 20
 	// maxMoves bounds the moves that Decode accepts.
 	maxMoves = 20_000
@@ -55,10 +55,10 @@ func (d *Document) InFlight() int {
 	return n
 }
 
-// Encode returns the document as compressed JSON of at most MaxEncodedBytes. If
-// there is too much, it first drops the Decisions of the oldest ended moves, on
-// which nothing depends, then these moves, and then the calls. It fails if the
-// moves in flight alone do not fit.
+// Encode returns the document as compressed JSON of at most MaxEncodedBytes. If the
+// document is too large, it first drops the Decisions of the oldest ended moves, on which
+// nothing depends, then these moves, and then the calls. It fails if the moves in flight
+// alone are too large.
 func (d Document) Encode() ([]byte, error) {
 	d.Format = Format
 	inFlight := d.InFlight()
@@ -115,7 +115,8 @@ func pack(d *Document) ([]byte, error) {
 	return packed.Bytes(), nil
 }
 
-// Decode reads what Encode wrote. It rejects what a Ledger cannot have written.
+// Decode reads a document that Encode has written. It rejects documents that a Ledger
+// cannot have written.
 func Decode(packed []byte) (Document, error) {
 	r, err := gzip.NewReader(bytes.NewReader(packed))
 	if err != nil {

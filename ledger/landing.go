@@ -9,13 +9,13 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// Quiet reports whether no request can concern the ledger; it takes no lock.
+// Quiet reports whether no request can concern the ledger. It takes no lock.
 func (l *Ledger) Quiet() bool { return l.busy.Load() == 0 }
 
-// Created records that the watch reported a pod that is not bound yet. If an
-// open move of its owner and template waits for a replacement, the pod is
-// paired with the oldest one now; otherwise it never is. Every process sees
-// pods come in the same order and so makes the same pairs.
+// Created records that the watch reported a pod that is not bound yet. If open moves of
+// its owner and template wait for a replacement, the pod is paired with the oldest of
+// them now; otherwise it is never paired. Every process sees pods come in the same order
+// and so makes the same pairs.
 func (l *Ledger) Created(pod Pod) {
 	if l.Quiet() {
 		return
@@ -27,10 +27,10 @@ func (l *Ledger) Created(pod Pod) {
 	}
 }
 
-// Match returns the move that a pod being scheduled takes up, and binds the
-// move to the pod's UID if the watch has not done so. It returns false for an
-// unrelated pod and after MaxAttempts. The pod must be known from the watch, no
-// matter who asks.
+// Match returns the move for which a pod being scheduled is the replacement, and binds
+// the move to the pod's UID if the watch has not done so. It returns false for an
+// unrelated pod and after MaxAttempts. The pod must be known from the watch, no matter
+// who asks.
 func (l *Ledger) Match(pod Pod, now time.Time) (Move, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -42,9 +42,9 @@ func (l *Ledger) Match(pod Pod, now time.Time) (Move, bool) {
 	return *move, true
 }
 
-// Overtaken reports whether a request about a pod came before the watch
-// reported the pod, while its owner has moves in flight. Which move the pod
-// takes up, if any, is known only once the watch has caught up.
+// Overtaken reports whether a request about a pod came before the watch reported the pod,
+// while its owner has moves in flight. Whether the pod is a replacement, and of which
+// move, is known only once the watch has caught up.
 func (l *Ledger) Overtaken(pod Pod) bool {
 	if l.Quiet() {
 		return false
@@ -57,9 +57,9 @@ func (l *Ledger) Overtaken(pod Pod) bool {
 	return slices.ContainsFunc(l.inFlight, func(move *Move) bool { return move.mayTake(&pod) })
 }
 
-// Guess returns the move that a pod unknown to the watch would take up if the
-// request describes it truthfully: the oldest possible, preferably one whose
-// pod is known to be evicted. It changes nothing.
+// Guess returns the move for which a pod unknown to the watch would be the replacement if
+// the request describes the pod truthfully. This is the oldest possible move, preferably
+// one whose pod is known to be evicted. Guess changes nothing.
 func (l *Ledger) Guess(pod Pod, now time.Time) (Move, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -73,10 +73,10 @@ func (l *Ledger) Guess(pod Pod, now time.Time) (Move, bool) {
 	return *move, true
 }
 
-// Answered records that kube-scheduler was told where the replacement of a move
-// may go. The reservation stays at the planned node until the replacement is
-// bound, because a request must not be able to shift it. A move whose pod was
-// never measured reserves the estimate.
+// Answered records that kube-scheduler got an answer to where the replacement of a move
+// may go. The reservation stays at the planned node until the replacement is bound,
+// because a request must not be able to shift it. If the moved pod was never measured,
+// the estimate is reserved.
 func (l *Ledger) Answered(podUID string, estimate cluster.Amounts, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -86,9 +86,8 @@ func (l *Ledger) Answered(podUID string, estimate cluster.Amounts, now time.Time
 }
 
 // Book records that a kube-scheduler in this process has chosen a node for the
-// replacement of a move, and reserves the move's usage there, or the estimate
-// if its pod was never measured. It returns false if the pod is not known as
-// the replacement.
+// replacement of a move. It reserves the move's usage there, or the estimate if the moved
+// pod was never measured. It returns false if the pod is not known as the replacement.
 func (l *Ledger) Book(podUID, replacement, node string, estimate cluster.Amounts, now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -101,8 +100,8 @@ func (l *Ledger) Book(podUID, replacement, node string, estimate cluster.Amounts
 	return true
 }
 
-// Bound records that a pod was bound to a node. If it takes up a move, the move
-// lands and its reservation ends. Bound also recognizes a replacement that
+// Bound records that a pod was bound to a node. If the pod is the replacement of a move,
+// the move lands and its reservation ends. Bound also recognizes a replacement that
 // kube-scheduler never asked about.
 func (l *Ledger) Bound(pod Pod, node string, now time.Time) (Move, bool) {
 	l.mu.Lock()
@@ -120,9 +119,9 @@ func (l *Ledger) Bound(pod Pod, node string, now time.Time) (Move, bool) {
 	return *move, true
 }
 
-// Reconcile updates the moves in flight from the cluster, for pods that left
-// and replacements that were bound before this process watched it or knew of
-// the move.
+// Reconcile updates the moves in flight from the cluster. It covers pods that left, and
+// replacements that were bound, before this process watched the cluster or knew of the
+// move.
 func (l *Ledger) Reconcile(snapshot *cluster.Snapshot, now time.Time) {
 	if l.Quiet() {
 		return
@@ -155,9 +154,9 @@ func (l *Ledger) Reconcile(snapshot *cluster.Snapshot, now time.Time) {
 	}
 }
 
-// left reports whether the pod of a move is terminating or gone from its node,
-// and whether it has ended. On a node that is gone, the pod counts as
-// terminating until it is deleted.
+// left reports whether the pod of a move is terminating or gone from its node, and
+// whether it has ended. A pod on a node that no longer exists counts as terminating until
+// it is deleted.
 func left(snapshot *cluster.Snapshot, move *Move) (leaving, ended bool) {
 	i := snapshot.Index(move.From)
 	if i < 0 {
@@ -188,9 +187,9 @@ func candidates(snapshot *cluster.Snapshot, owners map[string]bool) []*cluster.P
 	return pods
 }
 
-// Gone records that a pod was deleted. A move that waited for this pod to be
-// bound takes another one instead: the next pod of its owner, or one that has
-// already arrived if the owner created one too many.
+// Gone records that a pod was deleted. A move that waited for this pod to be bound takes
+// another pod instead: the next pod of its owner, or one that has already arrived if the
+// owner created one too many.
 func (l *Ledger) Gone(podUID string, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -202,7 +201,7 @@ func (l *Ledger) Gone(podUID string, now time.Time) {
 	}
 }
 
-// Expects returns the expected usage of a pod that took up a move.
+// Expects returns the expected usage of a pod that is the replacement of a move.
 func (l *Ledger) Expects(podUID string) (cluster.Amounts, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -226,9 +225,9 @@ func (l *Ledger) Avoid(namespace, ownerUID string, now time.Time, visit func(nod
 	}
 }
 
-// Presume reserves a pod's charge on its likely node until it is bound, gone or
-// asked about again, or until within has passed. A pod that takes up a move
-// already has its reservation.
+// Presume reserves a pod's charge on its likely node until it is bound, gone or asked
+// about again, or until within has passed. The replacement of a move already has its
+// reservation.
 func (l *Ledger) Presume(podUID, node string, charge cluster.Charge, within time.Duration, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

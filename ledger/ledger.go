@@ -1,15 +1,14 @@
-// Package ledger keeps the moves in flight: what was evicted, from where, what
-// it used, where its replacement belongs and what became of it. It connects the
-// half of Evenkeel that evicts with the half that schedules.
+// Package ledger keeps the moves in flight: which pod was evicted from which node, what
+// it used, where its replacement belongs and what became of the replacement. It connects
+// the half of Evenkeel that evicts with the half that schedules.
 //
-// A move is recorded before its eviction. Pods of one template are
-// interchangeable. A replacement is therefore matched by owner and count and
-// then bound to its UID, in the order in which the API server created the pods,
-// so that all processes form the same pairs. Until the replacement is seen on a
-// node, its usage is reserved where it was booked. One process writes: its
-// Ledger is exported as a Document, which the others adopt. The ledger does no
-// I/O and reads no clock. It is safe for concurrent use, because the evictor,
-// the extender and the pod watch share it.
+// A move is recorded before its eviction. Pods of one template are interchangeable. A
+// replacement is therefore matched by owner and count and then bound to its UID, in the
+// order in which the API server created the pods, so that all processes form the same
+// pairs. Until the replacement is seen on a node, its usage is reserved where it was
+// booked. Only one process writes: its Ledger is exported as a Document, which the other
+// processes adopt. The ledger does no I/O and reads no clock. It is safe for concurrent
+// use, because the evictor, the extender and the pod watch share it.
 package ledger
 
 import (
@@ -25,11 +24,11 @@ import (
 // maxDenied bounds the message of a denial, in bytes.
 const maxDenied = 300
 
-// DefaultKeepEnded is how many ended moves are remembered by default.
+// DefaultKeepEnded is the number of ended moves that are remembered by default.
 const DefaultKeepEnded = 2000
 
-// Ledger holds moves. Create it with New. Its methods lock; those of its book
-// expect the lock to be held.
+// Ledger holds moves. Create it with New. Its methods take the lock; those of its book
+// expect it to be held.
 type Ledger struct {
 	mu sync.Mutex
 	book
@@ -46,15 +45,15 @@ func New(config Config) *Ledger {
 	}}
 }
 
-// SetSourceAvoidance changes how long an owner's pods are kept away from a node
-// after one was moved off it.
+// SetSourceAvoidance changes how long an owner's pods are kept away from a node after one
+// of them was moved off it.
 func (l *Ledger) SetSourceAvoidance(d time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.config.SourceAvoidance = d
 }
 
-// Revision counts the changes that others have to learn about. When it has
+// Revision counts the changes of which other processes have to learn. When it has
 // increased, the ledger must be written again.
 func (l *Ledger) Revision() int64 { return l.revision.Load() }
 
@@ -109,9 +108,9 @@ func (l *Ledger) Left(podUID string, now time.Time) {
 	}
 }
 
-// Finished records that a failed or succeeded pod was evicted or, if denied is
-// set, was not. Such a move is never in flight, because nothing replaces the
-// pod.
+// Finished records that a failed or succeeded pod was evicted or, if denied is not empty,
+// that its eviction was denied. Such a move is never in flight, because nothing replaces
+// the pod.
 func (l *Ledger) Finished(intent Intent, denied string, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -133,8 +132,8 @@ func (l *Ledger) Cancel(podUID string, now time.Time) {
 	}
 }
 
-// Deny is like Cancel, for a move whose eviction admission control denied;
-// words is the message of the denial.
+// Deny is like Cancel, for a move whose eviction admission control denied. words is the
+// message of the denial.
 func (l *Ledger) Deny(podUID, words string, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -153,8 +152,8 @@ func boundDenial(words string) string {
 	return strings.ToValidUTF8(words[:min(len(words), maxDenied)], "")
 }
 
-// CancelIntended ends moves that were never made because their cycle is over or
-// their process is gone.
+// CancelIntended ends the moves that were recorded but never made. It is called when
+// their cycle is over or their process is gone.
 func (l *Ledger) CancelIntended(now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -7,10 +7,10 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// MaxAttempts is how often Evenkeel steers a replacement before it is scheduled
-// like any other pod. Requests within retryAfter are one attempt, because a pod
-// that could not be scheduled waits at least that long in kube-scheduler's
-// queue (podInitialBackoffSeconds).
+// MaxAttempts is the number of attempts at steering a replacement before it is scheduled
+// like any other pod. Requests within retryAfter are one attempt, because a pod that
+// could not be scheduled waits at least that long in kube-scheduler's queue
+// (podInitialBackoffSeconds).
 const (
 	MaxAttempts = 2
 	retryAfter  = time.Second
@@ -39,7 +39,7 @@ const (
 	Expired State = "Expired"
 )
 
-// Pod is what the ledger needs to know of a pod being scheduled or bound.
+// Pod holds the fields that the ledger needs of a pod that is being scheduled or bound.
 type Pod struct {
 	UID, Namespace, Name, OwnerUID, OwnerKind, TemplateHash string
 	// Created is when the API server created it; zero if unknown.
@@ -71,12 +71,12 @@ func (s State) InFlight() bool { return s.rank() >= 1 && s.rank() <= 3 }
 type Intent struct {
 	Namespace string `json:"namespace"`
 	Pod       string `json:"pod"`
-	// PodUID identifies the move: a pod is moved once.
+	// PodUID identifies the move, because a pod is moved only once.
 	PodUID       string        `json:"podUID"`
 	Owner        cluster.Owner `json:"owner"`
 	TemplateHash string        `json:"templateHash,omitempty"`
-	// Usage is the pod's measured usage, which its replacement is expected to
-	// have, too. Zero means unknown.
+	// Usage is the pod's measured usage. Its replacement is expected to use as much. Zero
+	// means unknown.
 	Usage cluster.Amounts `json:"usage"`
 	From  string          `json:"from"`
 	// Pool is the node pool of From; empty for nodes in none.
@@ -84,11 +84,11 @@ type Intent struct {
 	// FromUsed is From's measured usage when the move was planned; zero means
 	// unknown.
 	FromUsed cluster.Amounts `json:"fromUsed"`
-	// To is the planned destination; empty for an eviction by a plugin that plans
-	// none.
+	// To is the planned destination; empty for an eviction by a plugin that does not plan
+	// destinations.
 	To string `json:"to,omitempty"`
 	// Plugin is the descheduler plugin that asked for the move; empty if a strategy did,
-	// or if the plugin plans no destination.
+	// or if no destination is planned for the plugin.
 	Plugin string `json:"plugin,omitempty"`
 	// Relieves is true if the pod is moved because From was hot or was expected to become hot. It is false if the move
 	// was recorded by a version without this field.
@@ -96,8 +96,7 @@ type Intent struct {
 	// CeilingMilliCores is the predicted CPU up to which To accepts the pod, in
 	// place of its reject line; 0 uses that line.
 	CeilingMilliCores int64 `json:"ceilingMilliCores,omitempty"`
-	// Wait is how long after the move was recorded its eviction may still be
-	// called.
+	// Wait is how long after the move was recorded the eviction may still be requested.
 	Wait time.Duration `json:"wait"`
 	// TTL is how long the move may stay in flight after its eviction: the pod's
 	// grace period plus a margin.
@@ -106,8 +105,8 @@ type Intent struct {
 	// within the TTL; zero if the move was recorded by a version without this
 	// field.
 	Margin time.Duration `json:"margin,omitempty"`
-	// Unready is true if the pod is not ready or crashes. Its replacement may
-	// do the same, so that is not held against the move.
+	// Unready is true if the pod is not ready or crashes. An unready or crashing
+	// replacement is then not held against the move.
 	Unready bool `json:"unready,omitempty"`
 	// Decision is why the pod is moved; nil if the move was recorded by a version
 	// without this field.
@@ -128,103 +127,98 @@ func (i *Intent) CeilingOn(node string) int64 {
 type Decision struct {
 	// Message is the reason in one sentence of at most MaxMessage bytes.
 	Message string `json:"message,omitempty"`
-	// Exceeded are the evict lines that the source exceeded, at most maxExceeded
-	// of them; none for an eviction by a descheduler plugin that plans no
-	// destination.
+	// Exceeded lists the evict lines that the source exceeded, at most maxExceeded of
+	// them. It is empty for an eviction without a planned destination.
 	Exceeded []Exceeded `json:"exceeded,omitempty"`
-	// HotMinutesSaved is the number of minutes by which the move is expected to
-	// shorten hot time within the next WithinMinutes; 0 if that was not
-	// computed.
+	// HotMinutesSaved is the number of minutes by which the move is expected to shorten
+	// hot time within the next WithinMinutes; 0 if it was not computed.
 	HotMinutesSaved float64 `json:"hotMinutesSaved,omitempty"`
 	WithinMinutes   float64 `json:"withinMinutes,omitempty"`
-	// Policy identifies the policy file, Cycle the cycle.
+	// Policy identifies the policy file, and Cycle the cycle.
 	Policy string `json:"policy,omitempty"`
 	Cycle  string `json:"cycle,omitempty"`
 }
 
-// Exceeded is an evict line and the measured value over its window, both in the
-// policy's units.
+// Exceeded is an evict line and the measured value over its window, both in the units of
+// the policy.
 type Exceeded struct {
 	Metric string  `json:"metric"`
 	Window string  `json:"window"`
 	Value  float64 `json:"value"`
 	Line   float64 `json:"line"`
-	// Below is true if lower values are worse, Percent if the values are
-	// percentages.
+	// Below is true if lower values are worse, and Percent if the values are percentages.
 	Below   bool `json:"below,omitempty"`
 	Percent bool `json:"percent,omitempty"`
 }
 
 const (
-	// MaxMessage bounds the message of a Decision, because an Event accepts no
-	// more.
+	// MaxMessage bounds the message of a Decision, because an Event does not accept
+	// longer messages.
 	MaxMessage = 1024
 	// maxExceeded bounds the number of lines in a Decision.
 	maxExceeded = 8
 )
 
-// Bound returns the Decision, cut to what the ledger keeps.
+// Bound returns the Decision, shortened to the size that the ledger keeps.
 func (d Decision) Bound() *Decision {
 	d.Message = strings.ToValidUTF8(d.Message[:min(len(d.Message), MaxMessage)], "")
 	d.Exceeded = d.Exceeded[:min(len(d.Exceeded), maxExceeded)]
 	return &d
 }
 
-// Move is an Intent and its progress. Times are by the API server's clock, as
-// far as this process knows it.
+// Move is an Intent and its progress. Times follow the API server's clock, as far as this
+// process knows it.
 type Move struct {
 	Intent `json:",inline"`
 	State  State `json:"state"`
 	// Node is where usage is reserved or, once Landed, where the replacement is
 	// bound.
 	Node string `json:"node,omitempty"`
-	// Replacement is the UID of the pod that takes up the move, ReplacementName
-	// its name; both are empty until it is seen.
+	// Replacement is the UID of the pod that replaces the moved one, and ReplacementName
+	// its name. Both are empty until it is seen.
 	Replacement     string `json:"replacement,omitempty"`
 	ReplacementName string `json:"replacementName,omitempty"`
-	// Asked is true if kube-scheduler asked this process where the replacement
-	// may go. Attempts is how often it was given an answer.
+	// Asked is true if kube-scheduler asked this process where the replacement may go.
+	// Attempts is the number of times that it got an answer.
 	Asked    bool `json:"asked,omitempty"`
 	Attempts int  `json:"attempts,omitempty"`
-	// Recorded is when the intent was entered, Evicted when its pod began to leave
-	// (zero until then), PodGone when the pod was seen to have ended (zero until
-	// then), Ended when the move landed, was cancelled or expired.
+	// Recorded is when the intent was entered. Evicted is when its pod began to leave,
+	// PodGone when the pod was seen to have ended, and Ended when the move landed, was
+	// cancelled or expired; each is zero until then.
 	Recorded time.Time `json:"recorded"`
 	Evicted  time.Time `json:"evicted,omitzero"`
 	PodGone  time.Time `json:"podGone,omitzero"`
 	Ended    time.Time `json:"ended,omitzero"`
-	// Accepted is true if the API server accepted the eviction, or may have. If
-	// it is false, the pod may have left on its own while its move was planned.
+	// Accepted is true if the API server accepted the eviction, or may have done so. If
+	// it is false, the pod may have left for another reason while its move was planned.
 	Accepted bool `json:"accepted,omitempty"`
-	// CameBound is true if the replacement was created with a node, so no
-	// scheduler chose one. It is not set if a gap in the watch hides how the
-	// replacement arrived.
+	// CameBound is true if the replacement was created with a node, so that no scheduler
+	// chose one. It is false if a gap in the watch hides how the replacement arrived.
 	CameBound bool `json:"cameBound,omitempty"`
 	// Unsteered is the reason why the replacement is held against its owner or
 	// namespace, for example because it was not steered or did not land in
 	// time.
 	Unsteered string `json:"unsteered,omitempty"`
-	// Finished is true if the pod had failed or succeeded before it was
-	// evicted. Its owner has replaced it long ago, or never will, so no
-	// replacement is due.
+	// Finished is true if the pod had failed or succeeded before it was evicted. Its
+	// owner has replaced it long ago, or never will, so no replacement is expected.
 	Finished bool `json:"finished,omitempty"`
 	// Denied is the message with which admission control denied the eviction of
 	// a cancelled move; empty if it did not deny it.
 	Denied string `json:"denied,omitempty"`
-	// Outcome is the judged result of a landed move; nil until then.
+	// Outcome is the result of a landed move; nil until it is judged.
 	Outcome *Outcome `json:"outcome,omitempty"`
-	// Saved is what a landed move has saved so far; nil if that was not observed.
-	// A Saved is never changed, only replaced.
+	// Saved is the hot time that a landed move has saved so far; nil if it was not
+	// observed. A Saved is never changed, only replaced.
 	Saved *Saved `json:"saved,omitempty"`
-	// Surge is how an earlier version scaled up a Deployment so that the replacement would exist before the pod left.
-	// This version only reports it.
+	// Surge records that an earlier version scaled up a Deployment so that the
+	// replacement would exist before the pod left. This version only reports it.
 	Surge *Surge `json:"surge,omitempty"`
 
 	// gone is true if the watch has reported that the pod is leaving. Only that
 	// report opens a move, because all processes receive such reports in the
 	// same order.
 	gone bool
-	// left is the number of that report in the ledger's count.
+	// left is the ledger's count of reports at that report.
 	left int64
 	// late is true if this process may have missed how the pod left and its
 	// replacement arrived.
@@ -236,8 +230,8 @@ type Move struct {
 // InFlight reports whether the move still holds a reservation.
 func (m *Move) InFlight() bool { return m.State.InFlight() }
 
-// Expires returns when the move is given up. A pod that has gone no longer
-// needs the rest of its grace period.
+// Expires returns when the move is given up. A pod that has ended no longer needs the
+// rest of its grace period.
 func (m *Move) Expires() time.Time {
 	if m.Evicted.IsZero() {
 		return m.Recorded.Add(m.Wait + m.TTL)
@@ -259,9 +253,9 @@ func (m *Move) expired(now time.Time) bool {
 	return now.After(m.Expires()) || !Known(since, now)
 }
 
-// Due reports whether the move's replacement is still to come because its pod
-// is leaving or has left. What steers the replacement is kept for as long as
-// Due is true.
+// Due reports whether the move's replacement is still to come because its pod is leaving
+// or has left. The means of steering the replacement must be kept for as long as Due
+// returns true.
 func (m *Move) Due(now time.Time) bool {
 	return m.InFlight() && m.Replacement == "" && !m.Evicted.IsZero() && !m.expired(now)
 }
@@ -312,8 +306,8 @@ func (m *Move) mayTake(pod *Pod) bool {
 // keepsName reports whether the move's replacement has the name of its pod.
 func (m *Move) keepsName() bool { return m.Owner.Kind == "StatefulSet" }
 
-// ScaledUp returns the Deployment that an earlier version scaled up for the move and may not have scaled back, and its
-// replicas before; empty if there is none.
+// ScaledUp returns the Deployment that an earlier version scaled up for the move and may
+// not have scaled back, and its previous number of replicas; empty if there is none.
 func (m *Move) ScaledUp() (deployment string, replicas int32) {
 	if m.Surge == nil || m.Surge.Done {
 		return "", 0
@@ -332,8 +326,8 @@ func (m *Move) take(pod *Pod) {
 	m.Replacement, m.ReplacementName = pod.UID, pod.Name
 }
 
-// clockSlack is how far two clocks may disagree: the API server's times are
-// whole seconds, and a process knows its own skew to about two.
+// clockSlack is how far two clocks may disagree. The API server's times are in whole
+// seconds, and a process knows its own skew to within about two seconds.
 const clockSlack = 3 * time.Second
 
 // Surge records that a Deployment was scaled up by one for a move.
@@ -346,8 +340,8 @@ type Surge struct {
 	Done bool `json:"done,omitempty"`
 }
 
-// Saved holds how many minutes of hot time a move has saved, and for how many
-// minutes that was observed.
+// Saved holds the minutes of hot time that a move has saved, and the minutes for which
+// this was observed.
 type Saved struct {
 	HotMinutes float64 `json:"hotMinutes"`
 	Watched    float64 `json:"watchedMinutes"`
@@ -366,9 +360,9 @@ type Outcome struct {
 	// SourceCooler is true if the source uses less than when the move was
 	// planned, or is no longer hot.
 	SourceCooler bool `json:"sourceCooler"`
-	// DestinationUnder is true if the replacement's node is not above its evict
-	// lines. The move's ceiling, if it has one there, replaces that node's CPU
-	// evict line.
+	// DestinationUnder is true if the replacement's node is not above its evict lines. If
+	// the move has a ceiling on that node, the ceiling replaces the node's CPU evict
+	// line.
 	DestinationUnder bool `json:"destinationUnder"`
 	// Healthy is true if the replacement is ready and has not restarted.
 	Healthy bool `json:"healthy"`

@@ -19,8 +19,8 @@ type OutcomeFacts struct {
 	// Now is recorded as the time of judgement.
 	Now time.Time
 	Replacement
-	// SourceUsed is the source's usage now, zero if it is gone or not measured;
-	// SourceHot reports whether it is hot.
+	// SourceUsed is the source's current usage; zero if the source is gone or not
+	// measured. SourceHot reports whether it is hot.
 	SourceUsed cluster.Amounts
 	SourceHot  bool
 	// DestinationOver is the opposite of Outcome.DestinationUnder.
@@ -34,7 +34,7 @@ func Assess(move Move, facts OutcomeFacts) Outcome {
 		Planned:          move.To != "" && move.Node == move.To,
 		SourceCooler:     move.Node != move.From && (!facts.SourceHot || move.relieved(facts.SourceUsed)),
 		DestinationUnder: !facts.DestinationOver,
-		// A replacement deleted since, for example by a scale-down, does not
+		// A replacement that was deleted since, for example by a scale-down, does not
 		// count against the move.
 		Healthy: !facts.Exists || facts.Ready && facts.Restarts <= 0,
 	}

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// pair returns the move that a pod takes up, assigning one if possible.
+// pair returns the move for which a pod is the replacement. It assigns one if possible.
 func (b *book) pair(pod *Pod) *Move {
 	if pod.UID == "" || pod.OwnerUID == "" {
 		return nil
@@ -42,8 +42,8 @@ func (b *book) guess(pod *Pod) *Move {
 	return guess
 }
 
-// pass records that a pod is not a replacement, for as long as it could be
-// mistaken for one.
+// pass records that a pod is not a replacement. The record is kept for as long as the pod
+// could be mistaken for one.
 func (b *book) pass(pod *Pod, node string) {
 	if !b.concerns(pod.OwnerUID) {
 		return
@@ -57,9 +57,9 @@ func (b *book) pass(pod *Pod, node string) {
 	b.passed[pod.UID] = known
 }
 
-// boundBefore pairs a pod that was bound before this process knew of its move.
-// Only late moves look back, because pods that came while a move was known were
-// paired at once.
+// boundBefore pairs a pod that was bound before this process knew of its move. It
+// considers only late moves, because pods that came while a move was known were paired at
+// once.
 func (b *book) boundBefore(pod *Pod, node string, now time.Time) {
 	move := b.replacing(pod.UID)
 	if _, passed := b.passed[pod.UID]; move == nil && !passed && !b.landed(pod.UID) {
@@ -101,9 +101,8 @@ func (b *book) takeOver(move *Move, now time.Time) {
 	}
 }
 
-// supersede ends a move whose pod was recreated under its name but from another
-// template, because its owner was rolled out meanwhile and creates no
-// replacement.
+// supersede ends a move whose pod was recreated under the same name but from another
+// template. Its owner was rolled out in the meantime and creates no other replacement.
 func (b *book) supersede(pod *Pod, now time.Time) {
 	for _, move := range slices.Clone(b.inFlight) {
 		again := *pod

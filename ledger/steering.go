@@ -28,9 +28,9 @@ const (
 type Leaving struct {
 	*Intent
 	Pod *v1.Pod
-	// Nodes are the nodes that its replacement may be restricted to, the planned
-	// one first; none if that could make it preempt others. It is filled only if
-	// the Steering restricts.
+	// Nodes lists the nodes to which the pod's replacement may be restricted, the planned
+	// one first. It is empty if a restriction could make the replacement preempt other
+	// pods. It is filled only if the Steering restricts.
 	Nodes []string
 }
 
@@ -38,24 +38,24 @@ type Leaving struct {
 // Any other error of Proven means that it is installed but does not work now.
 var ErrNotInstalled = errors.New("not installed")
 
-// Steering determines whether kube-scheduler is steered.
+// Steering is a way of steering replacements. It determines whether they are steered.
 type Steering interface {
 	// Proven reports whether replacements are already known to be steered
 	// before the first one of a cycle lands. If not, the first move of the
 	// cycle is a probe. An error is the reason why they are known not to be
 	// steered.
 	Proven(ctx context.Context) (bool, error)
-	// Restricts reports whether a replacement can be restricted to a few nodes,
-	// in which case Ready does so. It returns false if Ready will make the move
-	// wait.
+	// Restricts reports whether a replacement can be restricted to a few nodes. If so,
+	// Ready does it. Restricts returns false if Ready will make the move wait.
 	Restricts(leaving *Leaving) bool
 	// Ready prepares a move just before its eviction, so that its replacement
 	// will be steered. It returns the reason why the move must not be made, if
 	// any, and whether the move has to wait.
 	Ready(ctx context.Context, leaving *Leaving) (reason reasons.Reason, wait bool)
-	// Undo reverts what Ready prepared, if anything, for a move that was not made.
+	// Undo reverts the preparations that Ready made, if any, for a move that was not
+	// made.
 	Undo(ctx context.Context, move *Intent)
-	// Settle reverts whatever Ready prepared that no move needs any longer.
+	// Settle reverts all preparations of Ready that no move needs any longer.
 	Settle(ctx context.Context)
 	// Proves judges whether a landed move was steered.
 	Proves(ctx context.Context, move *Move) Proof

@@ -13,7 +13,7 @@ type Converter func(object map[string]any) (*Conversion, field.ErrorList)
 
 // Conversion is one document of a legacy system in the current format.
 type Conversion struct {
-	// Format names the legacy format.
+	// Format is the name of the legacy format.
 	Format string
 	// Object is the document in the current format, as a JSON tree: maps,
 	// slices, strings, bools and json.Number.
@@ -24,14 +24,14 @@ type Conversion struct {
 
 // Note is one change between the legacy document and the current one.
 type Note struct {
-	// Field is the path in Object that the note is about, such as
+	// Field is the path, in Object, of the field that changed, such as
 	// scoring.measured.terms[0]; empty for the document as a whole.
 	Field string
 	// Text describes what changed and why, in one sentence without a final
 	// period.
 	Text string
-	// Lossy marks a change after which something that the legacy system did is no longer done, or after which the user
-	// has to act.
+	// Lossy reports whether the conversion loses something that the legacy system did, or
+	// requires the user to act.
 	Lossy bool
 	// Place is the position of the field, such as "line 3, column 5"; empty if unknown.
 	Place string
@@ -47,5 +47,5 @@ func (c *Conversion) Lose(field, text string) {
 	c.Notes = append(c.Notes, Note{Field: field, Text: text, Lossy: true})
 }
 
-// Number returns a number in the form that a document holds.
+// Number returns a number in the form that it has in a document.
 func Number(v float64) json.Number { return json.Number(strconv.FormatFloat(v, 'f', -1, 64)) }

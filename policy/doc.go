@@ -1,8 +1,8 @@
 // Package policy holds everything that a user can configure: what to run (the
-// DeschedulerPolicy, which upstream's plugins know) and how to judge real usage
-// (the LoadPolicy, which the evicting half and the scheduling half share).
+// DeschedulerPolicy, which upstream's plugins also use) and how to judge real usage (the
+// LoadPolicy, which the evicting half and the scheduling half share).
 //
-// It decides whether a policy is valid and what it means. Others read files,
+// It decides whether a policy is valid and what it means. Other packages read files,
 // build plugins and act on the values.
 //
 // Invariants:

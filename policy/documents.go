@@ -38,7 +38,7 @@ func ReadParts(fileName string, data []byte) ([]Part, error) {
 	return parts, nil
 }
 
-// split splits a file into its documents, or explains why it cannot.
+// split splits a file into its documents. If it cannot, it returns the problems.
 func split(data []byte) ([]Part, []string) {
 	switch {
 	case len(data) > MaxFileBytes:
@@ -65,7 +65,8 @@ func textOf(data []byte) []byte {
 	return data
 }
 
-// after returns the position right after a text that skippedLines lines precede.
+// after returns the position immediately after a text that is preceded by skippedLines
+// lines.
 func after(text []byte, skippedLines int) string {
 	last := text[bytes.LastIndexByte(text, '\n')+1:]
 	return fmt.Sprintf("line %d, column %d: ", skippedLines+bytes.Count(text, []byte("\n"))+1, utf8.RuneCount(last)+1)
@@ -110,7 +111,7 @@ func isMarker(line []byte) bool {
 	return len(rest) == 0 || rest[0] == ' ' || rest[0] == '\t' || rest[0] == '\n'
 }
 
-// read parses the document, or returns what is wrong with it.
+// read parses the document and returns the problems that it finds.
 func (p *Part) read() (problems []string) {
 	tree, problems := p.parse()
 	if len(problems) > 0 || tree == nil {
@@ -127,7 +128,8 @@ func (p *Part) read() (problems []string) {
 // parse returns the document as a generic tree in which numbers are json.Number and no field is null. If the YAML is
 // broken, it returns one line per problem.
 func (p *Part) parse() (tree any, problems []string) {
-	// Blank lines replace the documents before this one, so that the parser counts lines as the file does.
+	// Blank lines replace the documents before this one, so that the parser's line
+	// numbers are those of the file.
 	padded := append(bytes.Repeat([]byte("\n"), p.SkippedLines), p.Text...)
 	asJSON, err := yaml.YAMLToJSONStrict(padded)
 	if err != nil {
@@ -141,7 +143,7 @@ func (p *Part) parse() (tree any, problems []string) {
 	return shape.WithoutNulls(tree), nil
 }
 
-// syntaxProblems turns the YAML parser's errors into single lines.
+// syntaxProblems converts the YAML parser's errors to single lines.
 func (p *Part) syntaxProblems(err error) []string {
 	if _, notFinite := errors.AsType[*json.UnsupportedValueError](err); notFinite {
 		return p.notANumberProblems()
@@ -161,7 +163,8 @@ func (p *Part) syntaxProblems(err error) []string {
 	return problems
 }
 
-// tabHint names the tab at which the parser failed, because the parser's own message only speaks of a character.
+// tabHint explains that the parser failed at a tab, because the parser's own message
+// mentions only a character.
 func (p *Part) tabHint(problem string) string {
 	var number int
 	if _, err := fmt.Sscanf(problem, "line %d: found character that cannot start any token", &number); err != nil {
@@ -177,8 +180,8 @@ func (p *Part) tabHint(problem string) string {
 // isControl reports whether YAML forbids a character everywhere in a file.
 func isControl(r rune) bool { return unicode.IsControl(r) && !strings.ContainsRune("\t\n\r\u0085", r) }
 
-// notANumberProblems finds the lines with YAML's spellings of infinity and NaN. JSON has no value for them, and the
-// parser gives no line number.
+// notANumberProblems finds the lines with YAML's spellings of infinity and NaN. JSON
+// cannot represent these values, and the parser's error contains no line number.
 func (p *Part) notANumberProblems() []string {
 	var problems []string
 	number := p.SkippedLines

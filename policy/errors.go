@@ -7,7 +7,7 @@ import (
 	"unicode"
 )
 
-// Error lists everything that is wrong with one policy file.
+// Error lists all mistakes in one policy file.
 type Error struct {
 	// File is the name of the file as the user gave it.
 	File string
@@ -55,7 +55,8 @@ func OneLine(text string) string {
 	}, text)
 }
 
-// Mistake marks the error as the user's to correct: a command then exits with code 2.
+// Mistake marks the error as one that the user has to correct. A command then exits with
+// code 2.
 func (*Error) Mistake() {}
 
 // Error returns one line per mistake, each starting with the file name.
@@ -67,8 +68,8 @@ func (e *Error) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// IsInvalid reports whether err means that a policy file is wrong, as opposed to unreadable. The user has to edit the
-// file; retrying does not help.
+// IsInvalid reports whether err means that a policy file is invalid, as opposed to
+// unreadable. The user then has to edit the file; retrying does not help.
 func IsInvalid(err error) bool {
 	_, invalid := errors.AsType[*Error](err)
 	return invalid

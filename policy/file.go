@@ -10,7 +10,7 @@ import (
 // Runs reports whether the file defines what to run.
 func (f *File) Runs() bool { return f.Descheduler != nil || f.DefaultProfile }
 
-// Warnings returns what a user should know about a file that is valid.
+// Warnings returns warnings about a valid file.
 func (f *File) Warnings() []Note {
 	if unjudged := f.Unjudged(); unjudged != nil {
 		return append([]Note{*unjudged}, f.Retired...)
@@ -18,8 +18,9 @@ func (f *File) Warnings() []Note {
 	return f.Retired
 }
 
-// Unjudged warns if lines leave out cpu or memory, which happens when they name only the other one; nil if they do not.
-// It does not warn of a file from a legacy system, where the omission is no mistake.
+// Unjudged returns a warning if lines leave out cpu or memory, because they list only the
+// other one; otherwise nil. It does not warn about a file from a legacy system, where the
+// omission is not a mistake.
 func (f *File) Unjudged() *Note {
 	converted := func(c Conversion) bool { return c.Object["kind"] == LoadPolicyKind }
 	if !f.Load.JudgesResources() || slices.ContainsFunc(f.Converted, converted) {

@@ -11,26 +11,25 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage"
 )
 
-// MemoryAvailable is the memory that a kubelet counts as available before it
-// evicts pods itself: capacity without the working set, in percent of capacity.
-// The less there is the worse.
+// MemoryAvailable is the memory that a kubelet counts as available before it evicts pods
+// itself: capacity minus the working set, in percent of capacity. Lower values are worse.
 const MemoryAvailable = thresholds.MemoryAvailable
 
 // Levels are the thresholds of one metric. An omitted level does not apply.
 // For metrics where less is worse, read "below" instead of "above".
 type Levels struct {
-	// Low makes a node cool if it is at or below it for every metric. Cool
-	// nodes may receive pods.
+	// Low is the level of cool nodes: a node is cool if every metric is at or below its
+	// low line. Cool nodes may receive pods.
 	Low *float64 `json:"low,omitempty"`
-	// Reject keeps a node predicted above it out of scheduling, as long as
+	// Reject keeps new pods off a node that is predicted above this level, as long as
 	// other nodes qualify. No planned move exceeds it at its destination.
 	Reject *float64 `json:"reject,omitempty"`
-	// Evict makes a node above it hot, for any metric, and pods are planned
-	// away until the node is predicted at or below it. io.pressure and the
-	// metrics of usage.metrics need relieves to have it.
+	// Evict makes a node hot if any metric is above this level. Moves are then planned
+	// until the node is predicted at or below it. io.pressure and the metrics of
+	// usage.metrics may set evict only together with relieves.
 	Evict *float64 `json:"evict,omitempty"`
-	// Leave ends a node's hot state once its usage is below it. It never
-	// causes a move.
+	// Leave ends a node's hot state once its usage is below this level. It never causes a
+	// move.
 	Leave *float64 `json:"leave,omitempty"`
 }
 
@@ -83,12 +82,13 @@ func (l Lines) Metrics() []usage.Metric {
 	return slices.Sorted(maps.Keys(l))
 }
 
-// In returns the levels for a window: its own, or the metric's if it has none.
+// In returns the levels for a window. A window without levels of its own uses those of
+// the metric.
 func (m MetricLines) In(w usage.Window) Levels {
 	return m.Levels.under(m.Windows[w])
 }
 
-// under returns the levels with those of upper laid over them.
+// under returns the levels, overlaid with those of upper.
 func (l Levels) under(upper Levels) Levels {
 	return Levels{
 		Low:    either(upper.Low, l.Low),
@@ -116,7 +116,7 @@ func (m MetricLines) hasEvict() bool {
 	return m.any(func(l Levels) bool { return l.Evict != nil })
 }
 
-// any reports whether so holds for the metric's own levels or those of any window.
+// any reports whether so returns true for the metric's own levels or those of any window.
 func (m MetricLines) any(so func(Levels) bool) bool {
 	return so(m.Levels) || slices.ContainsFunc(slices.Collect(maps.Values(m.Windows)), so)
 }

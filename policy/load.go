@@ -29,22 +29,22 @@ func (t documentType) String() string { return t.apiVersion + " " + t.kind }
 
 // File is the content of a policy file.
 type File struct {
-	// Name is the file's name as the user gave it; messages use it.
+	// Name is the file's name as the user gave it. Messages contain it.
 	Name string
 	// Load is the LoadPolicy. Fields that the file leaves out have their defaults.
 	Load LoadPolicy
 	// SourcesGiven reports whether the file sets usage.sources. If not, metricsProviders of the DeschedulerPolicy may
 	// name the source.
 	SourcesGiven bool
-	// Descheduler is the DeschedulerPolicy document as in the file; nil if there is none. Its plugins' arguments are
-	// not checked.
+	// Descheduler is the DeschedulerPolicy document in its original form; nil if there is
+	// none. The arguments of its plugins are not checked.
 	Descheduler []byte
 	// DeschedulerAt is the number of lines in the file before the DeschedulerPolicy; -1 if it was converted.
 	DeschedulerAt int
-	// DefaultProfile reports that the file has only a LoadPolicy, so that eviction.defaultProfile replaces the
-	// DeschedulerPolicy.
+	// DefaultProfile reports whether the file has only a LoadPolicy, so that
+	// eviction.defaultProfile replaces the DeschedulerPolicy.
 	DefaultProfile bool
-	// Converted are the documents of legacy systems in the file.
+	// Converted lists the documents of legacy systems in the file.
 	Converted []Conversion
 	// Retired has a warning for each field in the file that is no longer documented.
 	Retired []Note
@@ -75,7 +75,8 @@ type loader struct {
 	file     File
 	seen     map[documentType]int // line on which the document of each type begins
 	problems []string
-	// at is the document being read, as it is in the file; the zero Part for a converted one.
+	// at is the document that is being read, in its original form; the zero Part for a
+	// converted document.
 	at Part
 }
 
@@ -158,7 +159,7 @@ func (l *loader) readDeschedulerPolicy(part *Part) {
 	l.file.Descheduler, l.file.DeschedulerAt = slices.Clone(part.Text), l.at.SkippedLines
 }
 
-// strayed marks unknown fields that belong to the other document.
+// strayed adds a hint to unknown fields that belong to the other document.
 func strayed(errs field.ErrorList, other reflect.Type, kind string) field.ErrorList {
 	fields := shape.Fields(other)
 	for _, err := range errs {
@@ -188,7 +189,7 @@ func (l *loader) readLoadPolicy(object map[string]any) {
 		l.retired(path, given, reflect.SliceOf(SourceType(l.kinds)))...)
 	over := overlay{kinds: l.kinds}
 	load := over.policy(object)
-	load.Usage.Sources = l.file.Load.Usage.Sources // the defaults
+	load.Usage.Sources = l.file.Load.Usage.Sources // restores the defaults
 	if sources, ok := given.([]any); ok {
 		usage["sources"], l.file.SourcesGiven = given, true // restores the document
 		load.Usage.Sources = make([]Source, len(sources))
@@ -207,7 +208,7 @@ func (l *loader) fieldErrors(kind string, errs field.ErrorList) {
 	places := PlacesOf(l.at.Text, l.at.SkippedLines)
 	for _, err := range errs {
 		place := ""
-		if len(l.problems) < maxProblems { // beyond that, problems are not shown anyway
+		if len(l.problems) < maxProblems { // further problems are not shown anyway
 			place = places.Of(err)
 		}
 		l.problem("%s%s: %s", place, kind, check.Message(err))

@@ -11,7 +11,7 @@ import (
 	"github.com/evenkeel/evenkeel/policy/check"
 )
 
-// RelievesNone means that no move relieves a metric.
+// RelievesNone means that no move lowers a metric.
 const RelievesNone usage.Metric = "none"
 
 // validateMetrics checks the metrics that the policy adds.

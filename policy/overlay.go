@@ -17,7 +17,7 @@ import (
 // with its defaults, those of a pool with the policy's, a source with the defaults of its type, and periods with the
 // default ones.
 //
-// It works on trees because there an absent value differs from a zero.
+// It works on trees, because absent values differ from zeros there.
 type overlay struct {
 	kinds source.Kinds
 	// errs reports source blocks that belong to another kind.
@@ -51,8 +51,9 @@ func (o *overlay) policy(object map[string]any) LoadPolicy {
 	return p
 }
 
-// linesOver overlays lines on those below, metric by metric and level by level. A new metric starts from its defaults.
-// So does a metric that switches between levels and distances, because those numbers mean different things.
+// linesOver overlays the given lines on those of below, metric by metric and level by
+// level. A new metric starts from its defaults. So does a metric that switches between
+// levels and distances, because the numbers then have a different meaning.
 func (o *overlay) linesOver(below, given map[string]any) any {
 	start := map[string]any{}
 	maps.Copy(start, below)
@@ -97,7 +98,7 @@ func (o *overlay) source(given map[string]any, path *field.Path) Source {
 	return s
 }
 
-// bounded limits the number of pools times metrics.
+// bounded limits the product of the numbers of pools and metrics.
 func bounded(object map[string]any) field.ErrorList {
 	pools, _ := object["nodePools"].([]any)
 	if len(pools) > maxPools {

@@ -13,8 +13,8 @@ import (
 // Places holds the positions of a document's fields in its file. The zero value has none.
 type Places struct{ root *yaml.Node }
 
-// PlacesOf reads a document that follows skippedLines lines of its file. A negative number means that the file does not
-// contain the document in this form.
+// PlacesOf reads a document that is preceded by skippedLines lines of its file. A
+// negative number means that the file does not contain the document in this form.
 func PlacesOf(text []byte, skippedLines int) Places {
 	if skippedLines < 0 {
 		return Places{}
@@ -27,9 +27,10 @@ func PlacesOf(text []byte, skippedLines int) Places {
 	return Places{document.Content[0]}
 }
 
-// Of returns the position of a mistake as "line 3, column 5: "; empty if that is unknown. For most mistakes this is the
-// position of the value; for a field that is forbidden or contains others, that of its name. For a missing field it is
-// the position of the nearest enclosing one.
+// Of returns the position of a mistake as "line 3, column 5: "; empty if that is unknown.
+// For most mistakes this is the position of the value. For a field that is forbidden or
+// contains other fields, it is the position of its name. For a missing field, it is the
+// position of the nearest enclosing field.
 func (p Places) Of(err *field.Error) string {
 	if p.root == nil {
 		return ""
@@ -51,8 +52,9 @@ func (p Places) Of(err *field.Error) string {
 	return fmt.Sprintf("line %d, column %d: ", at.Line, at.Column)
 }
 
-// step follows the first part of a path into a node. It returns the name and the value it finds, and the rest of the
-// path; nil if there is nothing. The name of a list element is the element itself.
+// step follows the first part of a path into a node. It returns the name and the value
+// that it finds (nil if there are none), and the rest of the path. The name of a list
+// element is the element itself.
 func step(node *yaml.Node, path string) (name, value *yaml.Node, rest string) {
 	if node.Kind == yaml.AliasNode {
 		node = node.Alias

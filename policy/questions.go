@@ -8,9 +8,11 @@ import (
 	"github.com/evenkeel/evenkeel/policy/check"
 )
 
-// The methods below answer questions that need more than one field. They expect a valid LoadPolicy.
+// The following methods derive values from more than one field. They expect a valid
+// LoadPolicy.
 
-// MaxAgeOf returns the maximum age of a source's samples; 0 leaves that to the source itself.
+// MaxAgeOf returns the maximum age of a source's samples; 0 leaves the age to the source
+// itself.
 func (u *Usage) MaxAgeOf(s *Source) time.Duration {
 	if s.MaxAge.Duration != 0 || s.Config.Describe().DatesValues {
 		return s.MaxAge.Duration
@@ -26,8 +28,8 @@ func (u *Usage) TimeoutOf(s *Source) time.Duration {
 	return u.Timeout.Duration
 }
 
-// JudgesResources reports whether nodes are judged by the resources that they use, and not only by metrics that no move
-// relieves.
+// JudgesResources reports whether nodes are judged by the resources that they use, and
+// not only by metrics that no move lowers.
 func (p *LoadPolicy) JudgesResources() bool {
 	_, cpu := p.Lines[usage.CPU]
 	_, memory := p.Lines[usage.Memory]
@@ -43,8 +45,8 @@ func (p *LoadPolicy) AllLines() []Lines {
 	return all
 }
 
-// Windows returns, without duplicates, the windows that lines are compared with: those that make a node hot, and the
-// metrics' own.
+// Windows returns, without duplicates, the windows that are compared with lines: those
+// that make a node hot, and those of single metrics.
 func (p *LoadPolicy) Windows(lines Lines) []usage.Window {
 	windows := slices.Clone(p.Hot.Windows)
 	for _, metric := range lines.Metrics() {
@@ -107,8 +109,8 @@ func (n *NodeSync) Marks() bool { return n.Label.Enabled || n.Taint.Enabled || n
 // Location returns the time zone of the timestamps.
 func (a *NodeSyncAnnotations) Location() *time.Location { return check.Location(a.Timezone) }
 
-// RisingWindow returns how far back memory has to rise to count as rising; 0 turns the check off. It is at least four
-// samples long, so that the rise is known to be steady.
+// RisingWindow returns how long memory has to rise to count as rising; 0 turns the check
+// off. It is at least four samples long, so that the rise is known to be steady.
 func (p *LoadPolicy) RisingWindow() time.Duration {
 	if p.Hot.RisingMemory.Window.Duration == 0 {
 		return 0

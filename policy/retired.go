@@ -9,7 +9,7 @@ import (
 	"github.com/evenkeel/evenkeel/policy/shape"
 )
 
-// RetiredText explains to a user that a setting is retired, and why.
+// RetiredText returns a text that explains that a setting is retired, and why.
 func RetiredText(why string) string {
 	return "is no longer documented and will be removed in two versions: " + why + "; remove it"
 }

@@ -11,11 +11,13 @@ import (
 
 // ruler checks the levels of one metric: their range and their order.
 type ruler struct {
-	// percent restricts levels to 0 to 100; otherwise any finite number is allowed.
+	// percent reports whether levels are restricted to 0 to 100. Otherwise any finite
+	// number is allowed.
 	percent bool
-	// reversed means that lower values of the metric are worse.
+	// reversed reports whether lower values of the metric are worse.
 	reversed bool
-	// deviation means that levels are distances from the mean: low below it, the others above.
+	// deviation reports whether levels are distances from the mean: low is below the
+	// mean, and the others are above it.
 	deviation bool
 	// gap is the policy's MinGapPercent.
 	gap float64
@@ -40,8 +42,8 @@ func (r ruler) all(lines MetricLines, path *field.Path) field.ErrorList {
 	if len(errs) > 0 {
 		return errs
 	}
-	// No move is planned by an hour's maximum, so nothing fills a node up to an evict line there. The gap therefore
-	// applies only to current usage.
+	// Moves are not planned by an hour's maximum, so nothing fills a node up to the evict
+	// line of such a window. The gap therefore applies only to current usage.
 	r.gap = 0
 	for _, w := range windows {
 		errs = append(errs, r.order(lines.In(w), path.Child("windows").Key(w.String()))...)
@@ -82,7 +84,7 @@ func (r ruler) order(l Levels, path *field.Path) field.ErrorList {
 	case l.Evict != nil && r.less(*l.Evict, *l.Leave):
 		errs = append(errs, field.Invalid(path.Child("leave"), *l.Leave,
 			fmt.Sprintf("must not be %s the evict line (%v)", above, *l.Evict)))
-	// A low line in the wrong place has been reported already.
+	// A misplaced low line has already been reported.
 	case len(errs) == 0 && l.Low != nil && !r.less(*l.Low, *l.Leave):
 		errs = append(errs, field.Invalid(path.Child("leave"), *l.Leave,
 			fmt.Sprintf("must be %s the low line (%v)", above, *l.Low)))

@@ -90,7 +90,8 @@ func validateSource(u *Usage, s *Source, path *field.Path) field.ErrorList {
 	return append(validateSourceTimes(u, s, path), s.Config.Validate(block, names)...)
 }
 
-// validateSourceTimes checks the times with which a source may override those of usage. 0s overrides nothing.
+// validateSourceTimes checks the times that a source may set to override those of usage.
+// 0s overrides nothing.
 func validateSourceTimes(u *Usage, s *Source, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if s.MaxAge.Duration != 0 {

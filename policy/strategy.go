@@ -14,35 +14,40 @@ import (
 	"github.com/evenkeel/evenkeel/policy/check"
 )
 
-// DefaultStrategy is the strategy that the shipped profile runs, and that is recommended if a policy runs none.
+// DefaultStrategy is the strategy that the shipped profile runs. It is also recommended
+// if a policy runs none.
 const DefaultStrategy = "RealUsageLowNodeUtilization"
 
-// Strategy is the arguments of one of Evenkeel's own strategies: a plugin that plans moves by observed usage, each with
-// a destination. Readers of a policy use this interface and do not depend on any strategy's name.
+// Strategy holds the arguments of one of Evenkeel's own strategies: a plugin that plans
+// moves by observed usage, each with a destination. Readers of a policy use this
+// interface and do not depend on the name of any strategy.
 type Strategy interface {
 	runtime.Object
 	// SetDefaults sets every absent field to its default.
 	SetDefaults()
-	// Validate returns everything that is wrong with the arguments. It accepts zero values, because the framework
-	// validates before it sets defaults.
+	// Validate returns all mistakes in the arguments. It accepts zero values, because the
+	// framework validates before it sets defaults.
 	Validate() field.ErrorList
-	// Describe returns what others need to know about a strategy with these arguments.
+	// Describe describes a strategy with these arguments for other packages.
 	Describe() StrategyDescription
 }
 
-// StrategyDescription is what others need to know about a strategy.
+// StrategyDescription describes a strategy for other packages.
 type StrategyDescription struct {
 	// Name is the plugin's name in a DeschedulerPolicy.
 	Name string
-	// Relieves reports whether it moves pods off hot nodes, so that it depends on which nodes are hot.
+	// Relieves reports whether the strategy moves pods off hot nodes, so that it depends
+	// on which nodes are hot.
 	Relieves bool
-	// Hosted reports whether it is a descheduler plugin, which decides without usage.
+	// Hosted reports whether the strategy is a descheduler plugin, which decides without
+	// usage.
 	Hosted bool
 	// Thresholds are laid over the lines of the LoadPolicy; nil for a strategy that uses those lines unchanged.
 	Thresholds *Thresholds
-	// Does describes in sentences what it moves and what it leaves alone. lint prints them.
+	// Does holds sentences that describe which pods the strategy moves and which it
+	// leaves alone. lint prints them.
 	Does []string
-	// Namespaces restricts by namespace which pods may be moved; nil restricts nothing.
+	// Namespaces restricts, by namespace, which pods may be moved; nil restricts nothing.
 	Namespaces *api.Namespaces
 }
 
@@ -55,7 +60,8 @@ func (d *StrategyDescription) Spares(namespace string) bool {
 	return len(given.Include) > 0 && !slices.Contains(given.Include, namespace) || slices.Contains(given.Exclude, namespace)
 }
 
-// Strategies returns the strategies that the profiles enable, in their order.
+// Strategies returns the strategies that the profiles enable, in the order of the
+// profiles.
 func Strategies(p *api.DeschedulerPolicy) (all []Strategy) {
 	for i := range p.Profiles {
 		all = append(all, StrategiesOf(&p.Profiles[i])...)
@@ -91,7 +97,8 @@ func ArgsOf(profile *api.DeschedulerProfile, plugin string) (args runtime.Object
 	return nil, false
 }
 
-// namedErrors joins field errors into one error whose lines name the strategy.
+// namedErrors joins field errors to one error in which each line contains the name of the
+// strategy.
 func namedErrors(strategy string, errs field.ErrorList) error {
 	joined := make([]error, len(errs))
 	for i, err := range errs {
@@ -100,7 +107,8 @@ func namedErrors(strategy string, errs field.ErrorList) error {
 	return errors.Join(joined...)
 }
 
-// ValidateStrategy returns everything that is wrong with a strategy's arguments, one line each, or nil.
+// ValidateStrategy returns an error with all mistakes in a strategy's arguments, one per
+// line, or nil.
 func ValidateStrategy(s Strategy) error { return namedErrors(s.Describe().Name, s.Validate()) }
 
 // ValidateNamespaces checks the namespaces that a strategy includes or excludes. It also rejects names that no namespace can

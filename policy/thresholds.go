@@ -13,8 +13,8 @@ import (
 	"github.com/evenkeel/evenkeel/policy/check"
 )
 
-// Thresholds are the changes to the lines that a strategy's arguments make. Their names are those of upstream's
-// LowNodeUtilization.
+// Thresholds holds the changes that a strategy's arguments make to the lines. The names
+// are those of upstream's LowNodeUtilization.
 type Thresholds struct {
 	// Deviation makes both thresholds distances from the mean usage of the nodes.
 	Deviation bool
@@ -22,18 +22,20 @@ type Thresholds struct {
 	Low, Target api.ResourceThresholds
 }
 
-// Equal reports whether both change the lines in the same way.
+// Equal reports whether t and other change the lines in the same way.
 func (t *Thresholds) Equal(other *Thresholds) bool {
 	return t.Deviation == other.Deviation && maps.Equal(t.Low, other.Low) && maps.Equal(t.Target, other.Target)
 }
 
-// Overlay returns the lines that nodes are judged by: those of the LoadPolicy, with a strategy's thresholds laid over
-// them. It does not change the lines of a node pool, because those were set for that pool.
+// Overlay returns the lines by which nodes are judged: those of the LoadPolicy, overlaid
+// with a strategy's thresholds. It does not change the lines of a node pool, because
+// those were set for that pool.
 //
-// When the evict line moves, the leave line moves with it, and the reject line is lowered so that the gap between
-// reject and evict stays. The reject line is never raised above the LoadPolicy's, because the scheduling side applies
-// that one. With useDeviationThresholds, the metrics that thresholds name become deviations and reject follows evict:
-// distances from different means cannot be compared.
+// When the evict line moves, the leave line moves with it, and the reject line is lowered
+// so that the gap between reject and evict stays. The reject line is never raised above
+// that of the LoadPolicy, because the scheduling half applies the latter. With
+// useDeviationThresholds, the metrics of the thresholds become deviations, and reject
+// follows evict, because distances from different means cannot be compared.
 func Overlay(load *LoadPolicy, strategy Strategy) (Lines, error) {
 	of := strategy.Describe()
 	t := of.Thresholds
@@ -61,8 +63,8 @@ func Overlay(load *LoadPolicy, strategy Strategy) (Lines, error) {
 	return lines, nil
 }
 
-// causeOf blames the threshold that makes a line break the rules, because the policy
-// need not contain that line.
+// causeOf attributes an error in a line to the threshold that causes it, because the
+// policy need not contain that line.
 func (t *Thresholds) causeOf(err *field.Error) *field.Error {
 	for _, name := range []usage.Metric{usage.CPU, usage.Memory} {
 		line, found := strings.CutPrefix(err.Field, field.NewPath("lines").Key(string(name)).String())
@@ -122,8 +124,8 @@ func (t *Thresholds) metricLines(name usage.Metric, load *LoadPolicy) MetricLine
 	return lines
 }
 
-// moveEvict moves the evict line of a complete set of lines. The leave line keeps its distance from it. Distances from
-// a mean are at least 0.
+// moveEvict moves the evict line of a complete set of lines. The leave line keeps its
+// distance from the evict line. Distances from a mean are at least 0.
 func (m *MetricLines) moveEvict(evict, minGapPercent float64) {
 	*m.Leave += evict - *m.Evict
 	*m.Evict = evict

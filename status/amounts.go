@@ -14,7 +14,7 @@ type Amounts struct {
 	MemoryBytes int64 `json:"memoryBytes"`
 }
 
-// AmountsOf returns amounts as they are reported.
+// AmountsOf converts amounts to the form in which they are reported.
 func AmountsOf(a cluster.Amounts) Amounts {
 	return Amounts{CPUMilli: a[cluster.CPU], MemoryBytes: a[cluster.Memory]}
 }
@@ -56,12 +56,12 @@ type Percents struct {
 	Memory float64 `json:"memory"`
 }
 
-// PercentsOf returns percentages as they are reported, rounded.
+// PercentsOf converts percentages to the form in which they are reported, rounded.
 func PercentsOf(p cluster.Percents) Percents {
 	return Percents{CPU: Round(p[cluster.CPU]), Memory: Round(p[cluster.Memory])}
 }
 
-// Round returns a value with one decimal, as every view reports it.
+// Round rounds a value to one decimal, as all views report it.
 func Round(v float64) float64 { return math.Round(v*10) / 10 }
 
 // finite returns a rounded value for JSON; nil if it is unknown or infinite.

@@ -12,8 +12,8 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// Basis explains a node's state if the node's measured usage suggests a different
-// state. Every view prints its Text.
+// Basis explains a node's state if the node's measured usage suggests a different state.
+// All views print its Text.
 type Basis struct {
 	// Text is a clause without a period.
 	Text string `json:"text"`
@@ -23,8 +23,8 @@ type Basis struct {
 	Yet           bool `json:"yet,omitempty"`
 	OnlyPredicted bool `json:"onlyPredicted,omitempty"`
 	// Metric is the deciding metric and Window the deciding window, with its values and
-	// lines. The newest reading has no evict line of its own, so Evict is then the
-	// highest evict line of any window.
+	// lines. If the newest reading decides, it has no evict line, so Evict is the highest
+	// evict line of any window.
 	Metric string `json:"metric"`
 	Window
 	// Pods are the pods that explain the difference between the values; absent if they
@@ -40,9 +40,9 @@ type BasisPods struct {
 	Count int `json:"count"`
 	// Points is the difference that they cause, in the unit of the metric.
 	Points float64 `json:"points"`
-	// FirstStarted and LastStarted are the start times of the first and the last pod
-	// that has started. From is when the first pod counts as measured, AllFrom when all
-	// of them do, if these times are known.
+	// FirstStarted and LastStarted are the start times of the first and the last pod that
+	// has started. From is when the first pod counts as measured, and AllFrom when all
+	// pods do, if these times are known.
 	FirstStarted *time.Time `json:"firstStarted,omitempty"`
 	LastStarted  *time.Time `json:"lastStarted,omitempty"`
 	From         *time.Time `json:"from,omitempty"`
@@ -59,7 +59,7 @@ func (f *Facts) Bases(i int) (notHot, notCool *Basis) {
 	info := &f.View.Snapshot.Nodes[i].Node
 	state := f.States[info.Name]
 	if !info.Ready || !usable(&f.View.Nodes[i]) || state.State == thresholds.Hot {
-		return nil, nil // it is hot, or the reason of its state explains it
+		return nil, nil // the node is hot, or the reason of its state explains it
 	}
 	if state.State == thresholds.Warm {
 		notCool = f.notCool(i, metrics)
@@ -78,10 +78,11 @@ func (f *Facts) Bases(i int) (notHot, notCool *Basis) {
 // usage, is above an evict line.
 func (b *Basis) ByMeasure() bool { return b != nil && !b.OnlyPredicted }
 
-// Sentence says why a node is not hot, beginning with its name.
+// Sentence returns a sentence, beginning with the node's name, that explains why the node
+// is not hot.
 func (b *Basis) Sentence(node string) string { return node + " is " + b.NotHot() }
 
-// NotHot says why a node is not hot, without its name.
+// NotHot explains why a node is not hot, without its name.
 func (b *Basis) NotHot() string {
 	if b.Yet {
 		return "not hot yet: " + b.Text + "."
@@ -94,7 +95,8 @@ func (m *Metric) basis(w *Window, text string, values ...any) *Basis {
 	return &Basis{Text: fmt.Sprintf(text, values...), Metric: m.Name, Window: *w}
 }
 
-// exceeds reports whether both are known and the value is on the wrong side of the line.
+// exceeds reports whether value and line are known and the value is on the wrong side of
+// the line.
 func (m *Metric) exceeds(value, line *float64) bool {
 	switch {
 	case value == nil || line == nil:
@@ -262,8 +264,8 @@ func (f *Facts) notCool(i int, metrics []Metric) *Basis {
 	return basis
 }
 
-// uncounted describes the part of the measured usage that does not count towards hot:
-// which pods cause it, and until when.
+// uncounted describes the part of the measured usage that does not count when deciding
+// whether a node is hot: which pods cause it, and until when.
 func (f *Facts) uncounted(b *Basis, i int, m *Metric) string {
 	if b.Measured == nil || b.Current == nil {
 		return ""
@@ -284,7 +286,7 @@ func (f *Facts) uncounted(b *Basis, i int, m *Metric) string {
 		case read.Uncounted[resource] > 0:
 			uncounted += read.Uncounted[resource]
 			pods.add(pod, read, f.View.At)
-		case !seen && read.MeasuredIn > 0: // once startup is over, it counts without a sample
+		case !seen && read.MeasuredIn > 0: // once its startup is over, the pod counts without a sample
 			unseen = true
 			pods.add(pod, read, f.View.At)
 		}
@@ -321,8 +323,8 @@ func stays(name string) string {
 	return "until the next reading"
 }
 
-// leastPoints is the smallest difference that needs an explanation; smaller ones are
-// inaccuracy.
+// leastPoints is the smallest difference that needs an explanation. Smaller differences
+// are inaccuracies.
 const leastPoints = 1
 
 // points returns the part of a difference that an amount explains. If the rest is below
@@ -343,8 +345,8 @@ func (m *Metric) less(value *float64, points float64) *float64 {
 	return new(*value - points)
 }
 
-// estimated describes the part of the predicted usage that is an estimate: which pods it
-// stands for, and until when.
+// estimated describes the part of the predicted usage that is an estimate: for which
+// pods, and until when.
 func (f *Facts) estimated(b *Basis, i int, m *Metric) string {
 	resource, ofPods := resourceOf(usage.Metric(m.Name))
 	if !ofPods || b.Measured == nil || b.Predicted == nil {
@@ -416,7 +418,7 @@ func (p *BasisPods) words(f *Facts, one, many string) string {
 	return words
 }
 
-// clock returns a time rounded up to a minute.
+// clock formats a time rounded up to a minute.
 func (f *Facts) clock(at time.Time) string {
 	return clock(at.Add(time.Minute-time.Nanosecond).Truncate(time.Minute).UTC(), f.View.At)
 }

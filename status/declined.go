@@ -15,19 +15,19 @@ type Declined struct {
 	Namespace string `json:"namespace"`
 	Pod       string `json:"pod"`
 	Reason    string `json:"reason"`
-	// Detail puts the reason into words; the plan omits it if it has nothing to add
-	// to the reason.
+	// Detail describes the reason in words. The plan omits it if it adds nothing to the
+	// reason.
 	Detail string `json:"detail,omitempty"`
 }
 
-// PlanDeclined is a declined pod as the plan reports it.
+// PlanDeclined is a declined pod in the report of a plan.
 type PlanDeclined struct {
 	Declined
 	Owner string `json:"owner,omitempty"`
 	Node  string `json:"node"`
-	// Until is when the reason ends, if that is known; another reason may follow. Passing
-	// is true if the reason ends on its own, without a change to the pod, its owner or
-	// the policy, at an unknown time.
+	// Until is when the reason ends, if known; another reason may follow. Passing is true
+	// if the reason ends at an unknown time without a change to the pod, its owner or the
+	// policy.
 	Until   *time.Time `json:"until,omitempty"`
 	Passing bool       `json:"passing,omitempty"`
 }
@@ -35,7 +35,7 @@ type PlanDeclined struct {
 // DeclinedGroup holds the pods of one owner that are declined for one reason.
 type DeclinedGroup struct {
 	Namespace string `json:"namespace"`
-	// Owner is a kind and a name; for a pod without an owner it is the pod's name.
+	// Owner is the owner's kind and name, or the pod's name if it has no owner.
 	Owner  string   `json:"owner"`
 	Reason string   `json:"reason"`
 	Detail string   `json:"detail"`

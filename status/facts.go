@@ -1,9 +1,9 @@
-// Package status holds what is reported about nodes, pods, moves, plans and processes, as
+// Package status holds the reports about nodes, pods, moves, plans and processes, as
 // values: why a node has its state, why a pod would be moved or not, what a cycle would
-// do. The JSON of these values is what -o json and the reports of a process contain.
-// Views embed the same Node, Move and Declined, and add the fields that only they show.
+// do. -o json and the reports of a process contain the JSON of these values. All views
+// embed the same Node, Move and Declined, and add the fields that only they show.
 //
-// The package makes no decisions. Facts combines what a process knows at one moment:
+// The package makes no decisions. Facts combines the knowledge of a process at one time:
 // usage, the lines by which it is judged, the plan and the ledger. All other values are
 // derived from Facts. Packages text and page render them.
 package status
@@ -22,18 +22,18 @@ import (
 	"github.com/evenkeel/evenkeel/strategies"
 )
 
-// ErrUnknown is returned for a node or pod that is not known.
+// ErrUnknown is returned for a node or pod that the process does not know.
 var ErrUnknown = errors.New("not known")
 
 // NothingByUsage explains why there is no plan if a policy enables only other plugins.
 const NothingByUsage = "this policy's profiles plan no moves by real usage: none enables " + policy.DefaultStrategy + "; what their other plugins evict is not shown"
 
-// UnknownNode is the error for a node that is not among the known ones.
+// UnknownNode returns the error for a node that is not among the known ones.
 func UnknownNode(name string, known int) error {
 	return fmt.Errorf("node %q is %w; %s known", name, ErrUnknown, reasons.Are(known, "node"))
 }
 
-// UnknownPod is the error for a pod that is neither on a node nor remembered.
+// UnknownPod returns the error for a pod that is neither on a node nor in the ledger.
 func UnknownPod(namespace, name string) error {
 	return fmt.Errorf("pod %q in namespace %q is %w: it runs on no node, and no move of it is remembered", name, namespace, ErrUnknown)
 }
@@ -43,7 +43,7 @@ func Remembers(m *ledger.Move, namespace, name string) bool {
 	return name != "" && m.Namespace == namespace && (m.Pod == name || m.ReplacementName == name)
 }
 
-// Facts holds what a process knows at one moment.
+// Facts holds the knowledge of a process at one time.
 type Facts struct {
 	View   *usage.View
 	Board  *scorer.Board
@@ -55,17 +55,17 @@ type Facts struct {
 	SamplesNeeded int
 	// InFlight and Ended are the ledger's moves, oldest first.
 	InFlight, Ended []ledger.Move
-	// Planned is the plan of a cycle that ran now; nil if no plan could be made. NoPlan
-	// then explains why.
+	// Planned is the plan that a cycle would make now; nil if no plan could be made.
+	// NoPlan then explains why.
 	Planned *Planned
 	NoPlan  string
 	// Paused describes what pauses evicting; empty if nothing does.
 	Paused string
 }
 
-// Cycle is what a cycle planned.
+// Cycle is the plan of a cycle.
 type Cycle struct {
-	// At is when the usage for the plan was judged.
+	// At is when the usage on which the plan is based was judged.
 	At   time.Time
 	Plan strategies.Plan
 	// Closed is why nothing was planned; empty if something was.
@@ -74,15 +74,15 @@ type Cycle struct {
 
 // Planned is a plan and its input.
 type Planned struct {
-	// Basis answers for nodes and pods as the strategies see them; nil if there is no
-	// plan.
+	// Basis returns the nodes and pods in the form that the strategies use; nil if there
+	// is no plan.
 	Basis strategies.Basis
 	Plan  strategies.Plan
 	// Closed is why nothing was planned; empty if something was.
 	Closed string
-	// Pod is the pod in question as the planner sees it; nil if the question is about a
-	// node. Protection is what protects it: a message of the DefaultEvictor, or a key.
-	// Landings judge every other node as its destination.
+	// Pod is the explained pod in the form that the planner uses; nil if a node is
+	// explained. Protection is what protects the pod: a message of the DefaultEvictor, or
+	// a key. Landings judge every other node as the pod's destination.
 	Pod        *strategies.Pod
 	Protection string
 	Landings   []strategies.Landing
@@ -95,7 +95,8 @@ func PlannedOf(s *strategies.Study) *Planned {
 	}
 }
 
-// node returns a node as the strategies see it; nil if it is not part of the plan.
+// node returns a node in the form that the strategies use; nil if it is not part of the
+// plan.
 func (p *Planned) node(name string) *strategies.NodeBasis {
 	if p == nil || p.Basis == nil {
 		return nil
@@ -103,7 +104,7 @@ func (p *Planned) node(name string) *strategies.NodeBasis {
 	return p.Basis.Node(name)
 }
 
-// report returns the plan's report on a node; empty without one.
+// report returns the plan's report on a node; empty if there is none.
 func (p *Planned) report(node string) (report strategies.NodeReport) {
 	for i := range p.Plan.Nodes {
 		if p.Plan.Nodes[i].Name == node {
@@ -113,7 +114,7 @@ func (p *Planned) report(node string) (report strategies.NodeReport) {
 	return report
 }
 
-// without explains why nothing is planned; empty if something is.
+// without explains why there is no plan; empty if there is one.
 func (f *Facts) without() string {
 	switch {
 	case f.Planned == nil && f.NoPlan != "":

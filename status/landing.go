@@ -11,7 +11,7 @@ import (
 type Landing struct {
 	Node  string `json:"node"`
 	State string `json:"state"`
-	// Planned is true if the plan moves the pod here.
+	// Planned is true if the plan moves the pod to this node.
 	Planned bool `json:"planned,omitempty"`
 	// Before and After are the node's predicted usage without and with the pod, in
 	// percent of allocatable; absent if its usage is unknown.
@@ -20,8 +20,8 @@ type Landing struct {
 	// Score is the extender's score of the node among the nodes that accept the pod;
 	// absent if it does not accept it.
 	Score *int `json:"score,omitempty"`
-	// Refused is the reason why the node does not accept the pod, and Detail explains it;
-	// empty if it does.
+	// Refused is the reason why the node does not accept the pod; empty if it does.
+	// Detail explains the reason.
 	Refused string `json:"refused,omitempty"`
 	Detail  string `json:"detail,omitempty"`
 }

@@ -15,12 +15,12 @@ import (
 type Limit struct {
 	Metric string `json:"metric"`
 	Window string `json:"window"`
-	// Percent is what the node uses; absent if no source reported it.
+	// Percent is the node's usage; absent if no source reported it.
 	Percent *float64 `json:"percent,omitempty"`
-	// AbovePercent or FromPercent is the limit, as the policy writes it.
+	// AbovePercent or FromPercent is the limit, as written in the policy.
 	AbovePercent *float64 `json:"abovePercent,omitempty"`
 	FromPercent  *float64 `json:"fromPercent,omitempty"`
-	// Passed is true if it keeps pods off the node now.
+	// Passed is true if the limit keeps pods off the node now.
 	Passed bool `json:"passed"`
 }
 
@@ -56,7 +56,7 @@ func (l *Limit) Bound() string {
 }
 
 // limited describes the limit because of which a node is refused; empty if the node
-// exceeds none.
+// exceeds no limit.
 func (f *Facts) limited(l *strategies.Landing) string {
 	i := f.View.Snapshot.Index(l.Node)
 	if i < 0 || l.Refused != reasons.AboveRejectLine {

@@ -12,19 +12,18 @@ import (
 // Metric is one metric of a node over every window.
 type Metric struct {
 	Name string `json:"name"`
-	// Percent is true if its values are percentages of allocatable, or of capacity for
+	// Percent is true if the values are percentages of allocatable, or of capacity for
 	// memory.available.
 	Percent bool `json:"percent"`
-	// LowerIsWorse is true if values below the lines are the bad ones.
+	// LowerIsWorse is true if values below the lines are bad.
 	LowerIsWorse bool `json:"lowerIsWorse,omitempty"`
-	// Over is true if it is beyond its evict line in every window that has one, which
-	// makes a node hot.
+	// Over is true if the metric is beyond its evict line in every window that has one,
+	// which makes a node hot.
 	Over    bool     `json:"over"`
 	Windows []Window `json:"windows"`
 }
 
-// Window is a metric over one window; unknown values and missing lines are
-// absent.
+// Window is a metric over one window. Unknown values and missing lines are absent.
 type Window struct {
 	Window string `json:"window"`
 	// Measured is the measured value. Current is the part of Measured that can make the
@@ -43,7 +42,7 @@ type Window struct {
 	AboveLow   bool `json:"aboveLow,omitempty"`
 }
 
-// Lines are the lines of a metric over a window, as the policy writes them.
+// Lines holds the lines of a metric over a window, as written in the policy.
 type Lines struct {
 	Low    *float64 `json:"low,omitempty"`
 	Reject *float64 `json:"reject,omitempty"`
@@ -51,7 +50,7 @@ type Lines struct {
 	Leave  *float64 `json:"leave,omitempty"`
 }
 
-// LinesOf returns levels as they are reported.
+// LinesOf converts levels to the form in which they are reported.
 func LinesOf(l thresholds.Levels) Lines {
 	return Lines{Low: finite(l.Low), Reject: finite(l.Reject), Evict: finite(l.Evict), Leave: finite(l.Leave)}
 }
@@ -113,8 +112,8 @@ func (f *Facts) window(i int, metric usage.Metric, w int) (one Window, judged, r
 	return one, true, reversed
 }
 
-// lowerIsWorse derives the direction from the levels: a missing line is infinite, and
-// the low line is the farthest from the evict line.
+// lowerIsWorse derives the direction from the levels. A missing line is infinite, and the
+// low line is the farthest from the evict line.
 func lowerIsWorse(l thresholds.Levels) bool {
 	for _, level := range []float64{l.Low, l.Reject, l.Evict, l.Leave} {
 		if math.IsInf(level, 0) {
@@ -165,6 +164,6 @@ func (f *Facts) whole(i int, metric usage.Metric) int64 {
 	return node.Allocatable[resource]
 }
 
-// usable reports whether a node's measured usage can be shown. It can while a window is
-// still filling, but not if it is too old or was rejected.
+// usable reports whether a node's measured usage can be shown. Usage can be shown while a
+// window is still filling, but not if it is too old or was rejected.
 func usable(n *usage.NodeUsage) bool { return n.Known() || n.Unknown == reasons.WindowTooShort }

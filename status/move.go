@@ -10,15 +10,15 @@ import (
 	"github.com/evenkeel/evenkeel/strategies"
 )
 
-// Move is a move of the ledger, as /status and top report it.
+// Move is a move of the ledger in the reports of /status and top.
 type Move struct {
 	Namespace string `json:"namespace"`
 	Pod       string `json:"pod"`
 	Owner     string `json:"owner"`
 	State     string `json:"state"`
 	From      string `json:"from"`
-	// To is the planned destination, Node the node on which the replacement is booked or
-	// has landed.
+	// To is the planned destination, and Node the node on which the replacement is booked
+	// or has landed.
 	To   string `json:"to,omitempty"`
 	Node string `json:"node,omitempty"`
 	// Replacement is the replacement's UID in /status, and its name in explanations.
@@ -38,8 +38,8 @@ type RecordedMove struct {
 	// this move; absent if the reject line applied.
 	CeilingMilliCores int64    `json:"ceilingMilliCores,omitempty"`
 	Outcome           *Outcome `json:"outcome,omitempty"`
-	// Expected is the hot time that it was expected to save, Saved the hot time that it
-	// has saved so far; absent if unknown.
+	// Expected is the hot time that the move was expected to save, and Saved the hot time
+	// that it has saved so far; absent if unknown.
 	Expected *Saved `json:"expected,omitempty"`
 	Saved    *Saved `json:"saved,omitempty"`
 }
@@ -60,7 +60,7 @@ type Outcome struct {
 	Healthy          bool `json:"healthy"`
 }
 
-// MoveOf returns a move of the ledger, as /status reports it.
+// MoveOf converts a move of the ledger to the form in which /status reports it.
 func MoveOf(m *ledger.Move) Move {
 	return Move{
 		Namespace: m.Namespace, Pod: m.Pod, Owner: m.Owner.Kind + "/" + m.Owner.Name, State: string(m.State),
@@ -113,8 +113,8 @@ type PlannedMove struct {
 	To        string  `json:"to"`
 	Reason    string  `json:"reason"`
 	Usage     Amounts `json:"usage"`
-	// ToBefore and ToAfter are the destination's predicted usage, in the order
-	// of the plan.
+	// ToBefore and ToAfter are the destination's predicted usage before and after the
+	// move, if moves are made in the order of the plan.
 	ToBefore Percents `json:"toBefore"`
 	ToAfter  Percents `json:"toAfter"`
 }
@@ -126,13 +126,13 @@ func plannedMoveOf(m *strategies.Move) PlannedMove {
 	}
 }
 
-// ExplainedMove is a planned move as explain reports it.
+// ExplainedMove is a planned move in an explanation.
 type ExplainedMove struct {
 	PlannedMove
 	// CeilingPercent is the limit, in percent of allocatable CPU, that replaces the
 	// destination's reject line; absent if the reject line applies.
 	CeilingPercent float64 `json:"ceilingPercent,omitempty"`
-	// Expected is the hot time that it is expected to save; absent if unknown.
+	// Expected is the hot time that the move is expected to save; absent if unknown.
 	Expected *Saved `json:"expected,omitempty"`
 }
 
@@ -159,23 +159,25 @@ func (f *Facts) plannedMoves(pick func(*strategies.Move) bool) []ExplainedMove {
 	return picked
 }
 
-// PlanMove is a planned move as the plan reports it.
+// PlanMove is a planned move in the report of a plan.
 type PlanMove struct {
 	PlannedMove
 	Owner   string `json:"owner"`
 	Message string `json:"message"`
-	// Plugin is the descheduler plugin that asked for it; absent for a strategy's move.
+	// Plugin is the descheduler plugin that asked for the move; absent for a strategy's
+	// move.
 	Plugin string `json:"plugin,omitempty"`
-	// Cost is the cost of moving it; a plain pod costs 1.
+	// Cost is the cost of moving the pod; a plain pod costs 1.
 	Cost float64 `json:"cost"`
-	// FromBefore and FromAfter are the usage of the source, in the order of the moves.
+	// FromBefore and FromAfter are the usage of the source before and after the move, if
+	// moves are made in this order.
 	FromBefore Percents `json:"fromBefore"`
 	FromAfter  Percents `json:"fromAfter"`
 	// HotMinutesSaved is the expected reduction in hot minutes of source and destination
 	// within four hours; absent if the source's hot time is unknown.
 	HotMinutesSaved float64 `json:"hotMinutesSaved,omitempty"`
 	// Ahead is the expected peak of a source that is not hot yet; absent for a hot
-	// source. If it is set, HotMinutesSaved covers its WithinMinutes.
+	// source. If Ahead is set, HotMinutesSaved covers its WithinMinutes.
 	Ahead *Recurring `json:"ahead,omitempty"`
 }
 

@@ -12,13 +12,13 @@ import (
 	"github.com/evenkeel/evenkeel/strategies"
 )
 
-// NodeState is the state of a node, as all views report it.
+// NodeState is the state of a node in all views.
 type NodeState struct {
 	Name  string `json:"name"`
 	State string `json:"state"`
-	// NotHot explains why it is not hot although its measured or predicted usage is
-	// above an evict line, NotCool why it is not cool although its measured usage is
-	// below its low lines; absent if that does not apply.
+	// NotHot explains why the node is not hot although its measured or predicted usage is
+	// above an evict line. NotCool explains why it is not cool although its measured
+	// usage is below its low lines. Either is absent if it does not apply.
 	NotHot  *Basis `json:"notHot,omitempty"`
 	NotCool *Basis `json:"notCool,omitempty"`
 }
@@ -35,12 +35,13 @@ func (n *NodeState) Why() string {
 	return ""
 }
 
-// Node is a node as explain, top and the page report it.
+// Node is a node in the reports of explain, top and the page.
 type Node struct {
 	NodeState
 	// Unknown is why the state is unknown.
 	Unknown string `json:"unknownReason,omitempty"`
-	// Pool is the node pool whose lines judge it; empty for the policy's own.
+	// Pool is the node pool whose lines apply to the node; empty if the policy's own
+	// lines apply.
 	Pool string `json:"pool,omitempty"`
 	// StolenMilliCores is the CPU that the hypervisor withheld, averaged over five
 	// minutes. Percentages refer to the rest.
@@ -53,8 +54,8 @@ type Node struct {
 // Samples describes the origin of a node's usage.
 type Samples struct {
 	Source string `json:"source,omitempty"`
-	// AgeSeconds is the age of the newest sample, WindowSeconds how far back the samples
-	// reach.
+	// AgeSeconds is the age of the newest sample, and WindowSeconds the time that the
+	// samples cover.
 	AgeSeconds    int `json:"ageSeconds"`
 	WindowSeconds int `json:"windowSeconds"`
 }
@@ -77,40 +78,40 @@ func samplesOf(read *usage.NodeUsage) Samples {
 
 // NodeExplanation explains a node.
 type NodeExplanation struct {
-	// Summary states in words what matters most.
+	// Summary describes the most important facts in words.
 	Summary string `json:"summary"`
 	Node
 	// Observed is when the node was last judged.
 	Observed time.Time  `json:"observed"`
 	Since    *time.Time `json:"since,omitempty"`
 	Samples
-	// SamplesOver is the number of consecutive samples above its evict lines;
+	// SamplesOver is the number of consecutive samples above the node's evict lines.
 	// SamplesNeeded of them make it hot.
 	SamplesOver   int `json:"samplesOver"`
 	SamplesNeeded int `json:"samplesNeeded"`
-	// CountsFrom is when its samples start to count; absent unless it became ready too
-	// recently.
+	// CountsFrom is when the node's samples start to count; absent unless the node became
+	// ready too recently.
 	CountsFrom *time.Time `json:"countsFrom,omitempty"`
-	// Over lists, in words, the evict lines that it is above.
+	// Over describes, in words, the evict lines that the node exceeds.
 	Over    []string `json:"over"`
 	Metrics []Metric `json:"metrics"`
-	// Limits are the policy's limits by measured usage. Each exceeded limit keeps pods
+	// Limits lists the policy's limits by measured usage. Each exceeded limit keeps pods
 	// off the node, except pods of DaemonSets.
 	Limits []Limit `json:"measuredLimits,omitempty"`
-	// HasToLeave is the usage that has to leave to bring it below its evict lines; absent
-	// if its usage is unknown.
+	// HasToLeave is the usage that has to leave to bring the node below its evict lines;
+	// absent if the node's usage is unknown.
 	HasToLeave *Amounts `json:"hasToLeave,omitempty"`
 	// Predicted is the usage that planning assumes; absent if unknown. Ceiling is the
 	// highest usage below the node's reject lines.
 	Predicted        *Amounts  `json:"predicted,omitempty"`
 	PredictedPercent *Percents `json:"predictedPercent,omitempty"`
 	Ceiling          Ceiling   `json:"ceiling"`
-	// InFlight is the change in usage by bindings and moves since it was observed.
+	// InFlight is the change in usage by bindings and moves since the node was observed.
 	InFlight Amounts `json:"inFlight"`
-	// Expected is how long it will stay hot; absent if unknown.
+	// Expected is how long the node is expected to stay hot; absent if unknown.
 	Expected *Expected `json:"expected,omitempty"`
-	// Closed is the reason why it takes no moved pods regardless of usage; empty if it
-	// does.
+	// Closed is the reason why the node accepts no moved pods regardless of usage; empty
+	// if it does.
 	Closed string `json:"closed,omitempty"`
 	// MovesFrom and MovesTo are the ledger's moves in flight.
 	MovesFrom []RecordedMove `json:"movesFrom"`
@@ -119,13 +120,13 @@ type NodeExplanation struct {
 	NoPlan string `json:"noPlan,omitempty"`
 	// Paused describes what pauses evicting; absent if nothing does.
 	Paused string `json:"paused,omitempty"`
-	// LeftAlone is the reason why it is hot and not cooled; Detail explains it.
+	// LeftAlone is the reason why the node is hot but not cooled. Detail explains it.
 	LeftAlone string `json:"leftAlone,omitempty"`
 	Detail    string `json:"detail,omitempty"`
-	// Relief is how long the moves off it take; absent without moves.
+	// Relief is how long the moves off the node take; absent without moves.
 	Relief *Relief `json:"relief,omitempty"`
-	// Leave and Arrive are the moves that a cycle would make now, Declined the
-	// pods that it would not move.
+	// Leave and Arrive are the moves off and to the node that a cycle would make now.
+	// Declined lists the pods that it would not move.
 	Leave    []ExplainedMove `json:"leave"`
 	Arrive   []ExplainedMove `json:"arrive"`
 	Declined []Declined      `json:"declined"`
@@ -138,7 +139,7 @@ type Expected struct {
 	WithinMinutes float64 `json:"withinMinutes"`
 	// UnservedCPUMilli is the estimated CPU demand beyond the node's capacity.
 	UnservedCPUMilli int64 `json:"unservedCPUMilli,omitempty"`
-	// Recurring is the recurring load that makes it hot; absent without one.
+	// Recurring is the recurring load that makes the node hot; absent if there is none.
 	Recurring *Recurring `json:"recurring,omitempty"`
 }
 
@@ -162,7 +163,7 @@ func expectedOf(given *strategies.Expected) *Expected {
 	return e
 }
 
-// RecurringOf returns a recurring peak as it is reported.
+// RecurringOf converts a recurring peak to the form in which it is reported.
 func RecurringOf(a *strategies.Ahead) *Recurring {
 	return &Recurring{
 		HotMinutes: math.Round(a.HotMinutes), WithinMinutes: a.Within.Minutes(), PeakPercent: Round(a.PeakPercent), PeakAt: a.PeakAt.UTC(),

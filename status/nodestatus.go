@@ -9,10 +9,10 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage"
 )
 
-// NodeStatus is a node as GET /nodes and `evenkeel top` report it.
+// NodeStatus is a node in the reports of GET /nodes and `evenkeel top`.
 type NodeStatus struct {
-	// Node contains the state on which evictions are based, which is judged by the
-	// policy's windows.
+	// Node contains the state on which evictions are based. It is judged by the policy's
+	// windows.
 	Node
 	// Since is when the node entered its state.
 	Since string `json:"since,omitempty"`
@@ -32,24 +32,24 @@ type NodeStatus struct {
 	// assumes. Both are in percent of allocatable.
 	Used      map[string]Percents `json:"used,omitempty"`
 	Predicted Percents            `json:"predicted"`
-	// Signals are the newest values of the policy's metrics other than cpu and
-	// memory, in their own units.
+	// Signals holds the newest values of the policy's metrics other than cpu and memory,
+	// in their own units.
 	Signals map[string]float64 `json:"signals,omitempty"`
-	// InFlight is the change by bindings and moves since the observation.
+	// InFlight is the change in usage by bindings and moves since the observation.
 	InFlight Amounts `json:"inFlight"`
 }
 
 // ResourceStatus is one resource of a node.
 type ResourceStatus struct {
-	// Used is the newest reading of the whole machine, UsedPercent the part of it that
-	// counts, in percent of allocatable (see Reserve); absent without a reading.
+	// Used is the newest reading of the whole machine. UsedPercent is the part of it that
+	// counts, in percent of allocatable (see Reserve). Both are absent without a reading.
 	Used        *int64   `json:"used,omitempty"`
 	UsedPercent *float64 `json:"usedPercent,omitempty"`
 	// Requested is the sum of the requests of the node's pods.
 	Requested        int64   `json:"requested"`
 	RequestedPercent float64 `json:"requestedPercent"`
 	Allocatable      int64   `json:"allocatable"`
-	// EvictPercent is the evict line; absent without one.
+	// EvictPercent is the evict line; absent if there is none.
 	EvictPercent *float64 `json:"evictPercent,omitempty"`
 }
 
@@ -106,8 +106,8 @@ func (f *Facts) resourceStatus(newest *thresholds.Resolved, i int, resource clus
 	return status
 }
 
-// over describes which metrics of the newest reading are above their evict lines, once
-// for each metric, because one reading has the same value in all windows.
+// over describes the metrics whose newest reading is above an evict line, once for each
+// metric, because one reading has the same value in all windows.
 func over(evidence []thresholds.Evidence) []string {
 	var words []string
 	said := map[usage.Metric]bool{}

@@ -61,7 +61,7 @@ func (f *Facts) addPlan(n *NodeExplanation) {
 	}
 	n.Closed, n.Expected = planned.Closed, expectedOf(planned.Expected)
 	if planned.State == thresholds.Hot {
-		n.HasToLeave = new(AmountsOf(planned.Need.AtLeastZero())) // excludes what left since the node was observed
+		n.HasToLeave = new(AmountsOf(planned.Need.AtLeastZero())) // excludes usage that has left since the node was observed
 	}
 	report := f.Planned.report(n.Name)
 	n.LeftAlone, n.Detail, n.Relief = string(report.Reason), report.Why(), ReliefOf(report.Relief)

@@ -15,8 +15,8 @@ import (
 	"github.com/evenkeel/evenkeel/strategies"
 )
 
-// addLandings judges the other nodes as destinations of a pod, as the plan does if there
-// is one, otherwise by usage alone.
+// addLandings judges the other nodes as destinations of a pod. It judges as the plan does
+// if there is one, otherwise by usage alone.
 func (f *Facts) addLandings(p *PodExplanation, record *cluster.Pod, used cluster.Amounts) {
 	var landings []strategies.Landing
 	if f.Planned != nil {
@@ -119,7 +119,7 @@ func OfPod(f *Facts, namespace, name string) (PodExplanation, error) {
 	return p, nil
 }
 
-// remembered explains a moved pod that only the ledger still contains.
+// remembered explains a moved pod of which only the ledger has a record.
 func (f *Facts) remembered(namespace, name string) (PodExplanation, error) {
 	p := PodExplanation{
 		Namespace: namespace, Name: name, Instead: []ExplainedMove{}, Landings: []Landing{},
@@ -133,7 +133,7 @@ func (f *Facts) remembered(namespace, name string) (PodExplanation, error) {
 	return p, nil
 }
 
-// judge reports whether the pod would be moved and, if not, why.
+// judge records whether the pod would be moved and, if not, why.
 func (f *Facts) judge(p *PodExplanation, record *cluster.Pod) {
 	if moves := f.plannedMoves(func(m *strategies.Move) bool { return m.UID == record.UID }); len(moves) > 0 {
 		p.Candidate, p.Move = true, &moves[0]
@@ -218,7 +218,7 @@ func (f *Facts) spared(record *cluster.Pod) (reasons.Reason, string) {
 	return left, left.Sentence()
 }
 
-// waiting counts moves that wait for a later cycle.
+// waiting counts the matching moves that wait for a later cycle.
 func (f *Facts) waiting(pick func(*strategies.Move) bool) (moves int) {
 	for i := range f.Planned.Plan.Waiting {
 		if pick(&f.Planned.Plan.Waiting[i]) {

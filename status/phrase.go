@@ -99,7 +99,7 @@ func (m *Metric) say(v *float64) string { return m.Text("%.1f", v, "unknown") }
 
 func (m *Metric) line(v *float64) string { return m.Text("%g", v, "none") }
 
-// Text formats a value with its unit; absent stands for an unknown one.
+// Text formats a value with its unit. If the value is unknown, it returns absent.
 func (m *Metric) Text(format string, v *float64, absent string) string {
 	if v == nil {
 		return absent

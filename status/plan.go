@@ -22,7 +22,7 @@ const PlanKind = "Plan"
 type Plan struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
-	// Made is when it was planned.
+	// Made is when the plan was made.
 	Made time.Time `json:"made"`
 	// Closed explains why no plan was made; absent if one was made.
 	Closed string `json:"closed,omitempty"`
@@ -30,12 +30,12 @@ type Plan struct {
 	// does.
 	Paused string `json:"paused,omitempty"`
 	// Provisional explains why the plan of a cycle may differ from this one; absent if it
-	// would not.
+	// would be the same.
 	Provisional string `json:"provisional,omitempty"`
-	// HotLeftOut are hot nodes that the policy's nodeSelector leaves out.
+	// HotLeftOut lists the hot nodes that the policy's nodeSelector leaves out.
 	HotLeftOut []string `json:"hotLeftOut,omitempty"`
-	// OtherProfiles of the policy also move pods by real usage. Their moves are not
-	// shown.
+	// OtherProfiles lists the policy's profiles that also move pods by real usage but
+	// whose moves are not shown.
 	OtherProfiles []string       `json:"otherProfiles,omitempty"`
 	Summary       PlanSummary    `json:"summary"`
 	Steering      Steering       `json:"steering"`
@@ -44,39 +44,40 @@ type Plan struct {
 	Nodes         []PlanNode     `json:"nodes"`
 }
 
-// PlanNode is a node as the plan reports it; its percentages are absent while its
-// usage is unknown.
+// PlanNode is a node in the report of a plan. Its percentages are absent if its usage is
+// unknown.
 type PlanNode struct {
 	NodeState
-	// Reason is why a hot node is not cooled; Detail puts it into words.
+	// Reason is why a hot node is not cooled. Detail describes the reason in words.
 	Reason string `json:"reason,omitempty"`
 	Detail string `json:"detail,omitempty"`
-	// Relief is how long the moves off it take; absent if there are none.
+	// Relief is how long the moves off the node take; absent if there are none.
 	Relief *Relief `json:"relief,omitempty"`
-	// Exceeded holds the evict lines that it is beyond.
+	// Exceeded holds the evict lines that the node is beyond.
 	Exceeded []ledger.Exceeded `json:"exceeded,omitempty"`
 	// CountsFrom is when the samples of a node beyond an evict line start to count;
-	// absent unless it became ready too recently.
+	// absent unless the node became ready too recently.
 	CountsFrom *time.Time `json:"countsFrom,omitempty"`
-	// Measured is its usage in the last five minutes. Before and After are the usage that
-	// the plan assumes without and with the moves. For a hot node, this is the part of
-	// the measured usage that counts; for any other node, it is a prediction that
+	// Measured is the node's usage in the last five minutes. Before and After are the
+	// usage that the plan assumes without and with the moves. For a hot node, this is the
+	// part of the measured usage that counts. For any other node, it is a prediction that
 	// includes estimates for new pods.
 	Measured *Percents `json:"measured,omitempty"`
 	Before   *Percents `json:"before,omitempty"`
 	After    *Percents `json:"after,omitempty"`
 }
 
-// PlanSummary counts what a plan would do.
+// PlanSummary holds the counts that summarize a plan.
 type PlanSummary struct {
 	Nodes int `json:"nodes"`
-	// UnknownNodes have too little known usage.
+	// UnknownNodes is the number of nodes of whose usage too little is known.
 	UnknownNodes int `json:"unknownNodes"`
 	HotNodes     int `json:"hotNodes"`
-	// NotHotNodes have measured usage above an evict line but are not hot.
+	// NotHotNodes is the number of nodes whose measured usage is above an evict line but
+	// that are not hot.
 	NotHotNodes int `json:"notHotNodes"`
-	// CooledNodes are the hot nodes that the moves bring below their evict lines,
-	// StayHotNodes the ones that stay above.
+	// CooledNodes is the number of hot nodes that the moves bring below their evict
+	// lines, and StayHotNodes the number of those that stay above.
 	CooledNodes  int `json:"cooledNodes"`
 	StayHotNodes int `json:"stayHotNodes"`
 	Moves        int `json:"moves"`
@@ -87,36 +88,38 @@ type PlanSummary struct {
 	HighestMemory *Highest `json:"highestMemory,omitempty"`
 }
 
-// Highest is the fullest node: as measured now, and as expected after the moves.
+// Highest is the fullest node, as measured now and as expected after the moves.
 type Highest struct {
 	Before Level `json:"before"`
 	After  Level `json:"after"`
 }
 
-// Level is a node and what it uses of its allocatable.
+// Level is a node with its usage in percent of its allocatable.
 type Level struct {
 	Node    string  `json:"node"`
 	Percent float64 `json:"percent"`
 }
 
-// PlanFacts holds what a process knows after planning.
+// PlanFacts holds the knowledge of a process after planning.
 type PlanFacts struct {
-	// At is when it planned.
+	// At is when the plan was made.
 	At   time.Time
 	Plan strategies.Plan
 	// Nodes holds the observations of nodes, by name.
 	Nodes map[string]*ObservedNode
-	// HotLeftOut are hot nodes that the policy's nodeSelector leaves out of the plan.
+	// HotLeftOut lists the hot nodes that the policy's nodeSelector leaves out of the
+	// plan.
 	HotLeftOut []string
-	// OtherProfiles also move pods by real usage and are not part of the plan.
+	// OtherProfiles lists the profiles that also move pods by real usage but are not part
+	// of the plan.
 	OtherProfiles []string
-	// Until holds, by the UID of a declined pod, when the reason ends, if that is known
-	// in advance.
+	// Until maps the UID of a declined pod to the time at which the reason ends, if that
+	// is known in advance.
 	Until map[string]time.Time
-	// Closed explains why nothing was planned; empty if something was. Paused describes
+	// Closed explains why nothing was planned; empty if a plan was made. Paused describes
 	// what pauses evicting; empty if nothing does.
 	Closed, Paused string
-	// Watched is how long usage was observed, if that is shorter than ShortOf, the time
+	// Watched is how long usage was observed, if this is shorter than ShortOf, the time
 	// that evicting requires. Otherwise both are 0.
 	Watched, ShortOf time.Duration
 	Steering         SteeringEvidence
@@ -124,17 +127,17 @@ type PlanFacts struct {
 
 // ObservedNode is the observation of a node that a plan contains.
 type ObservedNode struct {
-	// NotHot and NotCool are the explanations in NodeState.
+	// NotHot and NotCool are explained at NodeState.
 	NotHot, NotCool *Basis
-	// Evidence holds the evict lines that a hot node, or one that became ready too
+	// Evidence holds the evict lines that a hot node, or a node that became ready too
 	// recently, is beyond. CountsFrom is when the samples of the latter start to count.
 	Evidence   []thresholds.Evidence
 	CountsFrom time.Time
-	// Measured is its usage in the last five minutes.
+	// Measured is the node's usage in the last five minutes.
 	Measured cluster.Percents
 }
 
-// node returns the observation of a node; empty without one.
+// node returns the observation of a node; empty if there is none.
 func (f *PlanFacts) node(name string) ObservedNode {
 	if n := f.Nodes[name]; n != nil {
 		return *n
@@ -249,7 +252,7 @@ func (r *Plan) sum() PlanSummary {
 	return s
 }
 
-// with returns the higher of h, which may be nil, and a node.
+// with returns the fuller of h, which may be nil, and the given node.
 func (h *Highest) with(node string, measured, after float64) *Highest {
 	if h == nil {
 		return &Highest{Before: Level{node, measured}, After: Level{node, after}}

@@ -4,8 +4,8 @@ package status
 type Process struct {
 	// Started is when the process started.
 	Started string `json:"started"`
-	// Asked counts filter and prioritize requests since the process started;
-	// LastAsked is when the newest came.
+	// Asked counts filter and prioritize requests since the process started. LastAsked is
+	// when the newest one came.
 	Asked     int64  `json:"asked"`
 	LastAsked string `json:"lastAsked,omitempty"`
 }
@@ -13,22 +13,22 @@ type Process struct {
 // Source is the result of the last reading of a usage source.
 type Source struct {
 	Name string `json:"name"`
-	// Asked is false if the sources before it were complete, so that this one was
-	// skipped.
+	// Asked is false if this source was skipped because the sources before it were
+	// complete.
 	Asked bool   `json:"asked"`
 	Error string `json:"error,omitempty"`
 }
 
-// SourceReport is the result of the last reading of a usage source, as /status and
-// top report it.
+// SourceReport is the result of the last reading of a usage source in the reports of
+// /status and top.
 type SourceReport struct {
 	Source
-	// Nodes and Pods count those that it reported; Chosen counts the known
-	// nodes whose usage is taken from it.
+	// Nodes and Pods count the nodes and pods that the source reported. Chosen counts the
+	// known nodes whose usage is taken from it.
 	Nodes  int `json:"nodes"`
 	Pods   int `json:"pods"`
 	Chosen int `json:"chosenNodes"`
-	// Problems are the rejected samples, by cause.
+	// Problems describes the rejected samples, by cause.
 	Problems map[string]ProblemReport `json:"problems,omitempty"`
 }
 
@@ -57,15 +57,14 @@ type Status struct {
 	Observed string `json:"observed,omitempty"`
 	// GateDetail explains Gate.
 	GateDetail string `json:"gateDetail,omitempty"`
-	// Paused is why the kill switch stops evicting, Paused or PauseUnreadable;
-	// empty if it does not. It is at most 15 seconds old. PauseDetail explains
-	// it.
+	// Paused is the reason why the kill switch stops evicting: Paused or PauseUnreadable;
+	// empty if it does not. The value is at most 15 seconds old. PauseDetail explains it.
 	Paused      string `json:"paused,omitempty"`
 	PauseDetail string `json:"pauseDetail,omitempty"`
 	// Sources has the result of the last reading of each usage source.
 	Sources []SourceReport `json:"sources,omitempty"`
-	// ReadyNodes counts the ready nodes; FreshNodes counts those whose usage is
-	// known.
+	// ReadyNodes is the number of ready nodes, and FreshNodes the number of those whose
+	// usage is known.
 	ReadyNodes int `json:"readyNodes"`
 	FreshNodes int `json:"freshNodes"`
 	// Policy reports which policy is in effect.
@@ -76,18 +75,19 @@ type Status struct {
 	Moves []Move `json:"moves,omitempty"`
 }
 
-// PolicyStatus is what a process reports about its policy.
+// PolicyStatus is the report of a process on its policy.
 type PolicyStatus struct {
-	// Generation counts the policies that the process has applied; 1 is the one
-	// it started with.
+	// Generation counts the policies that the process has applied. It is 1 for the policy
+	// with which the process started.
 	Generation int `json:"generation"`
 	// Problem explains why the changed policy file is not in effect; empty if it is.
 	Problem string `json:"problem,omitempty"`
 }
 
-// LedgerReport is what a process knows about the stored ledger.
+// LedgerReport is the report of a process on the stored ledger.
 type LedgerReport struct {
-	// Generation is that of the newest document it has read or written.
+	// Generation is the generation of the newest document that the process has read or
+	// written.
 	Generation int64 `json:"generation"`
 	InFlight   int   `json:"inFlight"`
 	// Unreadable is why the stored ledger cannot be read, so that nothing is evicted, and how to continue; empty if it
@@ -95,6 +95,6 @@ type LedgerReport struct {
 	Unreadable string `json:"unreadable,omitempty"`
 	// Hold is the reason why evicting is on hold; empty if it is not.
 	Hold string `json:"hold,omitempty"`
-	// HoldUntil is when it resumes automatically.
+	// HoldUntil is when evicting resumes automatically.
 	HoldUntil string `json:"holdUntil,omitempty"`
 }

@@ -10,15 +10,16 @@ import (
 type Relief struct {
 	// Text is a sentence that describes the relief.
 	Text string `json:"text"`
-	// Moves is the number of moves, ThisCycle the number that the next cycle makes.
+	// Moves is the number of moves, and ThisCycle the number of moves that the next cycle
+	// makes.
 	Moves     int `json:"moves"`
 	ThisCycle int `json:"thisCycle"`
 	// Minutes is the time until the last move is made; a lower bound if AtLeast is true.
 	Minutes float64 `json:"minutes"`
 	AtLeast bool    `json:"atLeast,omitempty"`
 	// Bound is the reason for the longest wait; absent if no move waits. Limit is the
-	// number of moves that it allows, Left the number still allowed; absent if it does
-	// not count moves.
+	// number of moves that it allows, and Left the number that it still allows. Both are
+	// absent if the bound does not count moves.
 	Bound string `json:"bound,omitempty"`
 	Limit int    `json:"limit,omitempty"`
 	Left  *int   `json:"left,omitempty"`
@@ -35,7 +36,7 @@ func (r *Relief) IfSlow() string {
 	return " " + r.Text
 }
 
-// ReliefOf returns a relief as it is reported; nil for nil.
+// ReliefOf converts a relief to the form in which it is reported; nil for nil.
 func ReliefOf(r *strategies.Relief) *Relief {
 	if r == nil {
 		return nil

@@ -8,14 +8,14 @@ import (
 )
 
 // Reserve describes the base of a node's percentages, and the part of the machine's usage
-// that they leave out.
+// that the percentages leave out.
 type Reserve struct {
 	// PercentOf is allocatable, or capacity if the usage of the pods is unknown.
 	PercentOf string `json:"percentOf"`
 	// LeftOut is the part of the machine's usage that the node's reserve covers, averaged
 	// over five minutes.
 	LeftOut Amounts `json:"leftOut"`
-	// Text states both in a clause without a period.
+	// Text describes PercentOf and LeftOut in a clause without a period.
 	Text string `json:"text"`
 }
 

@@ -12,21 +12,22 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// SteeringEvidence holds what can be found out about steering without changing anything.
+// SteeringEvidence holds the facts about steering that can be found out without changing
+// anything.
 type SteeringEvidence struct {
 	// Required is the policy's eviction.steering.
 	Required policy.Steering
 	// Hold describes why evictions are on hold; zero if they are not.
 	Hold ledger.Hold
-	// Ended are the ledger's moves that ended, oldest first.
+	// Ended lists the ledger's ended moves, oldest first.
 	Ended []ledger.Move
 	// Extender is the address of the extender whose status was read; empty if there is
 	// none. Asked is the number of kube-scheduler's requests that it has answered. Err is
-	// the error if that is unknown.
+	// the error if this number is unknown.
 	Extender string
 	Asked    int64
 	Err      error
-	// Installed is true if the API server serves the kind that it steers with.
+	// Installed is true if the API server serves the kind that it needs for steering.
 	Installed bool
 }
 
@@ -34,7 +35,8 @@ type SteeringEvidence struct {
 const (
 	// SteeringProven means that replacements go to their planned nodes.
 	SteeringProven = "proven"
-	// SteeringUnproven means that a cycle has to find out whether they do.
+	// SteeringUnproven means that a cycle has to find out whether replacements go to
+	// their planned nodes.
 	SteeringUnproven = "unproven"
 	// SteeringAbsent means that steering does not work, so nothing is evicted.
 	SteeringAbsent = "absent"
@@ -47,7 +49,7 @@ type Steering struct {
 	// Required is the policy's eviction.steering.
 	Required string `json:"required"`
 	State    string `json:"state"`
-	// By describes the evidence for State, Means the consequence.
+	// By describes the evidence for State, and Means the consequence.
 	By    string `json:"by"`
 	Means string `json:"means"`
 }
@@ -83,8 +85,8 @@ func (e *SteeringEvidence) Conclude(at time.Time) Steering {
 	return s
 }
 
-// asked returns the proof that kube-scheduler asks an extender; empty without proof, or
-// if the policy does not use an extender.
+// asked describes the proof that kube-scheduler asks an extender; empty if there is none,
+// or if the policy does not use an extender.
 func (e *SteeringEvidence) asked(at time.Time) string {
 	if e.Required == policy.SteeringAdmission {
 		return ""
@@ -120,8 +122,8 @@ func (e *SteeringEvidence) unproven() (state, by, means string) {
 	return SteeringUnproven, "no extender was asked, because --extender-url is not set", oneByOne
 }
 
-// landed describes how many of the recent moves landed as planned; empty if there are
-// none.
+// landed describes how many of the recent moves landed as planned; empty if there are no
+// recent moves.
 func (e *SteeringEvidence) landed(at time.Time) string {
 	planned, all := 0, 0
 	for i := range e.Ended {

@@ -20,7 +20,8 @@ func (n *NodeExplanation) name(now time.Time) string {
 	return fmt.Sprintf("%s is %s%s", n.Name, n.State, since(n.Since, now))
 }
 
-// OverEvict describes how the node is above its evict lines; empty if it is not.
+// OverEvict describes in which metrics and windows the node is above its evict lines;
+// empty if it is not above any.
 func (n *NodeExplanation) OverEvict() string {
 	return strings.Join(phrases(n.Metrics, evictLine), "; ")
 }
@@ -29,7 +30,8 @@ func (n *NodeExplanation) OverEvict() string {
 // evict line in all windows, because it has to drop below its leave lines first.
 const Cooling = "no longer above an evict line in all windows"
 
-// OverLeave describes how the node is above its leave lines; empty if it is not.
+// OverLeave describes in which metrics and windows the node is above its leave lines;
+// empty if it is not above any.
 func (n *NodeExplanation) OverLeave() string {
 	return strings.Join(phrases(n.Metrics, leaveLine), "; ")
 }
@@ -71,7 +73,7 @@ func (n *NodeExplanation) whyNotHot() string {
 	return words
 }
 
-// todo describes what would be done.
+// todo describes what would be done about the node.
 func (n *NodeExplanation) todo() string {
 	switch {
 	case n.NoPlan != "":
@@ -100,7 +102,8 @@ func (n *NodeExplanation) todo() string {
 	return "No pod has to be moved."
 }
 
-// unless returns a clause that evicting is paused, if there are moves to make.
+// unless returns a clause that explains that evicting is paused, if it is and there are
+// moves to make.
 func unless(paused string, moves bool) string {
 	if paused == "" || !moves {
 		return ""

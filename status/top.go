@@ -13,9 +13,9 @@ import (
 // TopKind is the kind of a Top.
 const TopKind = "Top"
 
-// Top is the usage of every node by the newest reading, and its state by windows if
-// these have been observed. A state by one reading alone is provisional, because
-// evicting waits for windows.
+// Top holds the usage of every node according to the newest reading, and its state
+// according to windows if these have been observed. A state that is based on one reading
+// alone is provisional, because evicting waits for windows.
 type Top struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
@@ -23,12 +23,12 @@ type Top struct {
 	Observed string `json:"observed"`
 	// Nodes are sorted by heat, the hottest first.
 	Nodes []NodeStatus `json:"nodes"`
-	// HotWindows are the windows that can make a node hot, NeededSeconds how far readings
-	// have to reach back before a window is judged.
+	// HotWindows lists the windows that can make a node hot. NeededSeconds is the time
+	// that readings have to cover before a window is judged.
 	HotWindows    []string `json:"hotWindows"`
 	NeededSeconds int      `json:"neededSeconds"`
-	// ObserveSeconds is how long a source without history must be observed until they
-	// reach back that far.
+	// ObserveSeconds is how long a source without history must be observed until its
+	// readings cover that time.
 	ObserveSeconds int `json:"observeSeconds"`
 	// Gate is why nothing would be evicted, GateDetail explains it, and Paused is the
 	// state of the kill switch; empty if evicting is allowed.
@@ -36,8 +36,9 @@ type Top struct {
 	GateDetail string         `json:"gateDetail"`
 	Paused     string         `json:"paused"`
 	Sources    []SourceReport `json:"sources"`
-	// Process is the process that observed, and SecondsAgo the age of its newest
-	// observation; absent if this process observed. Moves are the moves of its ledger.
+	// Process is the process that made the observation, and SecondsAgo the age of its
+	// newest observation; absent if this process made it. Moves lists the moves of its
+	// ledger.
 	Process    string `json:"process,omitempty"`
 	SecondsAgo int    `json:"secondsAgo,omitempty"`
 	Moves      []Move `json:"moves,omitempty"`
@@ -46,7 +47,7 @@ type Top struct {
 // errEarlier is returned if the reports of a process lack fields.
 var errEarlier = errors.New("it runs an earlier version, which does not report what top shows")
 
-// NewTop returns nodes from the hottest on, as observed under a policy.
+// NewTop returns a Top of the given nodes, the hottest first, as observed under a policy.
 func NewTop(nodes []NodeStatus, load *policy.LoadPolicy) Top {
 	needed := load.Hot.MinWindow.Duration
 	t := topOf(nodes)
@@ -86,7 +87,7 @@ func seconds(d time.Duration) int { return int((d + time.Second - 1) / time.Seco
 // beyondAll puts hot nodes before all others, regardless of what made them hot.
 const beyondAll = 1000
 
-// heat orders nodes: hot ones first, nodes with unknown usage last.
+// heat is used to order nodes: hot nodes come first, and nodes with unknown usage last.
 func (n *NodeStatus) heat() float64 {
 	_, highest := n.Hottest()
 	if n.IsHot() {
@@ -95,7 +96,7 @@ func (n *NodeStatus) heat() float64 {
 	return highest
 }
 
-// IsHot reports whether a node is hot, by its windows or by the newest reading.
+// IsHot reports whether a node is hot according to its windows or to the newest reading.
 func (n *NodeStatus) IsHot() bool {
 	return n.State == string(thresholds.Hot) || n.Now == string(thresholds.Hot)
 }
@@ -111,7 +112,8 @@ func (n *NodeStatus) Hottest() (*ResourceStatus, float64) {
 }
 
 // heat returns a resource's usage as a share of its evict line. Resources without an
-// evict line rank below these, resources with unknown usage below all.
+// evict line rank below those with one, and resources with unknown usage below all
+// others.
 func (r *ResourceStatus) heat() float64 {
 	switch {
 	case r.UsedPercent == nil:

@@ -15,7 +15,7 @@ func Sentence(words string) string {
 	return strings.ToUpper(words[:1]) + strings.TrimSuffix(words[1:], ".") + "."
 }
 
-// Enumerated joins words with commas and an "and".
+// Enumerated joins words with commas and a final "and".
 func Enumerated(parts []string) string {
 	if len(parts) < 2 {
 		return strings.Join(parts, "")

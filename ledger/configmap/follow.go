@@ -35,7 +35,7 @@ func (s *Store) handler(adopt func(ledger.Document)) cache.ResourceEventHandler 
 	return cache.ResourceEventHandlerFuncs{AddFunc: take, UpdateFunc: func(_, object any) { take(object) }, DeleteFunc: s.gone}
 }
 
-// gone records that the object was deleted, and with it any unreadable content.
+// gone records that the object was deleted. Unreadable content in it is gone, too.
 func (s *Store) gone(object any) {
 	if last, ok := object.(cache.DeletedFinalStateUnknown); ok {
 		object = last.Obj
@@ -47,7 +47,7 @@ func (s *Store) gone(object any) {
 	}
 }
 
-// seen reads an object from the watch.
+// seen reads an object from the watch. It returns false if there is no ledger to adopt.
 func (s *Store) seen(object *v1.ConfigMap) (ledger.Document, bool) {
 	s.mu.Lock()
 	defer s.unlock()
@@ -56,5 +56,5 @@ func (s *Store) seen(object *v1.ConfigMap) (ledger.Document, bool) {
 		return document, false
 	}
 	s.newest = max(s.newest, document.Generation)
-	return document, document.Writer != s.config.Writer // a process already knows what it has written itself
+	return document, document.Writer != s.config.Writer // a process does not adopt its own ledger
 }

@@ -28,12 +28,12 @@ const (
 	// scaledUpKey was written by versions that scaled Deployments up for a move.
 	scaledUpKey = "scaledUp"
 
-	// maxStated bounds the generation that is believed, so that it never
-	// overflows.
+	// maxStated bounds the generation that is accepted from an object, so that
+	// generations never overflow.
 	maxStated = 1 << 53
 )
 
-// fill writes a ledger into an object.
+// fill stores a ledger in an object.
 func fill(object *v1.ConfigMap, document ledger.Document) error {
 	packed, err := document.Encode()
 	if err != nil {
@@ -69,8 +69,8 @@ func digest(content []byte) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// stated returns the generation that the object states next to the ledger; 0 if
-// it states none.
+// stated returns the generation that is stored next to the ledger for human readers; 0 if
+// there is none.
 func stated(object *v1.ConfigMap) int64 {
 	generation, err := strconv.ParseInt(object.Data[generationKey], 10, 64)
 	if err != nil || generation < 0 || generation > maxStated {

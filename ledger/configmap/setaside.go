@@ -12,18 +12,18 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// Each piece of unreadable content is kept whole in a separate ConfigMap,
-// because content that fitted into one ConfigMap fits into another, but not
-// next to the ledger. Evenkeel neither reads nor deletes these ConfigMaps.
+// Each piece of unreadable content is kept unchanged in a separate ConfigMap. Content
+// that fitted into one ConfigMap fits into another one, but might not fit next to the
+// ledger. Evenkeel neither reads nor deletes these ConfigMaps.
 const (
 	// setAsideName is appended to the name of the ledger's ConfigMap, with a
 	// number from 1 to maxSetAside.
 	setAsideName = "-set-aside-"
 	maxSetAside  = 8
 
-	// foundAnnotation and whyAnnotation hold when the content was found and
-	// what is wrong with it. They are annotations because, as data, they might
-	// not fit next to the content.
+	// foundAnnotation holds the time at which the content was found, and whyAnnotation
+	// what is wrong with it. They are annotations because, as data, they might not fit
+	// next to the content.
 	foundAnnotation = "evenkeel.io/found"
 	whyAnnotation   = "evenkeel.io/why"
 )
@@ -43,13 +43,13 @@ type aside struct {
 	client  kubernetes.Interface
 	timeout time.Duration
 	now     func() time.Time
-	// kept is the digest of what was kept last.
+	// kept is the digest of the content that was kept last.
 	kept string
 }
 
-// keep copies the value of the ledger's key into the first ConfigMap that does
-// not exist yet. It fails if all names are taken: someone has to look at the
-// copies and delete them.
+// keep copies the value of the ledger's key into a new ConfigMap with the first free
+// name. It fails if all names are taken; someone then has to look at the copies and
+// delete them.
 func (a *aside) keep(ctx context.Context, object *v1.ConfigMap, found *Unreadable) error {
 	if _, ok := content(object); !ok || a.kept == found.Digest { // nothing to keep, or it was kept but the ledger was not written
 		return nil

@@ -1,13 +1,12 @@
 // Package configmap stores the ledger in one ConfigMap, which the evicting
 // process writes and all others follow.
 //
-// It writes its own keys only and preserves everything else in the object,
-// above all the annotation that pauses evictions. It reports content under its
-// key that it cannot read. The process that holds the ledger in memory sets
-// such content aside in another ConfigMap and rewrites the ledger; any other
-// process writes nothing until the content can be read or a user accepts its
-// loss. If another process has written since this one last did, that is a
-// conflict, and this process is not the one that evicts.
+// It writes only its own keys and preserves everything else in the object, above all the
+// annotation that pauses evictions. It reports content under its key that it cannot read.
+// The process that holds the ledger in memory sets such content aside in another
+// ConfigMap and rewrites the ledger; any other process writes nothing until the content
+// can be read or a user accepts its loss. If another process has written the ledger since
+// this one last did, this is a conflict, and this process must not evict.
 package configmap
 
 import (
@@ -27,8 +26,8 @@ import (
 	"github.com/evenkeel/evenkeel/ledger"
 )
 
-// attempts is how often a write is tried while something other than a process
-// that writes the ledger keeps changing the object.
+// attempts is the number of attempts to write while something other than a process that
+// writes the ledger keeps changing the object.
 const attempts = 4
 
 // ErrTaken means that another process has written the ledger since this one
@@ -39,14 +38,15 @@ var ErrTaken = errors.New("another process has written the ledger")
 type Config struct {
 	Client          kubernetes.Interface
 	Namespace, Name string
-	// Writer names this process in the stored ledger.
+	// Writer is the name of this process in the stored ledger.
 	Writer string
 	// Leader is asked before each write; nil if this process is the only one.
 	Leader Leader
-	// Timeout bounds each call, WriteTimeout each write; 0 means Timeout.
+	// Timeout bounds each call, and WriteTimeout each write. A WriteTimeout of 0 means
+	// Timeout.
 	Timeout, WriteTimeout time.Duration
 	Now                   func() time.Time
-	// Report receives unreadable content, once each; may be nil.
+	// Report is called once for each piece of unreadable content; it may be nil.
 	Report func(error)
 }
 
@@ -60,26 +60,27 @@ type Leader interface {
 type Store struct {
 	config Config
 
-	// mu is held during calls to the API server, which may be slow. Meanwhile,
-	// others read known, which is the state when mu was last released.
+	// mu is held during calls to the API server, which may be slow. In the meantime,
+	// other goroutines read known, the state when mu was last released.
 	mu    sync.Mutex
 	known atomic.Pointer[known]
-	// generation is the generation of the document that this process last
-	// loaded or saved, newest the highest generation that it has seen.
+	// generation is the generation of the document that this process last loaded or
+	// saved, and newest the highest generation that it has seen.
 	generation, newest int64
 	// size is the size of the ledger in bytes when it was last read or written.
 	size int
-	// held is true if this process has read or written the whole ledger. It can
-	// then restore a damaged one, unless another process has written since.
+	// held is true if this process has read or written the whole ledger. It can then
+	// restore a damaged ledger, unless another process has written since.
 	held bool
-	// unreadable is the content found when the object was last read; nil if that
-	// was a ledger. reported is the resourceVersion of what was last reported.
+	// unreadable is the content that was found when the object was last read; nil if it
+	// was a ledger. reported is the resourceVersion of the content that was last
+	// reported.
 	unreadable *Unreadable
 	reported   string
 	aside      aside
 }
 
-// known is what a Store reports about itself.
+// known is the state that a Store reports about itself.
 type known struct {
 	newest     int64
 	size       int
@@ -103,8 +104,8 @@ func New(config Config) (*Store, error) {
 	return s, nil
 }
 
-// Release records that this process no longer holds the ledger: another may
-// have written it meanwhile, in whatever format.
+// Release records that this process no longer holds the ledger, because another process
+// may have written it in the meantime, in whatever format.
 func (s *Store) Release() {
 	s.mu.Lock()
 	defer s.unlock()
@@ -135,10 +136,10 @@ func (s *Store) Damaged() bool {
 	return unreadable != nil && unreadable.replaceable()
 }
 
-// Load reads the ledger for a process that will write it. Without a ConfigMap
-// it returns an empty document. For unreadable content it does the same in a
-// process that holds the ledger, or if its loss is accepted; otherwise it fails
-// with ErrUnreadable.
+// Load reads the ledger for a process that will write it. If there is no ConfigMap, it
+// returns an empty document. If the content is unreadable, it returns an empty document
+// in a process that holds the ledger, or if the loss of the content is accepted;
+// otherwise it fails with ErrUnreadable.
 func (s *Store) Load(ctx context.Context) (ledger.Document, error) {
 	s.mu.Lock()
 	defer s.unlock()
@@ -152,7 +153,7 @@ func (s *Store) Load(ctx context.Context) (ledger.Document, error) {
 	}
 	document, err := s.read(object)
 	if err != nil && s.unreadable.replaceable() {
-		return ledger.Document{}, nil // read reported it; Save sets it aside
+		return ledger.Document{}, nil // read has reported the content; Save sets it aside
 	}
 	if err != nil {
 		return ledger.Document{}, err
@@ -169,7 +170,7 @@ func (s *Store) Save(ctx context.Context, document ledger.Document) error {
 	document.Format, document.Writer, document.Written = ledger.Format, s.config.Writer, s.config.Now().UTC()
 	for try := 1; ; try++ {
 		err := s.write(ctx, document)
-		changed := apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err) // the object, since it was read
+		changed := apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err) // the object has changed since it was read
 		if err == nil || try == attempts || !changed {
 			return err
 		}
@@ -225,7 +226,7 @@ func (s *Store) claim(ctx context.Context, object *v1.ConfigMap) error {
 		}
 		empty(object)
 	case found.Generation <= s.generation && (s.held || found.Format == 0):
-	case found.Writer == s.config.Writer: // written, but the response was lost
+	case found.Writer == s.config.Writer: // our write succeeded, but the response was lost
 		s.generation = max(s.generation, found.Generation)
 	default:
 		return fmt.Errorf("%w: %q wrote generation %d, after %d", ErrTaken, found.Writer, found.Generation, s.generation)
@@ -250,15 +251,15 @@ func (s *Store) read(object *v1.ConfigMap) (ledger.Document, error) {
 	return ledger.Document{}, err
 }
 
-// holds reports whether this process holds the ledger that was stored before
-// the object's content was damaged. It does if it knows of no later ledger and
-// no other process has signed the object. A newer version, whose format this
-// one cannot read, would have signed it.
+// holds reports whether this process holds the ledger that was stored before the object's
+// content was damaged. It does if it knows of no later ledger and no other process has
+// put its name into the object. A newer version, whose format this version cannot read,
+// would have done so.
 func (s *Store) holds(object *v1.ConfigMap) bool {
 	return s.held && s.generation >= s.newest && (stated(object) <= s.generation || object.Data[writerKey] == s.config.Writer)
 }
 
-// get returns the object, nil if there is none.
+// get returns the object; nil if there is none.
 func (s *Store) get(ctx context.Context) (*v1.ConfigMap, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.config.Timeout)
 	defer cancel()

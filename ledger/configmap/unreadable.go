@@ -11,8 +11,8 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// ErrUnreadable means that the stored ledger cannot be read, that this process
-// does not hold its content, and that no one has accepted its loss.
+// ErrUnreadable means that the stored ledger cannot be read, that this process does not
+// hold its content, and that nobody has accepted its loss.
 var ErrUnreadable = errors.New("the stored ledger cannot be read")
 
 // Unreadable is the error for content that this version cannot read as a
@@ -22,15 +22,15 @@ type Unreadable struct {
 	Namespace, Name string
 	// Digest identifies the content.
 	Digest string
-	// Accepted reports whether its loss was accepted.
+	// Accepted reports whether the loss of the content was accepted.
 	Accepted bool
 	Cause    error
-	// held reports whether this process holds what was stored.
+	// held reports whether this process holds the ledger that was stored.
 	held bool
 }
 
-// Inspect reads the ledger of a ConfigMap, an empty one if none was written. The
-// error is an *Unreadable.
+// Inspect reads the ledger of a ConfigMap. If none was written, it returns an empty
+// ledger. The error is an *Unreadable.
 func Inspect(object *v1.ConfigMap) (ledger.Document, error) {
 	packed, ok := content(object)
 	written := stated(object)
@@ -60,7 +60,7 @@ func (u *Unreadable) Unwrap() []error {
 	return []error{u.Cause, &reasons.Refusal{Reason: reasons.LedgerUnreadable}}
 }
 
-// Accept returns the command that accepts the loss.
+// Accept returns the command that accepts the loss of the content.
 func (u *Unreadable) Accept() string {
 	return fmt.Sprintf("kubectl -n %s annotate --overwrite configmap %s %s=%s", u.Namespace, u.Name, AcceptAnnotation, u.Digest)
 }
@@ -72,7 +72,7 @@ func shown(text string) string { return strings.ToValidUTF8(text[:min(len(text),
 
 func (u *Unreadable) cause() string { return shown(u.Cause.Error()) }
 
-// Error describes what is wrong and what happens because of it.
+// Error describes the problem and its effect.
 func (u *Unreadable) Error() string {
 	what := fmt.Sprintf("key %q of ConfigMap %q: %s", Key, u.Namespace+"/"+u.Name, u.cause())
 	switch {

@@ -1,6 +1,5 @@
-// Package calendar decides whether a time is within recurring periods: the
-// windows and blackouts of a policy, in their time zones and across clock
-// changes.
+// Package calendar decides whether a time lies within recurring periods: the windows and
+// blackouts of a policy, in their time zones and across clock changes.
 package calendar
 
 import (
@@ -11,8 +10,8 @@ import (
 const (
 	// calendarReach is how far ahead a Calendar looks.
 	calendarReach = 366 * day
-	// maxLeaps bounds how many starts and ends without effect a Calendar skips. A policy with a hundred periods that
-	// almost touch can have a million of them.
+	// maxLeaps bounds the number of starts and ends without effect that a Calendar skips.
+	// A policy with a hundred periods that almost touch can have a million of them.
 	maxLeaps = 500
 )
 
@@ -21,8 +20,8 @@ type Calendar struct {
 	windows, blackouts []*recurrence
 }
 
-// New parses the windows and blackouts, which takes longer than a call of Open. An error names the period, such as
-// eviction.windows[0].
+// New parses the windows and blackouts, which takes longer than a call of Open. An error
+// contains the path of the period, such as eviction.windows[0].
 func New(windows, blackouts []Period) (*Calendar, error) {
 	open, err := recurrences("windows", windows)
 	if err != nil {
@@ -136,8 +135,9 @@ func cover(list []*recurrence, t, limit time.Time) coverage {
 	return best
 }
 
-// yieldsTo prefers a period that contains t. Among those it prefers the one that lasts longest, among the others the
-// one that begins first.
+// yieldsTo reports whether another period decides instead. Periods that contain t take
+// precedence; among these, the one that lasts longest decides. Among the others, the one
+// that begins first decides.
 func (c coverage) yieldsTo(in bool, until time.Time) bool {
 	switch {
 	case c.by == nil:

@@ -14,7 +14,8 @@ import (
 	"github.com/evenkeel/evenkeel/policy/check"
 )
 
-// MinDuration and MaxDuration bound the length of a period. The longer it may be, the further back its starts matter.
+// MinDuration and MaxDuration bound the length of a period. The longer a period may be,
+// the further back its starts matter.
 const (
 	MinDuration = time.Minute
 	MaxDuration = 7 * day
@@ -27,9 +28,11 @@ type recurrence struct {
 	zone     *time.Location
 	// days fires at midnight of each day on which the period begins.
 	days *cron.SpecSchedule
-	// begins are the wall times at which the period starts on such a day, from midnight.
+	// begins holds the wall times at which the period starts on such a day, counted from
+	// midnight.
 	begins []time.Duration
-	// runs are the spans on such a day, from midnight, as long as no clock changes.
+	// runs holds the spans on such a day, counted from midnight, provided that no clock
+	// changes.
 	runs []run
 }
 
@@ -86,7 +89,8 @@ func (r *recurrence) addRun(begin time.Duration) []run {
 	return append(r.runs, run{begin, begin + r.duration})
 }
 
-// at reports whether t is in the period, and when that changes: the zero time if that is after the limit.
+// at reports whether t is in the period. until is when this changes; zero if that is
+// after limit.
 func (r *recurrence) at(t, limit time.Time) (in bool, until time.Time) {
 	until = t
 	for s := range r.spans(t, limit) {
@@ -114,10 +118,11 @@ func ifIn(in bool, until time.Time) time.Time {
 	return time.Time{}
 }
 
-// spans yields the spans in order, from the first that ends after t to the first ones after the limit.
+// spans yields the spans in order, from the first one that ends after t to the first ones
+// after limit.
 func (r *recurrence) spans(t, limit time.Time) iter.Seq[span] {
 	return func(yield func(span) bool) {
-		// One day earlier, in case clocks are set back across midnight.
+		// Start one day earlier, in case clocks are set back across midnight.
 		wall := r.dayFrom(wallDayOf(t.Add(-r.duration), r.zone).Add(-day))
 		for !wall.IsZero() && wall.Before(limit.Add(2*day)) {
 			if !r.ofDay(wall, t, yield) {

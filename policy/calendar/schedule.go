@@ -12,8 +12,8 @@ import (
 // MaxScheduleBytes bounds a cron expression, because messages repeat it.
 const MaxScheduleBytes = 200
 
-// ParseSchedule parses a cron expression as wall times, without a zone. It
-// rejects zones before it calls the cron parser, which panics on some of them.
+// ParseSchedule parses a cron expression as wall times, without a zone. It rejects zones
+// before it calls the cron parser, because the parser panics on some of them.
 func ParseSchedule(text string) (*cron.SpecSchedule, error) {
 	switch {
 	case len(text) > MaxScheduleBytes:

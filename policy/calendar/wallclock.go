@@ -2,8 +2,9 @@ package calendar
 
 import "time"
 
-// A wall time is what a clock shows somewhere: a time.Time in UTC that stands for its fields, not for the instant.
-// Schedules use wall times because there each day has 24 hours and each hour occurs once.
+// A wall time is the time that a clock shows somewhere. It is represented by a time.Time
+// in UTC whose fields count, not the instant. Schedules use wall times because each day
+// then has 24 hours and each hour occurs once.
 
 // zoneReach is larger than the offset of any zone from UTC.
 const zoneReach = 16 * time.Hour

@@ -1,7 +1,6 @@
-// Package check holds the checks that validate settings of all kinds. Each
-// returns the errors that it finds, as a list to append, and names the field,
-// its value and what is allowed. The package that declares a setting decides
-// what it means.
+// Package check holds the checks that validate settings of all kinds. Each check returns
+// a list of errors. An error contains the field, its value and what is allowed. The
+// package that declares a setting decides what the setting means.
 //
 // Bounds are inclusive. NaN, which compares with nothing, is outside all of
 // them.
@@ -117,8 +116,8 @@ func Names(path *field.Path, list []string) field.ErrorList {
 	return errs
 }
 
-// Valid reports the first mistake that one of Kubernetes' own checks finds, without the examples and the pattern that
-// Kubernetes appends.
+// Valid runs one of Kubernetes' own checks and reports its first finding, without the
+// examples and the pattern that Kubernetes appends.
 func Valid(path *field.Path, value string, check func(string) []string) field.ErrorList {
 	messages := check(value)
 	if len(messages) == 0 {
@@ -145,10 +144,10 @@ func URL(path *field.Path, address string) field.ErrorList {
 		parsed.User == nil && parsed.RawQuery == "" && !parsed.ForceQuery && !strings.Contains(address, "#") {
 		return nil
 	}
-	// What precedes an @ may be a password; what follows a ? or # may be a token.
+	// The text before an @ may be a password, and the text after a ? or # may be a token.
 	user, rest := strings.LastIndexByte(address, '@'), strings.IndexAny(address, "?#")
 	switch {
-	case user >= 0 && rest >= 0: // a password may contain ? or #, too
+	case user >= 0 && rest >= 0: // a password may also contain ? or #
 		address = "..."
 	case user >= 0:
 		address = "..." + address[user:]

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"time"
 
-	// Embeds all time zones, so that a name that is valid on one machine is valid on all, including in images without a
-	// zone database.
+	// This import embeds all time zones, so that a name that is valid on one machine is
+	// valid on all of them, including in images without a zone database.
 	_ "time/tzdata"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,7 +15,7 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage"
 )
 
-// Window rejects a Window without a name, which only code can create.
+// Window rejects a Window without a name. Only code can create such a Window.
 func Window(path *field.Path, w usage.Window) field.ErrorList {
 	parsed, err := usage.ParseWindow(w.String())
 	if err == nil && parsed == w {

@@ -64,7 +64,7 @@ func (s *survey) idle() {
 	}
 }
 
-// plugins finds plugins that work against each other.
+// plugins finds plugins that conflict with each other.
 func (s *survey) plugins() {
 	if !s.moves() {
 		return
@@ -89,7 +89,8 @@ func (s *survey) plugins() {
 	}
 }
 
-// warnings adds what loading found: lines that leave out a resource, and retired settings.
+// warnings adds the warnings from loading: lines that leave out a resource, and retired
+// settings.
 func (s *survey) warnings() {
 	for _, n := range s.File.Warnings() {
 		s.findings = append(s.findings, FindingOf(n))
@@ -130,7 +131,8 @@ func (s *survey) recurs() {
 	}
 }
 
-// rising finds lines so high that even the slowest rise of memory above them counts as urgent.
+// rising finds lines that are so high that even the slowest rise of memory above them
+// counts as urgent.
 func (s *survey) rising() {
 	rising := &s.load.Hot.RisingMemory
 	if !s.relieves || rising.Window.Duration == 0 {
@@ -156,8 +158,9 @@ func (s *survey) rising() {
 	}
 }
 
-// usedAtEvict returns the memory usage, in percent, at the highest evict line of a metric; 0 without one, or if the
-// line is a distance from a mean, which is no absolute level.
+// usedAtEvict returns the memory usage, in percent, at the highest evict line of a
+// metric. It returns 0 if there is none, or if the line is a distance from a mean instead
+// of an absolute level.
 func (s *survey) usedAtEvict(metric usage.Metric, lines policy.MetricLines) (highest float64) {
 	for _, w := range s.load.Windows(policy.Lines{metric: lines}) {
 		evict := lines.In(w).Evict

@@ -1,5 +1,6 @@
-// Package lint describes in words what a policy will do, and warns of what may be unintended. It decides only what is
-// suspicious. Whether a policy is valid is decided earlier, by package policy and the plugins' own validation.
+// Package lint describes in words what a policy will do, and warns about effects that may
+// be unintended. It decides only what is suspicious. Package policy and the plugins' own
+// validation have already decided whether a policy is valid.
 //
 // Invariants:
 //
@@ -7,7 +8,8 @@
 // - Words are made from the same values that the processes use.
 package lint
 
-// Examine returns findings about a policy and, in sentences, what the policy will do.
+// Examine returns findings about a policy, and sentences that describe what the policy
+// will do.
 func Examine(of Subject) (findings []Finding, does []string) {
 	s := newSurvey(of)
 	for _, part := range []func(){

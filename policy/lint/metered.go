@@ -19,7 +19,7 @@ const lowNodeUtilization = "LowNodeUtilization"
 type metered struct {
 	profile int
 	field   string
-	// fails explains why it fails in every cycle; empty if it can read usage.
+	// fails explains why the plugin fails in every cycle; empty if it can read usage.
 	fails string
 
 	Thresholds             map[string]float64 `json:"thresholds"`
@@ -59,7 +59,8 @@ func (s *survey) metered() (found []metered) {
 	return found
 }
 
-// lacks returns what the policy lacks for the plugin to read usage. Upstream notices only when the plugin runs.
+// lacks explains what is missing in the policy for the plugin to read usage. Upstream
+// notices this only when the plugin runs.
 func (m *metered) lacks(p *api.DeschedulerPolicy) string {
 	provided := func(source api.MetricsSource) bool {
 		return slices.ContainsFunc(p.MetricsProviders, func(given api.MetricsProvider) bool {
@@ -89,8 +90,8 @@ func (m *metered) lacks(p *api.DeschedulerPolicy) string {
 // metricResource is the resource name that upstream uses for the value of a query.
 const metricResource = "MetricResource"
 
-// resourcesBut returns the resources with thresholds that are not readable. Both kinds of thresholds name the same
-// resources.
+// resourcesBut returns the resources with thresholds that are not in readable. Both kinds
+// of thresholds have the same resources.
 func (m *metered) resourcesBut(readable ...string) []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(m.Thresholds)), func(name string) bool { return slices.Contains(readable, name) })
 }
@@ -112,7 +113,7 @@ func (m *metered) words() string {
 		by, above, percentsOf(m.TargetThresholds), below, percentsOf(m.Thresholds))
 }
 
-// percentsOf lists thresholds, such as "cpu 50%, memory 50%".
+// percentsOf formats thresholds, for example "cpu 50%, memory 50%".
 func percentsOf(thresholds map[string]float64) string {
 	var words []string
 	for resource, percent := range thresholds {

@@ -13,14 +13,15 @@ import (
 	"github.com/evenkeel/evenkeel/policy"
 )
 
-// native are the node resources whose names have no domain, except those whose names end in a size or in a kind of
-// volume.
+// native lists the node resources whose names have no domain, except those whose names
+// end in a size or in a kind of volume.
 var native = []string{
 	string(v1.ResourceCPU), string(v1.ResourceMemory), string(v1.ResourcePods), string(v1.ResourceEphemeralStorage),
 }
 
-// resources finds thresholds of upstream's plugins for resources that no node has. Upstream accepts any name because
-// nodes may have extended resources; but the names of those have a domain.
+// resources finds thresholds of upstream's plugins for resources that no node has.
+// Upstream accepts any name because nodes may have extended resources, but the names of
+// extended resources have a domain.
 func (s *survey) resources() {
 	if s.Profiles == nil {
 		return

@@ -7,7 +7,8 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage/source"
 )
 
-// sources finds sources that an attacker on the network could impersonate, and sources without an address.
+// sources finds sources that an attacker on the network could impersonate, and sources
+// that have no address.
 func (s *survey) sources() {
 	for i := range s.load.Usage.Sources {
 		d := s.load.Usage.Sources[i].Config.Describe()

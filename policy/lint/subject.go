@@ -10,7 +10,7 @@ import (
 	"github.com/evenkeel/evenkeel/policy"
 )
 
-// Level is how serious a finding is.
+// Level is the severity of a finding.
 type Level string
 
 // The levels, worst first.
@@ -23,9 +23,9 @@ const (
 	Note Level = "note"
 )
 
-// Finding is one thing to know about a policy.
+// Finding is one remark about a policy.
 type Finding struct {
-	// Level is how serious the finding is.
+	// Level is the severity of the finding.
 	Level Level `json:"level"`
 	// Field is the path of the field concerned; empty for the policy as a whole.
 	Field string `json:"field,omitempty"`
@@ -35,7 +35,7 @@ type Finding struct {
 	Text string `json:"text"`
 }
 
-// FindingOf turns a converter's note into a finding.
+// FindingOf converts a converter's note to a finding.
 func FindingOf(n policy.Note) Finding {
 	level := Note
 	if n.Lossy {
@@ -63,7 +63,7 @@ type survey struct {
 	// hot nodes.
 	strategies []policy.Strategy
 	relieves   bool
-	// lines are the policy's lines, overlaid with the strategies' thresholds.
+	// lines holds the policy's lines, overlaid with the strategies' thresholds.
 	lines policy.Lines
 
 	findings []Finding

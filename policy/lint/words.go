@@ -27,7 +27,8 @@ func sourceName(source *policy.Source) string {
 	return source.Type
 }
 
-// evictsWords describes what makes a node hot, what ends that, and how many nodes must be known.
+// evictsWords describes what makes a node hot, what ends that state, and how many nodes
+// must be known.
 func (s *survey) evictsWords() {
 	s.hotNodesWords()
 	if s.moves() && s.load.Usage.MinCoveragePercent > 0 {
@@ -54,7 +55,7 @@ func (s *survey) hotNodesWords() {
 	}
 }
 
-// worthWords describes what a move has to save, and which usage is expected.
+// worthWords describes how much a move has to save, and which usage is expected.
 func (s *survey) worthWords() {
 	e := &s.load.Eviction
 	if !s.relieves || e.Forecast == policy.ForecastNone {
@@ -75,7 +76,8 @@ func (s *survey) strategiesWords() {
 	}
 }
 
-// hotWords describes which nodes are hot by the given lines. does is what happens to them.
+// hotWords describes which nodes are hot according to the given lines. does describes
+// what happens to them.
 func (s *survey) hotWords(lines policy.Lines, does string) {
 	for _, m := range s.measures(lines) {
 		above := m.above(s.load)
@@ -93,7 +95,7 @@ func (s *survey) hotWords(lines policy.Lines, does string) {
 	}
 }
 
-// measure puts the levels of one metric into words.
+// measure describes the levels of one metric in words.
 type measure struct {
 	metric   usage.Metric
 	lines    policy.MetricLines
@@ -176,7 +178,8 @@ func (s *survey) landsWords() {
 	s.sayOf(s.rejected(), " or ", "Lands no pod where %s with it.")
 }
 
-// rejected describes what is predicted for nodes above their reject lines.
+// rejected describes, for each metric, the predicted usage above which nodes are
+// rejected.
 func (s *survey) rejected() []string {
 	var rejected []string
 	for _, m := range s.measures(s.lines) {

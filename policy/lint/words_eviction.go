@@ -204,8 +204,8 @@ func (d defaultEvictor) words() string {
 // set none.
 const critical = 2_000_000_000
 
-// priority returns the lowest priority that is spared. If system-critical pods are not protected, thresholds have no
-// effect.
+// priority returns the lowest priority whose pods are spared. If system-critical pods are
+// not protected, thresholds have no effect.
 func (d defaultEvictor) priority() int32 {
 	threshold := d.PriorityThreshold
 	if threshold == nil || threshold.Value == nil || d.EvictSystemCriticalPods || slices.Contains(d.PodProtections.DefaultDisabled, "SystemCriticalPods") {

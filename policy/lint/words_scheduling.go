@@ -64,7 +64,7 @@ func (s *survey) measuredWords(m *policy.MeasuredScoring) {
 	s.say("Prefers nodes by the formula %s over measured %s.", m.Formula, strings.Join(terms, ", "))
 }
 
-// syncWords describes what is written to nodes.
+// syncWords describes the labels, taints and annotations that are written to nodes.
 func (s *survey) syncWords() {
 	n := &s.load.NodeSync
 	if n.Annotations.Enabled {

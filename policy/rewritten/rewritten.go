@@ -1,9 +1,10 @@
-// Package rewritten describes the result of converting the legacy documents in a file into the current format.
+// Package rewritten describes the result of converting the legacy documents in a file to
+// the current format.
 package rewritten
 
 import "github.com/evenkeel/evenkeel/policy"
 
-// Action is what was done to a document.
+// Action is the kind of result for a document.
 type Action string
 
 // The actions.
@@ -13,7 +14,7 @@ const (
 	// Current means that the document was already in the current format, and is
 	// unchanged.
 	Current Action = "current"
-	// Marked means that the document is unchanged except for comments on what
+	// Marked means that the document is unchanged except for comments that explain what
 	// to change in it.
 	Marked Action = "marked"
 	// Enclosed means that the document is unchanged, but contains a policy that
@@ -23,13 +24,13 @@ const (
 	Kept Action = "kept"
 )
 
-// Part describes what was done with one document of a file.
+// Part describes the result for one document of a file.
 type Part struct {
 	// Place is the position of the document, such as line 12.
 	Place string
 	// Found is the kind of document, such as evenkeel.io/v1alpha1 LoadPolicy.
 	Found string
-	// Action is what was done with the document.
+	// Action is the kind of result for the document.
 	Action Action
 	// Policy reports whether the document is part of a Policy.
 	Policy bool
@@ -41,7 +42,7 @@ type Part struct {
 type Policy struct {
 	// Name is the policy's name in messages.
 	Name string
-	// Is describes what the policy consists of, such as evenkeel.io/v1alpha1 LoadPolicy.
+	// Is describes the content of the policy, such as evenkeel.io/v1alpha1 LoadPolicy.
 	Is string
 	// Data is the original text.
 	Data []byte
@@ -51,8 +52,8 @@ type Policy struct {
 type File struct {
 	// Text is the whole file.
 	Text []byte
-	// Parts are the file's documents, and the values inside them that hold policies.
+	// Parts lists the file's documents, and the values inside them that contain policies.
 	Parts []Part
-	// Policies are the policies in the file, for policy.Load.
+	// Policies lists the policies in the file, for policy.Load.
 	Policies []Policy
 }

@@ -12,11 +12,12 @@ import (
 //
 //	Interval metav1.Duration `json:"interval" retired:"its default suits every cluster"`
 //
-// Until then the field is decoded, checked and obeyed as before, but no page documents it, and a user who sets it is
-// warned. On a field of a struct type the tag covers everything inside.
+// Until then the field is decoded, checked and obeyed as before, but no page documents
+// it, and a user who sets it is warned. On a field of a struct type, the tag covers all
+// fields inside it.
 const retiredTag = "retired"
 
-// Why returns why a field is retired, and whether it is.
+// Why returns the reason why a field is retired, and whether it is retired.
 func Why(f reflect.StructField) (why string, retired bool) { return f.Tag.Lookup(retiredTag) }
 
 // Retired is a retired field that occurs in a document.

@@ -1,6 +1,6 @@
-// Package shape compares documents with the Go types they are about to be
-// decoded into. It decides whether every field is known and every value has the
-// right type; the packages that own the types decide what the values mean.
+// Package shape compares documents with the Go types into which they will be decoded. It
+// decides whether every field is known and every value has the right type. The packages
+// that own the types decide what the values mean.
 //
 // Invariants:
 //   - All mistakes are reported, each with its whole path and what is allowed
@@ -45,8 +45,8 @@ func Decode(object map[string]any, target any) field.ErrorList {
 	return Fill(target, object)
 }
 
-// Fill decodes a checked tree into a value, or turns a value into a tree, whose
-// numbers are json.Number.
+// Fill decodes a checked tree into a value, or converts a value to a tree, whose numbers
+// are json.Number.
 func Fill(target, from any) field.ErrorList {
 	raw, err := json.Marshal(from)
 	if err == nil {
@@ -60,12 +60,12 @@ func Fill(target, from any) field.ErrorList {
 	return nil
 }
 
-// Check compares a generic JSON tree with the Go type it is about to be decoded
-// into and reports every unknown field and every value of a wrong type. Unlike
-// a strict JSON decoder it does not stop at the first mistake, names the whole
-// path through lists and maps, and lists what is allowed there. Names are
-// compared exactly. A field that is null counts as absent. An element of a list
-// cannot be absent, so null is a mistake there.
+// Check compares a generic JSON tree with the Go type into which it will be decoded, and
+// reports every unknown field and every value of a wrong type. Unlike a strict JSON
+// decoder, it does not stop at the first mistake. It reports the whole path through lists
+// and maps, and lists what is allowed there. Names are compared exactly. A field that is
+// null counts as absent. An element of a list cannot be absent, so null is a mistake
+// there.
 func Check(path *field.Path, value any, t reflect.Type) field.ErrorList {
 	if t.Kind() == reflect.Pointer {
 		return Check(path, value, t.Elem())
@@ -90,7 +90,8 @@ func Check(path *field.Path, value any, t reflect.Type) field.ErrorList {
 	}
 }
 
-// decodesItself reports whether a type is a leaf, such as a duration.
+// decodesItself reports whether a type is a leaf that has its own decoding method, such
+// as a duration.
 func decodesItself(t reflect.Type) bool {
 	p := reflect.PointerTo(t)
 	return p.Implements(unmarshalerType) || p.Implements(textUnmarshalerType)
@@ -115,7 +116,8 @@ func checkStruct(path *field.Path, value any, t reflect.Type) field.ErrorList {
 	return errs
 }
 
-// Fields returns the types of a struct's fields by JSON name; fields of embedded structs count as its own.
+// Fields returns the types of a struct's fields by JSON name. Fields of embedded structs
+// are included.
 func Fields(t reflect.Type) map[string]reflect.Type {
 	types := map[string]reflect.Type{}
 	for name, f := range fieldsOf(t) {
@@ -180,9 +182,9 @@ func checkKey(path *field.Path, key string, t reflect.Type) field.ErrorList {
 	return checkLeaf(path, key, t)
 }
 
-// WithoutNulls removes the fields of a JSON tree that are null, at any depth, and
-// returns the tree. Go types disagree on what null means: some turn it into zero,
-// some fail. Elements of lists stay, because removing one would move the others.
+// WithoutNulls removes the fields of a JSON tree that are null, at any depth, and returns
+// the tree. Go types differ in how they handle null: some decode it as zero, others fail.
+// Elements of lists stay, because removing one would move the others.
 func WithoutNulls(tree any) any {
 	switch tree := tree.(type) {
 	case map[string]any:
@@ -201,8 +203,9 @@ func WithoutNulls(tree any) any {
 	return tree
 }
 
-// Overlay returns a tree of type t with another one laid over it: mappings entry by entry, everything else as a whole.
-// A null keeps what is below, and so does an empty collection if nothing is below.
+// Overlay returns a tree of type t with another one laid over it: mappings entry by
+// entry, everything else as a whole. A null in above keeps the value of below. So does an
+// empty collection if below has no value.
 func Overlay(below, above any, t reflect.Type) any {
 	switch {
 	case above == nil:
@@ -270,8 +273,8 @@ func checkLeaf(path *field.Path, value any, t reflect.Type) field.ErrorList {
 	}
 }
 
-// wantedText describes what a type that decodes itself accepts. It leaves out the value, because the message already
-// shows it.
+// wantedText describes the values that a type that decodes itself accepts. It leaves out
+// the given value, because the message already shows it.
 func wantedText(value any, t reflect.Type, err error) string {
 	text, isText := value.(string)
 	switch {
@@ -304,7 +307,8 @@ func wantedKind(t reflect.Type) string {
 	}
 }
 
-// mismatch reports a value of the wrong type. It names collections by their kind instead of printing them.
+// mismatch reports a value of the wrong type. Instead of printing a collection, it states
+// the kind of the collection.
 func mismatch(path *field.Path, value any, want string) field.ErrorList {
 	switch value.(type) {
 	case map[string]any:

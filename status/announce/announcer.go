@@ -75,7 +75,7 @@ func (a *Announcer) Evicting(leader evictor.Leader) {
 	}
 }
 
-// LedgerLost writes an Event that explains why the stored ledger cannot be read.
+// LedgerLost writes an Event that explains why the stored ledger is unreadable.
 func (a *Announcer) LedgerLost(err error) {
 	reason := ledgerSetAside
 	if errors.Is(err, configmap.ErrUnreadable) {
@@ -101,7 +101,8 @@ func (a *Announcer) onNode(node, kind, reason, note string) bool {
 	if !a.evicting() {
 		return false
 	}
-	// As in the kubelet's Events, the UID is the node's name, with which kubectl describe finds the Event.
+	// As in the kubelet's Events, the UID is the node's name, because kubectl describe
+	// uses it to find the Event.
 	a.write(&v1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: node, UID: types.UID(node)}, kind, reason, "Watching", note)
 	return true
 }

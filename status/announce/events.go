@@ -25,7 +25,7 @@ type Log struct {
 	events.EventSinkImpl
 	broadcaster events.EventBroadcaster
 	client      kubernetes.Interface
-	// recorded counts the recorded Events, answered the API server's responses. A
+	// recorded counts the recorded Events, and answered the API server's responses. A
 	// repeated Event gets no response.
 	recorded, answered atomic.Int64
 	// last is when the last Event was recorded.

@@ -23,8 +23,8 @@ const (
 	// policyInvalid means that the file is invalid, and the previous policy stays in
 	// effect.
 	policyInvalid = "PolicyInvalid"
-	// policyNotLoaded means that the file could not be applied for a reason outside of
-	// it, and is retried.
+	// policyNotLoaded means that the file could not be applied for a reason outside the
+	// file, and is retried.
 	policyNotLoaded = "PolicyNotLoaded"
 )
 
@@ -40,15 +40,15 @@ type Policies struct {
 	status status.PolicyStatus
 }
 
-// NewPolicies counts the policy that the process starts with, whose content has
-// this hash.
+// NewPolicies returns Policies that contain the policy with which the process starts.
+// hash is the hash of its content.
 func NewPolicies(file, hash string, announcer *Announcer, now func() time.Time, registry prometheus.Registerer) *Policies {
 	p := &Policies{file: file, announcer: announcer, now: now, metrics: newPolicyMetrics(registry)}
 	p.loaded(1, hash)
 	return p
 }
 
-// Status returns what to report about the policy.
+// Status returns the report about the policy.
 func (p *Policies) Status() status.PolicyStatus {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -69,8 +69,8 @@ func (p *Policies) loaded(more int, hash string) (generation int) {
 	return p.status.Generation
 }
 
-// Taken reports that the changed file, whose content has this hash, is in effect. another
-// is true if its policy differs from the previous one.
+// Taken reports that the changed file is in effect. hash is the hash of its content.
+// another is true if its policy differs from the previous one.
 func (p *Policies) Taken(ctx context.Context, hash string, another bool) {
 	more := 0
 	if another {
@@ -80,8 +80,8 @@ func (p *Policies) Taken(ctx context.Context, hash string, another bool) {
 	p.announcer.tell(v1.EventTypeNormal, policyReloaded, fmt.Sprintf("%s has changed and is in effect.", p.file))
 }
 
-// Refused reports why the changed file is not in effect. It reports a lasting
-// problem once.
+// Refused reports why the changed file is not in effect. It reports a lasting problem
+// only once.
 func (p *Policies) Refused(ctx context.Context, err error) {
 	result, reason := "error", policyNotLoaded
 	if exit.Code(err) == exit.Misuse {

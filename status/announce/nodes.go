@@ -28,9 +28,9 @@ const (
 )
 
 const (
-	// mostNodeEvents bounds the Events on nodes of one observation or plan.
+	// mostNodeEvents bounds the Events on nodes after one observation or plan.
 	mostNodeEvents = 20
-	// freshFor is how long after a change it may still be reported, because a new leader
+	// freshFor is how long after a change it may still be reported. A new leader also
 	// reports changes that its predecessor may have missed.
 	freshFor = 2 * time.Minute
 )
@@ -44,12 +44,12 @@ type Nodes struct {
 	hot map[string]*hotNode // by name
 }
 
-// hotNode is a node that is hot, or was when it was last known.
+// hotNode is a node that is hot, or was hot when its state was last known.
 type hotNode struct {
 	since time.Time
 	// told is true if an Event was written, or if it is too late for one.
 	told bool
-	// stuck is the last reported reason why it cannot be cooled.
+	// stuck is the last reported reason why the node cannot be cooled.
 	stuck reasons.Reason
 }
 
@@ -98,7 +98,7 @@ func (n *Nodes) tellHot(o *observer.Observation, i int, known *hotNode) bool {
 		return false
 	}
 	why := thresholds.Summary(o.Lines.Evidence(i))
-	if why == "" { // it is between its leave line and its evict line by now
+	if why == "" { // the node is now between its leave line and its evict line
 		why = used(o, i)
 	}
 	known.told = n.announcer.onNode(o.View.Snapshot.Nodes[i].Node.Name, v1.EventTypeWarning, becameHot, "Became hot: "+why+".")
@@ -111,7 +111,7 @@ func used(o *observer.Observation, i int) string {
 }
 
 // stillAbove explains why a node is no longer hot although its measured usage is above an
-// evict line; empty if it is not.
+// evict line; empty if the usage is not above one.
 func stillAbove(o *observer.Observation, i int) string {
 	facts := observed.Facts(o)
 	notHot, _ := facts.Bases(i)
@@ -121,8 +121,8 @@ func stillAbove(o *observer.Observation, i int) string {
 	return " " + notHot.Sentence("It")
 }
 
-// percents formats the shares of a node. It omits zeros, because a source need not report
-// a resource that no line uses.
+// percents formats percentages of a node. It omits zeros, because a source need not
+// report a resource without lines.
 func percents(p cluster.Percents) string {
 	var words []string
 	for _, r := range cluster.Resources() {
@@ -151,8 +151,8 @@ func (n *Nodes) Planned(plan *strategies.Plan) {
 	}
 }
 
-// stuck explains why a plan leaves a hot node hot; empty if a later plan may cool it
-// without a change.
+// stuck explains why a plan leaves a hot node hot; empty if a later plan may cool the
+// node without any change.
 func stuck(report *strategies.NodeReport) string {
 	switch {
 	case report.State != thresholds.Hot:

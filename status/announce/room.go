@@ -71,8 +71,9 @@ func (r *Room) Planned(plan *strategies.Plan) {
 	}
 }
 
-// lackingBy returns the space that nodes lack according to a plan. A hot node that is not part of the plan keeps
-// its previous value, because its pods may be blocked only for now, or other nodes may come first.
+// lackingBy returns the space that nodes lack according to a plan. A hot node that is not
+// part of the plan keeps its previous value, because its pods may be blocked only
+// temporarily, or other nodes may come first.
 func lackingBy(plan *strategies.Plan, before map[string]cluster.Amounts) map[string]cluster.Amounts {
 	now := map[string]cluster.Amounts{}
 	for i := range plan.Nodes {

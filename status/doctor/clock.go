@@ -12,7 +12,7 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// skew is the clock difference above which it is reported.
+// skew is the clock difference from which on it is reported.
 const skew = 5 * time.Second
 
 // examineClock checks this machine's clock and the age of the nodes' newest

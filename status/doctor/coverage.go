@@ -25,7 +25,7 @@ func examineCoverage(p *Patient, n *notes) {
 }
 
 // coverage applies the observer's criteria, but accepts windows that are too short,
-// because a single reading cannot fill them. It returns the level of its finding.
+// because a single reading cannot fill windows. It returns the level of its finding.
 func (p *Patient) coverage(n *notes) Level {
 	ready := p.Readings.readyNodes()
 	known, coming, unknown := 0, 0, map[reasons.Reason][]string{}
@@ -90,7 +90,7 @@ func causes(unknown map[reasons.Reason][]string) string {
 	return strings.Join(summary, "; ")
 }
 
-// fixCoverage explains where to look for each cause.
+// fixCoverage explains, for each cause, where to look.
 func fixCoverage(unknown map[reasons.Reason][]string) string {
 	var fixes []string
 	for _, one := range []struct {
@@ -112,7 +112,8 @@ func fixCoverage(unknown map[reasons.Reason][]string) string {
 	return strings.Join(fixes, "\n")
 }
 
-// refusals are the causes of rejected samples that the coverage check reports. The matching check reports the others.
+// refusals lists the causes of rejected samples that the coverage check reports. The
+// matching check reports the other causes.
 var refusals = []usage.Cause{usage.Future, usage.Stale, usage.Absurd, usage.Contradictory, usage.Unreadable, usage.Unreachable}
 
 // refused reports the rejected samples, at the level of their effect.
@@ -155,7 +156,7 @@ func fixRefused(s *policy.Source, cause usage.Cause) string {
 	}
 }
 
-// fixUnit adds where to set the unit of a source, if it can be set.
+// fixUnit adds to why where to set the unit of a source, if it can be set.
 func fixUnit(s *policy.Source, why string) string {
 	if where := advice(s, source.WrongUnit, ""); where != "" {
 		return why + "\n" + where

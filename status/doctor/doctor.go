@@ -41,7 +41,7 @@ type Level string
 const (
 	// OK means that there is nothing to do.
 	OK Level = "ok"
-	// Warning means that it works, but not as well as it could, or not for long.
+	// Warning means that the subject works, but not as well as it could, or not for long.
 	Warning Level = "warning"
 	// Problem means that Evenkeel does not do what the policy requires until the cause is
 	// fixed.
@@ -55,15 +55,17 @@ var levels = []Level{Problem, Warning, OK}
 type Finding struct {
 	Check Check `json:"check"`
 	Level Level `json:"level"`
-	// Subject is what was checked, such as a source, a window or a file; may be empty.
+	// Subject is the subject of the check, such as a source, a window or a file; it may
+	// be empty.
 	Subject string `json:"subject,omitempty"`
-	// Says describes it in one sentence.
+	// Says describes the finding in one sentence.
 	Says string `json:"says"`
-	// Mend is how to fix it, in one or more lines; empty if all is well.
+	// Mend explains how to fix the cause, in one or more lines; empty if there is nothing
+	// to fix.
 	Mend string `json:"mend,omitempty"`
 }
 
-// Report is everything that was found.
+// Report holds all findings.
 type Report struct {
 	Problems int       `json:"problems"`
 	Warnings int       `json:"warnings"`
@@ -76,7 +78,7 @@ type notes struct {
 	findings []Finding
 }
 
-// add appends a Finding, which may be changed until the next is added.
+// add appends a Finding. It may be changed until the next one is added.
 func (n *notes) add(level Level, subject, format string, args ...any) *Finding {
 	n.findings = append(n.findings, Finding{Check: n.check, Level: level, Subject: subject, Says: fmt.Sprintf(format, args...)})
 	return &n.findings[len(n.findings)-1]
@@ -94,7 +96,7 @@ func (n *notes) problem(subject, format string, args ...any) *Finding {
 	return n.add(Problem, subject, format, args...)
 }
 
-// fix sets how to fix it.
+// fix sets the explanation of how to fix the cause.
 func (f *Finding) fix(how string) { f.Mend = how }
 
 // maxSays is the maximum length of a Finding's text.

@@ -7,8 +7,8 @@ import (
 	"github.com/evenkeel/evenkeel/policy"
 )
 
-// settling is how long after the extender's start, or after its last request, a pod may
-// be placed without a request before that counts as a problem. It includes clock skew.
+// settling is the time after the extender's start, or after its last request, in which a
+// pod placed without a request does not count as a problem. It allows for clock skew.
 const settling = 15 * time.Second
 
 func examineExtender(p *Patient, n *notes) {
@@ -82,8 +82,8 @@ func (p *Patient) wiring(n *notes) {
 	}
 }
 
-// boundAfter counts the pods that were created after a time and bound by a scheduler. Static
-// pods are not.
+// boundAfter counts the pods that were created after a time and bound by a scheduler, so
+// it ignores static pods.
 func (p *Patient) boundAfter(since time.Time) (bound int, known bool) {
 	if p.Readings == nil {
 		return 0, false

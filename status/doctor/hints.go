@@ -24,7 +24,7 @@ func fixSource(s *policy.Source, err error) string {
 	return "See the error, then run doctor again."
 }
 
-// textOf returns the advice of a hint for a source.
+// textOf returns the text of a hint for a source.
 func textOf(d *source.Description, hint source.Hint) string {
 	advice := d.Advice[hint.Topic]
 	switch {
@@ -40,7 +40,7 @@ func textOf(d *source.Description, hint source.Hint) string {
 	return strings.ReplaceAll(text, "WITHIN ", source.Snippet(d.Name, ""))
 }
 
-// https is the setting that enables TLS if http is the default.
+// https returns the setting that enables TLS if http is the default.
 func https(d *source.Description) string {
 	if d.Plain {
 		return "scheme: https\n        "
@@ -50,8 +50,8 @@ func https(d *source.Description) string {
 
 // hints apply to sources over HTTP. The first hint whose text is part of the error
 // applies, so more specific texts come first. The placeholders BESIDE and WITHIN are
-// replaced by a line for the policy: BESIDE for one next to a source's settings, WITHIN
-// for one within them.
+// replaced with a line for the policy: BESIDE with a line next to a source's settings,
+// WITHIN with a line within them.
 var hints = []source.Hint{
 	{
 		Texts:  []string{"--send-credentials"},

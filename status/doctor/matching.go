@@ -88,7 +88,7 @@ func fixUnmatched(s *policy.Source, topic source.Topic) string {
 // pods.
 const mostUnmatchedPercent = 20
 
-// matchPods finds series that belong to no pod, and running pods without one.
+// matchPods finds series that belong to no pod, and running pods without a series.
 func (p *Patient) matchPods(n *notes, i int) {
 	reading, name := &p.Readings.Sources[i], p.sourceName(i)
 	stray := reading.Problems[usage.UnmatchedPod]
@@ -107,7 +107,7 @@ func (p *Patient) matchPods(n *notes, i int) {
 	}
 }
 
-// noPods reports sources that have only nodes. That is a problem only if no other source
+// noPods reports sources that have only nodes. This is a problem only if no other source
 // has pods.
 func (p *Patient) noPods(n *notes, i int) {
 	running, _ := p.podsWith(&p.Readings.Sources[i])
@@ -124,8 +124,8 @@ func (p *Patient) noPods(n *notes, i int) {
 			p.sourceName(i) + "\n    - type: " + second)
 }
 
-// podsWith counts the running pods, and how many of them a source has. Pods that have just
-// started count only if the source has them.
+// podsWith counts the running pods, and those that a source has measured. Pods that have
+// just started count only if the source has them.
 func (p *Patient) podsWith(reading *Reading) (running, measured int) {
 	type key struct{ namespace, name string }
 	has := make(map[key]bool, len(reading.Batch.Pods))

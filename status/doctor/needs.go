@@ -9,12 +9,12 @@ import (
 	"github.com/evenkeel/evenkeel/policy"
 )
 
-// Process holds everything that the permissions of a process depend on.
+// Process holds everything on which the permissions of a process depend.
 type Process struct {
 	Mode    Mode
 	Load    *policy.LoadPolicy
 	Sources []policy.Source
-	// Namespace holds the Lease LeaseName, the ledger ConfigMapName and the
+	// Namespace is the namespace of the Lease LeaseName, the ledger ConfigMapName and the
 	// kill switch PauseName.
 	Namespace, LeaseName, ConfigMapName, PauseName string
 	// LeaderElect is true if the process uses a Lease.
@@ -31,7 +31,7 @@ type Process struct {
 	DynamicResources bool
 	// ByAPIServer is true if the API server steers.
 	ByAPIServer bool
-	// ByWebhook is true if it steers with a webhook of this process.
+	// ByWebhook is true if the API server steers with a webhook of this process.
 	ByWebhook bool
 	// Controllers are the served resources of the policy's recreatingControllers.
 	Controllers []schema.GroupResource
@@ -90,15 +90,15 @@ func (n *needs) add(need Need, verbs ...string) {
 	}
 }
 
-// watch adds what watching resources needs.
+// watch adds the permissions for watching resources.
 func (n *needs) watch(purpose, group string, resources ...string) {
 	for _, resource := range resources {
 		n.add(Need{Group: group, Resource: resource, For: purpose}, "list", "watch")
 	}
 }
 
-// source adds what one usage source needs from the API server. A source with credentials in
-// the policy needs nothing.
+// source adds the permissions at the API server for one usage source. A source with
+// credentials in the policy needs none.
 func (n *needs) source(d source.Description, own string) {
 	for _, right := range d.Rights {
 		if right.OwnNamespace {
@@ -111,13 +111,13 @@ func (n *needs) source(d source.Description, own string) {
 	}
 }
 
-// eviction adds what running cycles needs.
+// eviction adds the permissions for running cycles.
 func (p *Process) eviction(n *needs) {
 	n.watch(forWatching, "", "namespaces")
 	n.add(Need{Resource: "pods/eviction", For: forEvicting}, "create")
 	n.add(Need{Resource: "pods", For: forEvicting}, "get")
 	n.add(Need{Resource: "configmaps", Namespace: p.Namespace, Name: p.ConfigMapName, For: forLedger}, "get", "update")
-	if p.Mode == ModeServe { // serve watches it; a cycle of run reads it only once
+	if p.Mode == ModeServe { // serve watches the object; a cycle of run reads it only once
 		n.add(Need{Resource: "configmaps", Namespace: p.Namespace, Name: p.ConfigMapName, For: forLedger}, "list", "watch")
 	}
 	n.add(Need{Resource: "configmaps", Namespace: p.Namespace, For: forLedger}, "create")
@@ -149,7 +149,7 @@ func (p *Process) eviction(n *needs) {
 // probeNamespace is the namespace in which a dry run creates pods to find out whether the API server steers.
 const probeNamespace = "evenkeel-probe"
 
-// lease adds what leading needs.
+// lease adds the permissions for leading.
 func (p *Process) lease(n *needs) {
 	if !p.LeaderElect {
 		return
@@ -160,22 +160,22 @@ func (p *Process) lease(n *needs) {
 	n.add(lease, "get", "update")
 }
 
-// marking adds what writing to nodes needs.
+// marking adds the permissions for writing to nodes.
 func (p *Process) marking(n *needs) {
 	if p.Load.NodeSync.Writes() {
 		n.add(Need{Resource: "nodes", For: forNodeSync}, "get", "patch")
 	}
 }
 
-// Planning lists the permissions that are required to plan moves, in addition to those
-// that every cycle needs.
+// Planning lists the permissions for planning moves, in addition to those that every
+// cycle needs.
 func (p *Process) Planning() []Need {
 	var n needs
 	p.moves(&n)
 	return n
 }
 
-// moves adds what planning moves needs.
+// moves adds the permissions for planning moves.
 func (p *Process) moves(n *needs) {
 	n.watch(forOwners, "apps", "replicasets", "statefulsets")
 	n.watch(forOwners, "", "replicationcontrollers")

@@ -77,7 +77,7 @@ func mismatch(n *notes, what, written, read string) {
 		fix("Use the same setting for reading:\n" + source.Snippet(annotations.Name, what+": "+written))
 }
 
-// leftLabels finds nodes that carry the label although it is disabled.
+// leftLabels finds nodes that have the label although it is disabled.
 func (p *Patient) leftLabels(n *notes) {
 	label := &p.Load.NodeSync.Label
 	var nodes []string

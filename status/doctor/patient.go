@@ -34,16 +34,17 @@ type Patient struct {
 	Mode       Mode
 	PolicyFile string // empty if the defaults apply
 	Load       *policy.LoadPolicy
-	// Sources are the policy's usage sources, or upstream's metricsProviders, in the order in which they are asked.
+	// Sources lists the policy's usage sources, or upstream's metricsProviders, in the
+	// order in which they are asked.
 	Sources []policy.Source
 	// MovesByUsage is true if a profile of the policy has a strategy that moves pods by usage.
 	MovesByUsage bool
 
-	// Unread are the namespaces whose annotation evenkeel.io/evict is neither true
-	// nor false.
+	// Unread lists the namespaces whose annotation evenkeel.io/evict is neither true nor
+	// false.
 	Unread []string
-	// Unwatched are the kinds of controllers that own ReplicationControllers but whose annotations are not read,
-	// because the policy does not name them.
+	// Unwatched lists the kinds of controllers that own ReplicationControllers but whose
+	// annotations are not read, because the policy does not name them.
 	Unwatched []string
 
 	Rights Rights
@@ -53,7 +54,7 @@ type Patient struct {
 	Extender Extender
 	// SchedulerConfig is kube-scheduler's configuration; nil if not given.
 	SchedulerConfig *SchedulerConfig
-	// LegacyPlugins are the names of Evenkeel's plugin in kube-scheduler besides
+	// LegacyPlugins lists the names of Evenkeel's plugin in kube-scheduler besides
 	// EvenkeelLoad.
 	LegacyPlugins []string
 	Pause         Pause
@@ -76,12 +77,12 @@ type Steering struct {
 	// Keys holds the keys of all namespaces, read when the API server's time was At.
 	Keys []Keys
 	At   time.Time
-	// Held are the pods that the gate has held for longer than Overdue.
+	// Held lists the pods that the gate has held for longer than Overdue.
 	Held    []string
 	Overdue time.Duration
-	// Webhooks are the admission webhooks that match pod creation.
+	// Webhooks lists the admission webhooks that match pod creation.
 	Webhooks []Webhook
-	// Unread lists what could not be read, and why.
+	// Unread lists the objects that could not be read, and why.
 	Unread []string
 }
 
@@ -107,13 +108,13 @@ type Part struct {
 // Keys holds the keys of a namespace.
 type Keys struct {
 	Namespace string
-	// Ends holds the times at which they end.
+	// Ends holds the times at which the keys end.
 	Ends []time.Time
 }
 
 // Webhook is an admission webhook that is called for new pods.
 type Webhook struct {
-	// Name is the name of its configuration and its own name.
+	// Name contains the name of the webhook's configuration and that of the webhook.
 	Name, FailurePolicy, ReinvocationPolicy string
 }
 
@@ -126,7 +127,7 @@ type Clock struct {
 	Skew time.Duration
 }
 
-// Readings holds the readings of all usage sources at one moment. Every source is asked,
+// Readings holds the readings of all usage sources at one time. Every source is asked,
 // regardless of what the others returned.
 type Readings struct {
 	At       time.Time
@@ -137,7 +138,7 @@ type Readings struct {
 	View *usage.View
 }
 
-// Reading is the result of one usage source.
+// Reading is the result of asking one usage source.
 type Reading struct {
 	Took time.Duration
 	Err  error
@@ -149,15 +150,15 @@ type Reading struct {
 	Problems usage.Problems
 }
 
-// sourceName names a source by its type, which is unique in a policy.
+// sourceName returns the type of a source, which is unique in a policy.
 func (p *Patient) sourceName(i int) string { return p.Sources[i].Type }
 
-// advice returns a source's own advice on a topic, or the general one.
+// advice returns a source's own advice on a topic, or otherwise the general advice.
 func advice(s *policy.Source, topic source.Topic, otherwise string) string {
 	return cmp.Or(s.Config.Describe().Advice[topic], otherwise)
 }
 
-// answered counts the sources that could be read.
+// answered returns the number of sources that could be read.
 func (p *Patient) answered() int {
 	n := 0
 	for i := range p.Readings.Sources {
@@ -179,7 +180,7 @@ func (r *Readings) readyNodes() []int {
 	return ready
 }
 
-// needed returns the resources that the policy has lines for. A node without them is
+// needed returns the resources for which the policy has lines. A node without them is
 // unknown.
 func (p *Patient) needed() []usage.Metric {
 	needed := []usage.Metric{}
@@ -223,16 +224,16 @@ func (p *Patient) judged() map[usage.Metric]bool {
 
 // Extender is the status of an extender.
 type Extender struct {
-	// URL is the address that was asked; empty if none was.
+	// URL is the address to which the request was sent; empty if there was none.
 	URL string
-	// Err is the error if it did not answer.
+	// Err is the error if the extender did not answer.
 	Err error
-	// Started is when it started, LastAsked when kube-scheduler last asked; zero if
-	// unknown.
+	// Started is when the extender started, and LastAsked when kube-scheduler last asked
+	// it; zero if unknown.
 	Started, LastAsked time.Time
-	// Asked counts the requests of kube-scheduler since its start.
+	// Asked counts kube-scheduler's requests since the extender's start.
 	Asked int64
-	// Gate is the reason why it would evict nothing; empty if it would evict.
+	// Gate is the reason why the process would evict nothing; empty if it would evict.
 	Gate string
 }
 
@@ -241,11 +242,12 @@ type Need struct {
 	Verb, Group string
 	// Resource may have a subresource after a slash.
 	Resource string
-	// Namespace and Name restrict it; empty means all.
+	// Namespace and Name restrict the permission; empty means all.
 	Namespace, Name string
-	// For is its purpose.
+	// For is the purpose of the permission.
 	For string
-	// Source is the usage source that needs it; empty if the process does.
+	// Source is the usage source that needs the permission; empty if the process itself
+	// does.
 	Source string
 	// Fallback marks a permission that is used only if a preferred one is missing.
 	Fallback bool
@@ -253,11 +255,11 @@ type Need struct {
 
 // Pause is the state of the kill switch.
 type Pause struct {
-	// Reason is Paused, PauseUnreadable or empty; Says puts it into words.
+	// Reason is Paused, PauseUnreadable or empty. Says describes it in words.
 	Reason reasons.Reason
 	Says   string
-	// ByAnnotation is true if the Annotation of the ConfigMap Ledger pauses, and not the
-	// ConfigMap Name.
+	// ByAnnotation is true if the Annotation of the ConfigMap Ledger pauses evicting, and
+	// the ConfigMap Name does not exist.
 	ByAnnotation bool
 	// Namespace is the namespace of the ConfigMaps Name and Ledger.
 	Namespace, Name, Ledger, Annotation string
@@ -265,14 +267,15 @@ type Pause struct {
 
 // Ledger is the state of the stored ledger.
 type Ledger struct {
-	// Stored is true if there is one. If there is none, Elsewhere holds the namespaces that
-	// have a ledger or a kill switch, if listing is allowed.
+	// Stored is true if there is a stored ledger. Otherwise, if listing is allowed,
+	// Elsewhere holds the namespaces that have a ledger or a kill switch.
 	Stored    bool
 	Elsewhere []string
-	// Err is why it cannot be read; nil if it can, or if there is none.
+	// Err is why the ledger cannot be read; nil if it can, or if there is none.
 	Err error
-	// Accept is the command that accepts the loss of content that is not a ledger; empty if the content could not be
-	// fetched. Accepted is true if that command was given.
+	// Accept is the command that accepts the loss of content that is not a ledger; empty
+	// if the content could not be fetched. Accepted is true if someone has run that
+	// command.
 	Accept   string
 	Accepted bool
 }
@@ -282,7 +285,7 @@ type Fence uint8
 
 // The states of the fence.
 const (
-	FenceUnknown Fence = iota // not asked, or not answered
+	FenceUnknown Fence = iota // not queried, or no answer
 	FenceClosed
 	FenceOpen
 	FenceNarrow // rejects even nodesync's own keys
@@ -305,7 +308,7 @@ type Answer struct {
 
 // SchedulerConfig is a file with kube-scheduler's configuration.
 type SchedulerConfig struct {
-	// Name is the file's name as given, Data its content.
+	// Name is the file's name as given, and Data its content.
 	Name string
 	Data []byte
 }

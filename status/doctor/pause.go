@@ -29,7 +29,7 @@ func examineLedger(p *Patient, n *notes) {
 	}
 }
 
-// elsewhere explains what to do if the wrong namespace was examined.
+// elsewhere is the advice for the case that the wrong namespace was examined.
 const elsewhere = "If Evenkeel runs in another namespace, set it with --namespace."
 
 func examinePause(p *Patient, n *notes) {

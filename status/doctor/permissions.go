@@ -36,7 +36,7 @@ func (r *Rights) identity() string {
 	return fmt.Sprintf("%q", r.Identity)
 }
 
-// required counts the needs that are not fallbacks.
+// required returns the number of needs that are not fallbacks.
 func (r *Rights) required() int {
 	n := 0
 	for i := range r.Answers {
@@ -70,7 +70,7 @@ func (r *Rights) missing() (purposes []string, lacks map[string][]Need) {
 	return purposes, lacks
 }
 
-// lacking reports what is missing for one purpose.
+// lacking reports the permissions that are missing for one purpose.
 func (p *Patient) lacking(n *notes, purpose string, lacks []Need) {
 	var what []string
 	problem := false
@@ -89,7 +89,7 @@ func (p *Patient) lacking(n *notes, purpose string, lacks []Need) {
 // another source.
 func (p *Patient) essential(need *Need) bool { return need.Source == "" || len(p.Sources) == 1 }
 
-// what describes the need: "list pods", "get secrets monitoring/token".
+// what describes the need, for example "list pods" or "get secrets monitoring/token".
 func (n *Need) what() string {
 	text := n.Verb + " " + n.Resource
 	if n.Group != "" {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// rule is a rule of a role: needs that differ only in their resources.
+// rule is a rule of a role. It combines needs that differ only in their resources.
 type rule struct {
 	objects
 	resources, verbs []string
@@ -16,7 +16,7 @@ type rule struct {
 // objects is the scope of a rule's resources.
 type objects struct{ namespace, group, name string }
 
-// ruleText describes which rules to add to which role.
+// ruleText explains which rules to add to which role.
 func ruleText(lacks []Need) string {
 	var text strings.Builder
 	rules := rulesOf(lacks)

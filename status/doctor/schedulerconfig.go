@@ -89,7 +89,7 @@ func documents(data []byte) int {
 	return n
 }
 
-// entriesOf finds the entries for Evenkeel and what is wrong with them.
+// entriesOf finds the entries for Evenkeel and examines them.
 func entriesOf(n *notes, config *schedulerv1.KubeSchedulerConfiguration, p *Patient) {
 	ours, exact := entries(config, p.Extender.URL)
 	if len(ours) == 0 {
@@ -108,9 +108,9 @@ func entriesOf(n *notes, config *schedulerv1.KubeSchedulerConfiguration, p *Pati
 	examineEntry(n, config, ours[0])
 }
 
-// entries returns the indices of the entries for Evenkeel: those with the given address, or else those with its verbs.
-// exact is false if no entry has the given address. A loopback address does not count, because it belongs to a
-// port-forward.
+// entries returns the indices of the entries for Evenkeel: those with the given address,
+// or else those with its verbs. exact is false if no entry has the given address. A
+// loopback address does not count as given, because it belongs to a port-forward.
 func entries(config *schedulerv1.KubeSchedulerConfiguration, address string) (ours []int, exact bool) {
 	var alike []int
 	for i := range config.Extenders {
@@ -137,7 +137,7 @@ func sameHost(a, b string) bool {
 	return err == nil && other == nil && left.Host != "" && strings.EqualFold(left.Host, right.Host)
 }
 
-// safeURL hides possible passwords in a URL.
+// safeURL returns a URL without a possible password.
 func safeURL(text string) string {
 	parsed, err := url.Parse(text)
 	if err != nil {
@@ -146,8 +146,9 @@ func safeURL(text string) string {
 	return parsed.Redacted()
 }
 
-// steeredProfiles finds schedulers that the policy expects to be steered but that this configuration does not contain.
-// If steering uses only plugins, it also finds schedulers without the plugin.
+// steeredProfiles finds schedulers that should be steered according to the policy but are
+// missing from this configuration. If steering uses only plugins, it also finds
+// schedulers without the plugin.
 func steeredProfiles(n *notes, config *schedulerv1.KubeSchedulerConfiguration, p *Patient, inside []plugged) {
 	has := []string{v1.DefaultSchedulerName}
 	if len(config.Profiles) > 0 {
@@ -168,7 +169,8 @@ func steeredProfiles(n *notes, config *schedulerv1.KubeSchedulerConfiguration, p
 	}
 }
 
-// outsideProfiles finds schedulers in the configuration that the policy expects to be steered but that have no plugin.
+// outsideProfiles finds schedulers in the configuration that should be steered according
+// to the policy but have no plugin.
 func outsideProfiles(n *notes, has []string, inside []plugged, p *Patient) {
 	for _, name := range has {
 		plugs := slices.ContainsFunc(inside, func(profile plugged) bool { return profile.scheduler == name })
@@ -183,7 +185,7 @@ func outsideProfiles(n *notes, has []string, inside []plugged, p *Patient) {
 type plugged struct {
 	place     int
 	scheduler string
-	// plugins are the names of the enabled plugins.
+	// plugins lists the names of the enabled plugins.
 	plugins []string
 	profile *schedulerv1.KubeSchedulerProfile
 }

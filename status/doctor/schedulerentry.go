@@ -20,12 +20,13 @@ const (
 	shippedWeight  = 15
 	shippedTimeout = "200ms"
 	mostTimeout    = time.Second
-	// Below lightest, Evenkeel's scores hardly count: a point of them is worth 10 times the weight, while
-	// the default plugins together award up to 1200 to 1400. Above heaviest, nothing else counts.
+	// With a weight below lightest, Evenkeel's scores hardly count: one of its points is
+	// worth 10 times the weight, whereas the default plugins together award up to 1200 to
+	// 1400. With a weight above heaviest, no other score counts.
 	lightest, heaviest = 5, 50
 )
 
-// fixedWeight is the line that corrects a weight out of range.
+// fixedWeight is the line that corrects a weight that is out of range.
 var fixedWeight = fmt.Sprintf("weight: %d", shippedWeight)
 
 // mistake is a possible mistake in the entry.
@@ -98,7 +99,8 @@ func examineEntry(n *notes, config *schedulerv1.KubeSchedulerConfiguration, i in
 	}
 }
 
-// after returns, in order, the extenders that filter after the given one, with ignorable ones last.
+// after returns, in the order in which they are called, the extenders that filter after
+// the given one. Ignorable extenders come last.
 func after(config *schedulerv1.KubeSchedulerConfiguration, ours int) []string {
 	var behind []string
 	for i := range config.Extenders {

@@ -85,8 +85,8 @@ func (p *Patient) examinePlugins(n *notes, config *schedulerv1.KubeSchedulerConf
 	}
 }
 
-// doubled finds extenders that count usage a second time after the plugin. They do so because all profiles in a
-// configuration share the extenders.
+// doubled finds extenders that count usage a second time after the plugin. This happens
+// because all profiles of a configuration share the extenders.
 func (p *Patient) doubled(n *notes, config *schedulerv1.KubeSchedulerConfiguration, profiles []plugged) {
 	ours, exact := entries(config, p.Extender.URL)
 	if len(ours) == 0 {

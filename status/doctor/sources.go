@@ -56,7 +56,7 @@ func (p *Patient) complete(n *notes, i int) bool {
 	return complete
 }
 
-// rounded formats how long an answer took.
+// rounded formats the duration of a request.
 func rounded(d time.Duration) string {
 	return max(d.Round(time.Millisecond), time.Millisecond).String()
 }

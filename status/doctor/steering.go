@@ -14,7 +14,7 @@ import (
 // runs.
 const staleAfter = time.Minute
 
-// Installed reports whether any part exists.
+// Installed reports whether any part of steering is installed.
 func (s *Steering) Installed() bool {
 	return slices.ContainsFunc(s.Parts, func(p Part) bool { return p.essential() && p.there() })
 }
@@ -26,8 +26,8 @@ func (p *Part) essential() bool { return !strings.HasPrefix(p.Kind, "Validating"
 // there reports whether the part is installed, in any version.
 func (p *Part) there() bool { return p.State == PartShipped || p.State == PartOther }
 
-// WebhookKind is the kind of the part that steers if no policy does. CABundle is its field that is set after
-// installation.
+// WebhookKind is the kind of the part that steers if no policy does. CABundle is the
+// field of this part that is set after installation.
 const (
 	WebhookKind = "MutatingWebhookConfiguration"
 	CABundle    = "webhooks[].clientConfig.caBundle"
@@ -88,7 +88,7 @@ func (s *Steering) absent() string {
 	return "The API server does not steer, because deploy/components/admission-steering is not installed, so only an extender can."
 }
 
-// examineParts checks the objects that the API server steers with.
+// examineParts checks the objects that the API server needs for steering.
 func (s *Steering) examineParts(n *notes, level Level) {
 	byWebhook := s.ByWebhook()
 	if s.Unserved && !byWebhook {
@@ -117,7 +117,7 @@ func (s *Steering) examineParts(n *notes, level Level) {
 const applyAgain = "Reapply the manifests of this version, with deploy/components/admission-steering (or -names, or -webhook) among the\n" +
 	"components of the overlay:\nkubectl apply -k OVERLAY"
 
-// wrong describes what is wrong with the part.
+// wrong describes the problems with the part.
 func (p *Part) wrong() []string {
 	switch p.State {
 	case PartMissing:
@@ -155,7 +155,7 @@ func (r *Rights) holdsPods() bool {
 	return may("pods") && may("pods/status")
 }
 
-// steered describes what is steered and how; held pods are steered with a gate.
+// steered describes which pods are steered, and how. Held pods are steered with a gate.
 func (s *Steering) steered(holds, auto bool) string {
 	how := "holds replacements with a gate until their planned node is nominated"
 	if !holds {
@@ -185,7 +185,7 @@ func version(s *Steering) string {
 	return s.Version
 }
 
-// open counts the keys that have not ended.
+// open counts the keys that have not ended, and the namespaces that have such keys.
 func (s *Steering) open() (keys, namespaces int) {
 	for i := range s.Keys {
 		open := 0
@@ -212,7 +212,7 @@ func (s *Steering) hintWebhooks(n *notes) {
 	}
 }
 
-// examineLeft finds what processes left behind.
+// examineLeft finds objects that processes have left behind.
 func (s *Steering) examineLeft(n *notes) {
 	var namespaces []string
 	stale := 0

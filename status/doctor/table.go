@@ -9,11 +9,11 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// columns is the format of the table's columns before the finding: level and check.
+// columns is the format of the columns before the finding: level and check.
 const columns = "%-9s%-13s"
 
-// toPaste matches a line of a fix that users paste, which must not be wrapped: YAML or a
-// command.
+// toPaste matches a line of a fix that users paste (YAML or a command). Such a line must
+// not be wrapped.
 var toPaste = regexp.MustCompile(`^( |- |[A-Za-z.]+:( |$))|(^|[:,] )(kubectl|evenkeel) [a-z-]+`)
 
 // Table prints the report for a person.

@@ -12,13 +12,15 @@ import (
 // intervals of up to a minute.
 const warmUp = 90 * time.Second
 
-// young reports whether something started so recently that its usage may still be to come.
+// young reports whether something started so recently that its usage may not have been
+// measured yet.
 func (r *Readings) young(since time.Time) bool { return !since.IsZero() && r.At.Sub(since) < warmUp }
 
-// starting reports whether a source has only just started, because all nodes of the cluster are young or the pods
-// that serve the source are. For these pods, only the creation time counts, so that a source whose containers keep
-// crashing does not stay in this state indefinitely. If the source returned an error, it must be one that resolves
-// on its own.
+// starting reports whether a source has only just started, because all nodes of the
+// cluster are young or the pods that serve the source are. For these pods, only the
+// creation time counts, so that a source whose containers keep crashing does not stay in
+// this state indefinitely. If the source returned an error, it must be an error that a
+// starting server returns.
 func (p *Patient) starting(i int) bool {
 	r := p.Readings
 	if err := r.Sources[i].Err; err != nil && !isUnready(err) {
@@ -43,7 +45,8 @@ func (p *Patient) anyStarting() bool {
 	return false
 }
 
-// unready are fragments of errors that a server, or a proxy in front of it, returns while it starts.
+// unready lists fragments of errors that a server, or a proxy in front of it, returns
+// while the server starts.
 var unready = []string{"currently unable to handle", "503", "serviceunavailable", "no endpoints", "connection refused", "not available yet", "eof"}
 
 // isUnready reports whether an error comes from a server that is starting.

@@ -15,8 +15,8 @@ import (
 // policy are shorter.
 const longWindow = 15 * time.Minute
 
-// examineWindows finds judged windows that no source provides, so that they
-// fill only while a process runs.
+// examineWindows finds judged windows that no source provides. Such windows fill only
+// while a process runs.
 func examineWindows(p *Patient, n *notes) {
 	if p.Readings == nil || p.answered() == 0 {
 		return
@@ -57,7 +57,7 @@ func (p *Patient) filling(n *notes, windows string) {
 	}
 }
 
-// judgedWindows are the windows that the policy's lines apply to.
+// judgedWindows returns the windows to which the policy's lines apply.
 func (p *Patient) judgedWindows() []usage.Window {
 	var all []usage.Window
 	for _, lines := range p.Load.AllLines() {
@@ -107,7 +107,7 @@ func examineMetrics(p *Patient, n *notes) {
 	}
 }
 
-// nodesWith counts the nodes with usage, and those among them that satisfy has.
+// nodesWith counts the nodes with usage, and those among them for which has returns true.
 func (p *Patient) nodesWith(has func(*usage.NodeUsage) bool) (known, with int) {
 	for i := range p.Readings.View.Nodes {
 		node := &p.Readings.View.Nodes[i]
@@ -140,7 +140,7 @@ func fixSignal(load *policy.LoadPolicy, metric usage.Metric) string {
 		"source with " + series + "; a Kubelet source with endpoint Summary and the kubelets' feature KubeletPSI; or\n" + query
 }
 
-// asListed is a metric as the policy lists it.
+// asListed returns the name of a metric in the form in which the policy lists it.
 func asListed(load *policy.LoadPolicy, name usage.Metric) string {
 	for _, metric := range load.Usage.Metrics {
 		if metric.Name == name && metric.Relieves != "" {

@@ -1,5 +1,6 @@
-// Package live answers requests to explain in a running process. It gathers what is known about nodes and pods, and a
-// plan if the process makes plans. Package status makes explanations from these facts.
+// Package live explains nodes and pods in a running process. It gathers the known facts
+// about nodes and pods, and a plan if the process makes plans. Package status makes
+// explanations from these facts.
 package live
 
 import (
@@ -38,13 +39,13 @@ type Terms struct {
 	Limits []scorer.Limit
 	// Selector selects the nodes of a cycle; nil selects all.
 	Selector *string
-	// Protection is the DefaultEvictor's arguments.
+	// Protection holds the DefaultEvictor's arguments.
 	Protection runtime.Object
 	// MovesByUsage is true if cycles make plans.
 	MovesByUsage bool
-	// Shown are the strategies whose plans are shown, which are the same as in `evenkeel
-	// plan`; nil shows all. OtherProfiles are the names of the profiles whose plans are
-	// not shown.
+	// Shown lists the strategies whose plans are shown, the same as in `evenkeel plan`;
+	// nil shows all. OtherProfiles lists the names of the profiles whose plans are not
+	// shown.
 	Shown         []policy.Strategy
 	OtherProfiles []string
 }
@@ -74,7 +75,7 @@ type planned struct {
 const (
 	// Timeout bounds how long a running process takes to explain.
 	Timeout = 5 * time.Second
-	// judgedPerCycle bounds how many nodes a cycle's log reports.
+	// judgedPerCycle bounds the number of nodes that the log of a cycle reports.
 	judgedPerCycle = 50
 )
 
@@ -134,7 +135,7 @@ func (e *Explainer) planners() (all []*plugin.Plugin) {
 	return all
 }
 
-// OtherProfiles are the profiles whose plans are not shown.
+// OtherProfiles returns the profiles whose plans are not shown.
 func (e *Explainer) OtherProfiles() []string { return e.terms.Load().OtherProfiles }
 
 // Latest returns the current facts, without a plan. It also works in a process that
@@ -147,7 +148,7 @@ func (e *Explainer) Latest() (*status.Facts, error) {
 	return e.facts(strategies.Observed{View: o.View, Board: o.Board, States: o.States, Lines: o.Lines})
 }
 
-// facts combines what was observed with the ledger.
+// facts combines an observation with the ledger.
 func (e *Explainer) facts(o strategies.Observed) (*status.Facts, error) {
 	if o.View == nil {
 		return nil, errors.New("usage has not been read yet")
@@ -202,7 +203,7 @@ func (e *Explainer) Judged(ctx context.Context, by *plugin.Plugin, made *strateg
 	var cycles []planned
 	if known := e.cycles.Load(); known != nil {
 		cycles = slices.DeleteFunc(slices.Clone(*known), func(p planned) bool {
-			return p.by.Name() == by.Name() || !isShown(p.by) // of an earlier policy
+			return p.by.Name() == by.Name() || !isShown(p.by) // belongs to an earlier policy
 		})
 	}
 	latest := planned{by: by, made: *made}
@@ -232,7 +233,7 @@ func (e *Explainer) Explain(r *http.Request) (any, error) {
 	return explanation, err
 }
 
-// knowing returns the facts for an explanation, with a plan if this process makes
+// knowing returns the facts for an explanation, including a plan if this process makes
 // plans.
 func (e *Explainer) knowing(ctx context.Context, s status.Subject) (*status.Facts, error) {
 	if planners := e.planners(); len(planners) > 0 {

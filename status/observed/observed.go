@@ -1,4 +1,4 @@
-// Package observed turns an observation into the values of package status.
+// Package observed converts an observation to the values of package status.
 package observed
 
 import (
@@ -44,7 +44,7 @@ func Sources(o *observer.Observation) []status.SourceReport {
 	return reports
 }
 
-// Top returns the observation as `evenkeel top` shows it.
+// Top converts the observation to the report of `evenkeel top`.
 func Top(o *observer.Observation, load *policy.LoadPolicy, paused string) status.Top {
 	t := status.NewTop(Nodes(o), load)
 	t.Observed, t.Gate, t.GateDetail = o.At.UTC().Format(time.RFC3339), string(o.Blocked), o.Closed()

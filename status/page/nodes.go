@@ -120,7 +120,7 @@ func compareHeat(a, b *Node) int {
 	return cmp.Or(cmp.Compare(b.heat, a.heat), cmp.Compare(a.Name, b.Name))
 }
 
-// sortHottest sorts pointers to the nodes by heat, once for all users.
+// sortHottest sorts pointers to the nodes by heat, once for all uses.
 func (p *Page) sortHottest() {
 	p.hottest = make([]*Node, len(p.Nodes))
 	for i := range p.Nodes {
@@ -142,7 +142,7 @@ func (f *Facts) lines(i int) (all []Line) {
 	return all
 }
 
-// count returns how many nodes are at each level.
+// count returns the number of nodes at each level.
 func (p *Page) count() []LevelCount {
 	counts := make([]LevelCount, len(levels))
 	for k, l := range levels {

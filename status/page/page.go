@@ -1,6 +1,6 @@
-// Package page makes the page of a process. It shows which nodes are hot, why, and what
-// is done about it; moves and declined pods; what stops evicting; and the state of the
-// process.
+// Package page makes the page of a process. The page shows which nodes are hot, why, and
+// what is done about it. It also shows moves and declined pods, the reasons that stop
+// evicting, and the state of the process.
 //
 // New makes the values, which are also served as JSON, and Render makes HTML from them,
 // with the heat map and the time line as SVG. The package makes no decisions. States,

@@ -28,7 +28,8 @@ const (
 	Icon   = "/page/icon.svg"
 )
 
-// Policy is the Content-Security-Policy of the page: its own files only, nothing inline.
+// Policy is the Content-Security-Policy of the page. It allows only the page's own files
+// and nothing inline.
 const Policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; " +
 	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
@@ -38,7 +39,7 @@ func Asset(path string) []byte {
 		return nil
 	}
 	content, err := assets.ReadFile("assets/" + strings.TrimPrefix(path, "/page/"))
-	if err != nil { // impossible: all are embedded
+	if err != nil { // impossible: all files are embedded
 		return nil
 	}
 	return content
@@ -93,7 +94,7 @@ func (l listing) To(page int) string {
 	return "/?" + query.Encode() + "#nodes"
 }
 
-// Previous returns the link to the page before this one; empty at the first.
+// Previous returns the link to the previous page; empty on the first page.
 func (l listing) Previous() string {
 	if l.Page == 1 {
 		return ""
@@ -101,7 +102,7 @@ func (l listing) Previous() string {
 	return l.To(l.Page - 1)
 }
 
-// Next returns the link to the page after this one; empty at the last.
+// Next returns the link to the next page; empty on the last page.
 func (l listing) Next() string {
 	if l.Page == l.Pages {
 		return ""
@@ -118,7 +119,7 @@ func (p *Page) Render(out io.Writer, asked Asked) error {
 		Map   *heatMap
 		Line  *moveLine
 		List  listing
-		// Few holds the newest moves, Owners the first groups of declined pods.
+		// Few holds the newest moves, and Owners the first groups of declined pods.
 		Few    []status.RecordedMove
 		Owners []status.DeclinedGroup
 	}{Page: p, Now: p.now.UTC(), Brief: asked.Brief}
@@ -139,11 +140,11 @@ func execute(out io.Writer, name string, values any) error {
 // Explained is the explanation of a node or a pod, as a page.
 type Explained struct {
 	Title string
-	// Summary is a sentence, Table the numbers.
+	// Summary is a sentence, and Table holds the numbers.
 	Summary, Table string
-	// Problem is why it could not be explained.
+	// Problem is why the explanation failed.
 	Problem string
-	// Pods are the fullest pods of a node; More counts the others.
+	// Pods lists the pods of a node that use most. More counts the others.
 	Pods []PodUse
 	More int
 }
@@ -154,7 +155,7 @@ type PodUse struct {
 	cpu                   int64
 }
 
-// Explain puts an explanation on a page. view may be nil.
+// Explain converts an explanation to a page. view may be nil.
 func Explain(title string, e status.Explanation, view *usage.View) *Explained {
 	var table layout.Page
 	text.Explanation(&table, e)
@@ -166,7 +167,7 @@ func Explain(title string, e status.Explanation, view *usage.View) *Explained {
 	return x
 }
 
-// addPods adds the pods of a node, the fullest first.
+// addPods adds the pods of a node, those that use most first.
 func (x *Explained) addPods(view *usage.View, node string) {
 	const most = 30
 	i := view.Snapshot.Index(node)

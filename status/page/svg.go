@@ -16,7 +16,7 @@ import (
 
 // The heat map shows the nodes from left to right in order of their names.
 const (
-	// pitch is the distance between two cells in SVG units, cell their size.
+	// pitch is the distance between two cells in SVG units, and cell their size.
 	pitch, cell = 10, 9
 	// widthToHeight is the aspect ratio of the map.
 	widthToHeight = 3.2
@@ -35,7 +35,7 @@ type heatMap struct {
 	Cells template.JS
 }
 
-// levelPath draws the nodes of one level. Class names their style.
+// levelPath draws the nodes of one level. Class is their style.
 type levelPath struct{ Class, D string }
 
 // drawMap draws the nodes.
@@ -67,7 +67,8 @@ func drawMap(p *Page) *heatMap {
 // Class is the style of a level.
 func (l Level) Class() string { return strings.ReplaceAll(string(l), " ", "-") }
 
-// cells returns the name, level and usage of each node in the format of the script.
+// cells returns the name, level and usage of each node in the format that the script
+// reads.
 func cells(p *Page) template.JS {
 	rows := make([][3]string, len(p.Nodes))
 	for i := range p.Nodes {
@@ -87,14 +88,15 @@ const timeLine = time.Hour
 const (
 	// drawn is the maximum number of moves that are drawn.
 	drawn = 24
-	// lineWidth is the width of the time line in SVG units, barPitch the distance between
-	// two bars.
+	// lineWidth is the width of the time line in SVG units, and barPitch the distance
+	// between two bars.
 	lineWidth, barPitch = 1000, 16
 	// thinnest is the minimum width of a bar.
 	thinnest = 6
 )
 
-// moveLine is the time line. It has a bar for each move from its record to its end.
+// moveLine is the time line. It has a bar for each move, from the time at which the move
+// was recorded to its end.
 type moveLine struct {
 	Height int
 	Bars   []bar
@@ -132,7 +134,7 @@ func drawMoves(p *Page) *moveLine {
 	return line
 }
 
-// across returns the position of a moment on the time line.
+// across returns the position of a time on the time line.
 func (p *Page) across(at time.Time) int {
 	past := min(max(p.now.Sub(at), 0), timeLine)
 	return lineWidth - int(past*lineWidth/timeLine)

@@ -10,18 +10,20 @@ import (
 // Kind is the kind of a Page, in the same group and version as policies.
 const Kind = "Page"
 
-// Facts are what a process knows when its page is asked for.
+// Facts holds the knowledge of a process when its page is requested.
 type Facts struct {
-	// Facts has no View before the first reading and never a plan; Cycle has the plan.
+	// Facts has no View before the first reading, and never contains a plan. The plan is
+	// in Cycle.
 	status.Facts
 
 	Now time.Time
-	// Ready counts the ready nodes, Fresh those whose usage is known.
+	// Ready is the number of ready nodes, and Fresh the number of those whose usage is
+	// known.
 	Ready, Fresh int
 	// Cycle is the last cycle of this process; nil if it has run none or another process
 	// leads.
 	Cycle *status.Cycle
-	// OtherProfiles are the profiles whose plans are not part of Cycle.
+	// OtherProfiles lists the profiles whose plans are not part of Cycle.
 	OtherProfiles []string
 
 	Stops   Stops
@@ -29,7 +31,7 @@ type Facts struct {
 	Process Process
 }
 
-// Stops holds what stops evicting; fields that do not apply are empty.
+// Stops holds the causes that stop evicting. Causes that do not apply are empty.
 type Stops struct {
 	// Usage explains why usage is insufficient for evictions.
 	Usage string
@@ -38,7 +40,7 @@ type Stops struct {
 	HoldUntil time.Time
 	// Ledger explains why the stored ledger cannot be read.
 	Ledger string
-	// Safeguard is the calendar's, the budget's or the breaker's reason.
+	// Safeguard is the reason of the calendar, the budget or the breaker.
 	Safeguard reasons.Reason
 	// Left is the number of evictions that the hourly budget still allows; negative
 	// without a budget or if this process does not evict.
@@ -52,7 +54,8 @@ type Page struct {
 	// Observed is when usage was last judged; absent before the first reading.
 	Observed *time.Time `json:"observed,omitempty"`
 	Headline Headline   `json:"headline"`
-	// ReadyNodes counts the ready nodes, FreshNodes those whose usage is known.
+	// ReadyNodes is the number of ready nodes, and FreshNodes the number of those whose
+	// usage is known.
 	ReadyNodes int `json:"readyNodes"`
 	FreshNodes int `json:"freshNodes"`
 	// Provisional is true if some nodes are shown by their newest reading alone, because
@@ -61,17 +64,18 @@ type Page struct {
 	// Levels counts the nodes at each level, the worst first.
 	Levels []LevelCount `json:"levels"`
 	Lines  []Line       `json:"lines"`
-	// Hot holds the hottest of the hot nodes; HotNodes is the number of all hot nodes.
+	// Hot holds the hottest of the hot nodes. HotNodes is the number of all hot nodes.
 	Hot      []HotNode `json:"hot"`
 	HotNodes int       `json:"hotNodes"`
 	// NotHot explains why the hottest of the nodes above an evict line are not hot.
 	NotHot []NotHotNode `json:"notHot"`
-	// Moves are moves in flight, then recently ended moves, newest first.
+	// Moves lists the moves in flight, then recently ended moves, newest first.
 	Moves []status.RecordedMove `json:"moves"`
-	// Cycle is when the last cycle of this process planned; absent without one.
+	// Cycle is when the last cycle of this process planned; absent if it has run none.
 	Cycle    *time.Time             `json:"cycle,omitempty"`
 	Declined []status.DeclinedGroup `json:"declined"`
-	// OtherProfiles of the policy also move pods by real usage. Their plans are not shown.
+	// OtherProfiles lists the policy's profiles that also move pods by real usage but
+	// whose plans are not shown.
 	OtherProfiles []string `json:"otherProfiles,omitempty"`
 	Evicting      Evicting `json:"evicting"`
 	Sources       []Source `json:"sources"`
@@ -96,8 +100,8 @@ type Evicting struct {
 // Source is the result of the last reading of a usage source.
 type Source struct {
 	status.Source
-	// Nodes is the number of nodes whose usage comes from it. OldestSeconds is the
-	// highest age of their newest samples, NewestSeconds the lowest.
+	// Nodes is the number of nodes whose usage comes from the source. OldestSeconds is
+	// the highest age of their newest samples, and NewestSeconds the lowest.
 	Nodes         int `json:"nodes"`
 	NewestSeconds int `json:"newestSeconds"`
 	OldestSeconds int `json:"oldestSeconds"`
@@ -105,21 +109,22 @@ type Source struct {
 	Rejected int `json:"rejected,omitempty"`
 }
 
-// Process is the process that answers.
+// Process describes the process that answers.
 type Process struct {
 	status.Process
 	Identity string `json:"identity"`
 	Version  string `json:"version,omitempty"`
-	// Role describes what it does besides observing.
+	// Role describes what the process does besides observing.
 	Role string `json:"role"`
 	// Leader is the holder of the Lease; empty if unknown.
 	Leader   string    `json:"leader,omitempty"`
 	Replicas []Replica `json:"replicas"`
-	// PolicyGeneration is the number of policies that it has applied, PolicyProblem why
-	// the changed file is not in effect.
+	// PolicyGeneration is the number of policies that the process has applied.
+	// PolicyProblem is why the changed file is not in effect.
 	PolicyGeneration int    `json:"policyGeneration"`
 	PolicyProblem    string `json:"policyProblem,omitempty"`
-	// LedgerGeneration is the generation of the newest stored ledger that it has read.
+	// LedgerGeneration is the generation of the newest stored ledger that the process has
+	// read.
 	LedgerGeneration int64 `json:"ledgerGeneration"`
 }
 
@@ -128,27 +133,27 @@ type Replica struct {
 	Pod   string `json:"pod"`
 	Node  string `json:"node"`
 	Ready bool   `json:"ready"`
-	// This is the process that answers.
+	// This is true for the process that answers.
 	This bool `json:"this,omitempty"`
 }
 
 // HotNode is a hot node, with the reason and what is done about it.
 type HotNode struct {
 	Name string `json:"name"`
-	// By describes what is above an evict line.
+	// By describes the metrics that are above an evict line.
 	By string `json:"by"`
-	// Summary is its explanation in a sentence, Action the part of it that describes what
-	// is done.
+	// Summary explains the node in a sentence. Action is the part of it that describes
+	// what is done about the node.
 	Summary string `json:"summary"`
 	Action  string `json:"action"`
-	// cooling is true if it is no longer above its evict lines.
+	// cooling is true if the node is no longer above its evict lines.
 	cooling bool
 }
 
 // NotHotNode is a node that is above an evict line but not hot.
 type NotHotNode struct {
 	Name string `json:"name"`
-	// Summary is a sentence that explains why it is not hot.
+	// Summary is a sentence that explains why the node is not hot.
 	Summary string `json:"summary"`
 }
 
@@ -156,7 +161,8 @@ type NotHotNode struct {
 type Headline struct {
 	// Node is the hottest node; empty if no usage is known.
 	Node string `json:"node,omitempty"`
-	// Text names it, By describes its usage, and Action what is done about it.
+	// Text contains the node's name, By describes its usage, and Action describes what is
+	// done about it.
 	Text   string `json:"text"`
 	By     string `json:"by"`
 	Action string `json:"action"`
@@ -173,7 +179,8 @@ const (
 	// leave line.
 	Cooling Level = "cooling"
 	// AboveEvict means that the node is above its evict line but not hot, because it has
-	// not been so for long enough, or because part of its usage does not count.
+	// not been above the line for long enough, or because part of its usage does not
+	// count.
 	AboveEvict Level = "above evict"
 	// AboveReject means that the node is above its reject line, so that new pods are kept
 	// off.
@@ -192,8 +199,8 @@ type Node struct {
 	Level Level `json:"level"`
 	// Provisional is true if Level is based on the newest reading alone.
 	Provisional bool `json:"provisional,omitempty"`
-	// CPU and Memory are the newest reading in percent of allocatable (see Reserve);
-	// absent without a reading.
+	// CPU and Memory are the values of the newest reading in percent of allocatable (see
+	// Reserve); absent without a reading.
 	CPU    *float64 `json:"cpu,omitempty"`
 	Memory *float64 `json:"memory,omitempty"`
 	Pods   int      `json:"pods"`
@@ -210,7 +217,7 @@ type LevelCount struct {
 	Means string `json:"means"`
 }
 
-// Line is a metric over a window with its levels, as the policy writes them.
+// Line is a metric over a window with its levels, as written in the policy.
 type Line struct {
 	Pool   string `json:"pool,omitempty"`
 	Metric string `json:"metric"`

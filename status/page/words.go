@@ -37,8 +37,8 @@ func (p *Page) addHot(f *Facts) {
 	}
 }
 
-// hot explains a hot node as `evenkeel explain` does, but derives what is done about it
-// from the last cycle and the moves that were made.
+// hot explains a hot node as `evenkeel explain` does, but it describes what is done about
+// the node on the basis of the last cycle and of the moves that were made.
 func (f *Facts) hot(name string) (HotNode, bool) {
 	facts := f.Facts
 	facts.Planned, facts.NoPlan, facts.Paused = nil, f.action(name), ""
@@ -109,7 +109,7 @@ func (f *Facts) landed(name string, since time.Time) (moves int) {
 	return moves
 }
 
-// leaving describes which pods are on their way off a node; empty if none are.
+// leaving describes the pods that are on their way off a node; empty if there are none.
 func (f *Facts) leaving(name string) string {
 	var pods []string
 	for i := range f.InFlight {
@@ -154,8 +154,8 @@ func (f *Facts) stopped() []string {
 	return all
 }
 
-// Problems lists what needs attention: sources that could not be read, and a policy that
-// is not in effect.
+// Problems lists the problems that need attention: sources that could not be read, and a
+// policy that is not in effect.
 func (p *Page) Problems() []string {
 	all := p.unreadSources()
 	if p.Process.PolicyProblem != "" {
@@ -179,7 +179,7 @@ func (p *Page) headline() Headline {
 		first := &p.Hot[0]
 		text := first.Name + " is hot"
 		switch {
-		case p.HotNodes > 1 && first.cooling: // and so are the nodes after it, which are cooler
+		case p.HotNodes > 1 && first.cooling: // the nodes after it are cooler, so they are cooling, too
 			text = fmt.Sprintf("%d nodes are cooling; %s is the fullest of them", p.HotNodes, first.Name)
 		case p.HotNodes > 1:
 			text = fmt.Sprintf("%s is the hottest of %d hot nodes", first.Name, p.HotNodes)
@@ -192,7 +192,7 @@ func (p *Page) headline() Headline {
 	if len(sorted) == 0 || sorted[0].Level == Unknown {
 		return Headline{Text: "No usage is known", By: p.unread(), Action: "Nothing is evicted."}
 	}
-	first := sorted[0] // no node is hot except by its newest reading
+	first := sorted[0] // no node is hot, except according to its newest reading
 	h := Headline{Node: first.Name, Text: "No node is hot; " + first.Name + " is the fullest", By: first.Uses(), Action: "Nothing has to be moved."}
 	switch {
 	case first.NotHot.ByMeasure() && !first.isHot():

@@ -53,8 +53,8 @@ type authorized struct {
 	regulars *lru.Cache
 
 	mu sync.Mutex
-	// reviewed is the number of newcomers' requests under review. of holds that number by
-	// address.
+	// reviewed is the number of newcomers' requests under review. of holds the number for
+	// each address.
 	reviewed int
 	of       map[string]int
 }
@@ -131,9 +131,9 @@ func (a *authorized) leave(address string) {
 }
 
 // review reports whether a client may get a page, and sends an error to the client if
-// not. The review continues if the client disconnects. Otherwise it would no longer be
-// counted, although the API server may still be working on it and keep other clients
-// waiting.
+// not. The review continues if the client disconnects. Otherwise the review would no
+// longer be counted, although the API server may still be working on it and keep other
+// clients waiting.
 func (a *authorized) review(w http.ResponseWriter, r *http.Request) bool {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), 2*reviewTimeout)
 	defer cancel()

@@ -20,8 +20,8 @@ const (
 type Exposition struct {
 	// Address is the listen address; empty and "0" disable it.
 	Address string
-	// Access determines who may read /metrics: everyone, clients that the API server behind REST authorizes, or
-	// no one.
+	// Access determines who may read /metrics: everyone, clients that the API server of
+	// REST authorizes, or nobody.
 	Access string
 	REST   *rest.Config
 	Health *Health

@@ -28,7 +28,7 @@ var unplanned = map[string]string{
 	leads:       "the first cycle has not run yet",
 }
 
-// facts gathers what the page shows. There are no nodes before the first reading.
+// facts gathers the content of the page. There are no nodes before the first reading.
 func (p *Reports) facts(r *http.Request) *page.Facts {
 	f := &page.Facts{Now: p.Clock.Now(), Stops: page.Stops{Left: -1}}
 	if p.Explainer != nil {

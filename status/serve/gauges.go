@@ -105,7 +105,7 @@ func (g *Gauges) evicting() *evictor.Evictor {
 	return nil
 }
 
-// holds returns the reasons why nothing at all may be evicted.
+// holds returns all reasons for which no pod at all may be evicted.
 func holds() []reasons.Reason {
 	return append(observer.Blockers(), reasons.Paused, reasons.PauseUnreadable, reasons.LedgerUnreadable, reasons.SteeringAbsent,
 		reasons.ProbeNotLanded, reasons.OutsideWindow, reasons.NodesNotReady, reasons.APIErrors, reasons.EvictionsRefused,
@@ -121,6 +121,6 @@ func (g *Gauges) holding(latest *observer.Observation) map[reasons.Reason]bool {
 	if g.Authority.Unreadable() != nil {
 		now[reasons.LedgerUnreadable] = true
 	}
-	now[evictor.Holds(g.Observer.Ledger().Hold(), g.Now(), 0)] = true // whether kube-scheduler has asked since is checked only by the next cycle
+	now[evictor.Holds(g.Observer.Ledger().Hold(), g.Now(), 0)] = true // only the next cycle checks whether kube-scheduler has asked since
 	return now
 }

@@ -23,7 +23,7 @@ const stuckAfter = 5 * time.Minute
 // Health answers the probes.
 type Health struct {
 	now   func() time.Time
-	last  atomic.Pointer[time.Time] // of the last progress
+	last  atomic.Pointer[time.Time] // time of the last progress
 	ready atomic.Bool
 }
 
@@ -38,7 +38,7 @@ func NewHealth(now func() time.Time) *Health {
 // Progress records that the process made progress.
 func (h *Health) Progress() { h.last.Store(new(h.now())) }
 
-// Livez answers whether there was recent progress.
+// Livez answers the liveness probe: it succeeds if there was recent progress.
 func (h *Health) Livez(w http.ResponseWriter, _ *http.Request) {
 	if age := h.now().Sub(*h.last.Load()); age > stuckAfter {
 		http.Error(w, fmt.Sprintf("no progress for %v", age.Truncate(time.Second)), http.StatusServiceUnavailable)

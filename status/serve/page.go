@@ -19,7 +19,7 @@ import (
 // shownPages are the pages for browsers.
 type shownPages struct{ reports *Reports }
 
-// addPage adds the page, its files, its stream and explanations.
+// addPage adds the page, its files, its stream and the explanations.
 func addPage(ctx context.Context, mux *http.ServeMux, reports *Reports) {
 	p := shownPages{reports}
 	mux.HandleFunc("GET /{$}", p.page)
@@ -100,8 +100,8 @@ func asset(w http.ResponseWriter, r *http.Request) {
 	send(w, r, http.StatusOK, kinds[path.Ext(r.URL.Path)], page.Asset(r.URL.Path))
 }
 
-// send sends a body, compressed if the client accepts that. It must not be cached,
-// because it is outdated immediately and depends on the version.
+// send sends a body, compressed if the client accepts compression. The body must not be
+// cached, because it is outdated immediately and depends on the version.
 func send(w http.ResponseWriter, r *http.Request, code int, kind string, body []byte) {
 	header := w.Header()
 	header.Set("Content-Type", kind)
@@ -117,8 +117,8 @@ func send(w http.ResponseWriter, r *http.Request, code int, kind string, body []
 	}
 	header.Set("Content-Encoding", "gzip")
 	w.WriteHeader(code)
-	// The output is a quarter larger than at the default level and takes a third of the
-	// time.
+	// Compared with the default level, the output is a quarter larger but takes a third
+	// of the time.
 	out, err := gzip.NewWriterLevel(w, gzip.BestSpeed)
 	if err != nil { // impossible: the level is valid
 		return

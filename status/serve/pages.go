@@ -74,8 +74,8 @@ func bounded(next http.Handler) http.Handler {
 	})
 }
 
-// unnamed refuses requests to host names other than localhost. Otherwise a web page could use a host name of its own to
-// read reports through a forwarded port (DNS rebinding).
+// unnamed refuses requests to host names other than localhost. Otherwise a web page could
+// use its own host name to read reports through a forwarded port (DNS rebinding).
 func unnamed(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		host, _, err := net.SplitHostPort(r.Host)

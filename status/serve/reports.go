@@ -16,7 +16,8 @@ import (
 )
 
 // Steering is the response to GET /status on the port for kube-scheduler, which
-// unauthenticated clients can reach. It contains only what an evicting process needs.
+// unauthenticated clients can reach. It contains only the fields that an evicting process
+// needs.
 type Steering struct {
 	status.ProcessStatus
 	Ledger struct {
@@ -33,15 +34,15 @@ type Reports struct {
 	Policies  *announce.Policies
 	// Answerer is nil in a process that does not answer kube-scheduler.
 	Answerer *answer.Answerer
-	// Begun is when the process started, by the local clock.
+	// Begun is when the process started, according to the local clock.
 	Begun time.Time
 	Clock *servertime.Clock
-	// Explainer, Lease and Gauges are used by the page only. Lease is nil in a process
-	// without one, Gauges in a process that does not evict.
+	// Explainer, Lease and Gauges are used only by the page. Lease is nil in a process
+	// without a Lease, and Gauges in a process that does not evict.
 	Explainer *live.Explainer
 	Lease     *leadership.Lease
 	Gauges    *Gauges
-	// Namespace is the namespace of its replicas.
+	// Namespace is the namespace of the process's replicas.
 	Namespace string
 }
 
@@ -71,7 +72,7 @@ func (p *Reports) Status(r *http.Request) (any, error) {
 	is.Ledger = p.ledgerReport(inFlight)
 	for _, move := range append(inFlight, ended...) {
 		reported := status.MoveOf(&move)
-		reported.Replacement = move.Replacement // in /status this is the UID, with which scripts look up the pod
+		reported.Replacement = move.Replacement // /status has the UID, because scripts use it to look up the pod
 		is.Moves = append(is.Moves, reported)
 	}
 	return is, nil

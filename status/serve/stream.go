@@ -24,8 +24,8 @@ const (
 	silentFor = 15 * time.Second
 )
 
-// stream notifies clients by server-sent events of each observation, and of changed moves,
-// kill switch or holds. Events carry no content; clients then request the page.
+// stream uses server-sent events to notify clients of each observation and of changes in
+// moves, kill switch or holds. Events carry no content; clients then request the page.
 type stream struct {
 	reports *Reports
 	// stop is closed when the process stops serving.
@@ -69,8 +69,8 @@ func (s *stream) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// streamed is the state, in addition to observations, of whose changes clients are
-// notified.
+// streamed is the state of whose changes clients are notified, in addition to
+// observations.
 type streamed struct {
 	revision int64
 	paused   reasons.Reason

@@ -11,7 +11,8 @@ import (
 	"github.com/evenkeel/evenkeel/status"
 )
 
-// listed is how many rows of a kind are printed unless wide; JSON has all.
+// listed is the number of rows of a kind that are printed unless the page is wide. JSON
+// contains all rows.
 const listed = 20
 
 // leastName is the number of cells to which names may be shortened.
@@ -122,8 +123,7 @@ func metricRows(p *layout.Page, metrics []status.Metric) {
 	p.Table("", all...)
 }
 
-// rows prints a table with a row for each of the first items, or nothing if
-// there are none.
+// rows prints a table of the first items, or nothing if there are no items.
 func rows[T any](p *layout.Page, items []T, cells func(*T) []string, columns ...layout.Column) {
 	if len(items) == 0 {
 		return
@@ -138,7 +138,8 @@ func rows[T any](p *layout.Page, items []T, cells func(*T) []string, columns ...
 	}
 }
 
-// plannedColumns and moveColumns return the columns of moves; kind titles the first.
+// plannedColumns and moveColumns return the columns of moves. kind is the title of the
+// first column.
 func plannedColumns(kind string) []layout.Column {
 	return []layout.Column{{Title: kind, Cut: leastName}, {Title: "USES"}, {Title: "FROM", Cut: leastName}, {Title: "TO", Cut: leastName}}
 }
@@ -189,7 +190,8 @@ func landingCells(l *status.Landing) []string {
 	return []string{l.Node, l.State, score, before[0], after[0], before[1], after[1], note}
 }
 
-// landingRows prints how many other nodes would accept the pod, and the first of them.
+// landingRows prints how many other nodes would accept the pod, and lists the first of
+// them.
 func landingRows(page *layout.Page, p *status.PodExplanation) {
 	if len(p.Landings) == 0 {
 		return

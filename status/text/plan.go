@@ -13,9 +13,9 @@ import (
 )
 
 const (
-	// narrowest is the minimum width.
+	// narrowest is the minimum width of a page.
 	narrowest = 60
-	// unbound is the width without a terminal.
+	// unbound is the width of a page without a terminal.
 	unbound = 100
 	indent  = "  "
 	// labels is the width of the column of labels.
@@ -36,7 +36,7 @@ func Plan(page *layout.Page, r *status.Plan) {
 	}
 }
 
-// PlanNames prints the pods that would be moved, a namespace/name in each line.
+// PlanNames prints the pods that would be moved, one namespace/name per line.
 func PlanNames(page *layout.Page, r *status.Plan) {
 	for i := range r.Moves {
 		page.Line("", nameOf(&r.Moves[i]))
@@ -81,8 +81,8 @@ func (p *printer) summary(r *status.Plan) {
 	}
 }
 
-// steering prints what steers the planned moves. Plugins that evict without a plan are
-// never steered.
+// steering prints what steers the replacements of planned moves. Replacements of pods
+// that plugins evict without a plan are never steered.
 func (p *printer) steering(r *status.Plan) {
 	state := r.Steering.State
 	switch {
@@ -302,8 +302,8 @@ func (p *printer) hotNode(n *status.PlanNode, moves []*status.PlanMove) {
 	}
 }
 
-// moves prints the moves off one node. The resource that they relieve more comes first;
-// the other is left out if the page is narrow.
+// moves prints the moves off one node. The resource that they relieve more comes first.
+// The other resource is left out if the page is narrow.
 func (p *printer) moves(moves []*status.PlanMove) {
 	all := []layout.Column{
 		{Title: "POD", Cut: leastName}, {Title: "CPU"}, {Title: "MEMORY"}, {Title: "TO", Cut: leastName}, {Title: "ITS CPU"}, {Title: "ITS MEMORY"},

@@ -14,7 +14,7 @@ import (
 	"github.com/evenkeel/evenkeel/status"
 )
 
-// endings describes reasons whose end is known: "rolling out, 2m left".
+// endings describes reasons whose end is known, for example "rolling out, 2m left".
 var endings = map[reasons.Reason]string{
 	reasons.OwnerRollingOut:       "new or just rolled out",
 	reasons.OwnerJustScaled:       "just scaled",
@@ -26,7 +26,7 @@ var endings = map[reasons.Reason]string{
 	reasons.NodePoolMovesPerHour:  "its node pool's moves of this hour are used up",
 }
 
-// saves describes what the moves off one node are expected to save.
+// saves describes the hot time that the moves off one node are expected to save.
 func saves(moves []*status.PlanMove) string {
 	total := 0.0
 	for _, m := range moves {
@@ -70,8 +70,8 @@ func why(d *status.PlanDeclined, at time.Time) string {
 	return fmt.Sprintf("%s (%s)", words, reason)
 }
 
-// beyond describes the evict lines that a node is beyond: "CPU 89.5% (avg_5m) and 88.1%
-// (p50_5m), above the evict line of 65%".
+// beyond describes the evict lines that a node is beyond, for example "CPU 89.5% (avg_5m)
+// and 88.1% (p50_5m), above the evict line of 65%".
 func beyond(exceeded []ledger.Exceeded) string {
 	var lines []string
 	for i := 0; i < len(exceeded); {
@@ -105,7 +105,7 @@ func valueOf(value float64, isPercent bool) string {
 
 func percentOf(value float64) string { return fmt.Sprintf("%.1f%%", value) }
 
-// change formats a value before and after.
+// change formats a change from one value to another.
 func change(before, after float64) string { return percentOf(before) + " → " + percentOf(after) }
 
 func sentence(words string) string { return strings.ToUpper(words[:1]) + words[1:] + "." }

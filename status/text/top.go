@@ -45,7 +45,7 @@ func (v *View) width() int {
 	return min(v.Width, mostWidth)
 }
 
-// Top prints every node for people: a line for each, with a bar.
+// Top prints every node for people, with a line and a bar for each.
 func Top(out io.Writer, t *status.Top, v View) error {
 	r := top{t}
 	p := layout.Page{Style: v.Style, Wide: v.Wide}
@@ -116,7 +116,8 @@ func names(nodes []status.NodeStatus, domain string) layout.Column {
 	return c
 }
 
-// domainOf returns the domain that all nodes share, with a leading dot; empty without one.
+// domainOf returns the domain that all nodes share, with a leading dot; empty if there is
+// none.
 func domainOf(nodes []status.NodeStatus) string {
 	shared := ""
 	for i := range nodes {
@@ -166,7 +167,7 @@ func (r *top) columns(nodes []status.NodeStatus, wide bool) []layout.Column {
 	return all
 }
 
-// amount formats the usage of a resource; if wide, also its allocatable.
+// amount formats the usage of a resource and, if wide is true, its allocatable.
 func amount(r *status.ResourceStatus, format func(int64) string, wide bool) string {
 	text := none
 	if r.Used != nil {

@@ -32,7 +32,7 @@ func stateOf(n *status.NodeStatus) string {
 	return n.State
 }
 
-// states returns the results of stateOf in the order in which they are counted.
+// states returns the possible results of stateOf in the order in which they are listed.
 func states() []string {
 	hot, warm, cool := string(thresholds.Hot), string(thresholds.Warm), string(thresholds.Cool)
 	return []string{
@@ -86,7 +86,7 @@ func (r *top) percentages() string {
 	return strings.TrimSpace(text)
 }
 
-// leastStolen is the number of stolen milli-cores above which a sentence mentions them.
+// leastStolen is the number of stolen milli-cores above which they are mentioned.
 const leastStolen = 100
 
 // counted states how many nodes are in each state.
@@ -198,7 +198,7 @@ func (r *top) after() []string {
 		lines = append(lines, troubles(&r.Sources[i])...)
 	}
 	known := slices.ContainsFunc(r.Nodes, func(n status.NodeStatus) bool { return n.State != string(thresholds.Unknown) })
-	if r.GateDetail != "" && (known || r.Gate != string(reasons.UsageWindowsFilling)) { // otherwise a sentence above the table explains it
+	if r.GateDetail != "" && (known || r.Gate != string(reasons.UsageWindowsFilling)) { // otherwise a sentence above the table explains the gate
 		lines = append(lines, "Nothing would be evicted: "+r.GateDetail)
 	}
 	return lines

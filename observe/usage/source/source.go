@@ -106,7 +106,7 @@ const (
 	Lacking      Topic = "lacking"      // it lacks a metric; METRIC is its placeholder
 	Unmatched    Topic = "unmatched"    // it covers only some nodes
 	Stray        Topic = "stray"        // it has series of other nodes instead
-	Pods         Topic = "pods"         // it covers few pods, or pods of another cluster
+	Pods         Topic = "pods"         // it covers few pods, or unknown ones
 	Duplicates   Topic = "duplicates"   // it has several samples of the same object
 	Foreign      Topic = "foreign"      // others write about its nodes and pods
 	// SeveralClusters means that the source has series of several clusters.

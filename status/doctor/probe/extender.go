@@ -47,7 +47,7 @@ func Extender(ctx context.Context, of *remote.Extender) doctor.Extender {
 	return e
 }
 
-// moment parses a time. Without one, it returns the zero time.
+// moment parses a time. It returns the zero time if text is not a time.
 func moment(text string) time.Time {
 	at, err := time.Parse(time.RFC3339, text)
 	if err != nil {

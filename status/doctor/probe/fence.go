@@ -16,15 +16,16 @@ import (
 	"github.com/evenkeel/evenkeel/status/doctor"
 )
 
-// fenceTimeout bounds the questions about the fence.
+// fenceTimeout bounds the requests about the fence.
 const fenceTimeout = 10 * time.Second
 
 // foreignKey is an annotation that nodesync never writes.
 const foreignKey = `{"metadata":{"annotations":{"evenkeel.io/unfenced":"true"}}}`
 
-// Fence finds out with dry-run patches whether the API server would let the client write to a node a key that
-// nodesync never writes, and the keys that it writes according to the policy. It asks only if the client is a
-// ServiceAccount that may patch nodes.
+// Fence sends dry-run patches to find out which keys the API server would let the client
+// write to a node: a key that nodesync never writes, and the keys that it writes
+// according to the policy. It sends them only if the client is a ServiceAccount that may
+// patch nodes.
 func Fence(ctx context.Context, client kubernetes.Interface, rights *doctor.Rights, sync *policy.NodeSync) doctor.Fence {
 	if !rights.PatchesNodes() {
 		return doctor.FenceUnknown
@@ -55,8 +56,7 @@ func Fence(ctx context.Context, client kubernetes.Interface, rights *doctor.Righ
 	return doctor.FenceClosed
 }
 
-// ownKeys is the patch that writes the label and the taints of the policy to a
-// node.
+// ownKeys returns the patch that writes the label and the taints of the policy to a node.
 func ownKeys(node *v1.Node, sync *policy.NodeSync) []byte {
 	labels, taints := map[string]string{}, []v1.Taint{}
 	if sync.Label.Enabled {
@@ -74,7 +74,7 @@ func ownKeys(node *v1.Node, sync *policy.NodeSync) []byte {
 	}
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"labels": labels}, "spec": map[string]any{"taints": taints}})
 	if err != nil {
-		return []byte("{}") // strings always encode
+		return []byte("{}") // strings can always be encoded
 	}
 	return patch
 }

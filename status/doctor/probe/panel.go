@@ -1,6 +1,7 @@
-// Package probe gathers the input that package doctor judges. It reads every usage source, the API server's answers
-// about permissions, and an extender's status. It decides nothing and changes nothing. Each request is bounded in
-// time and in the size of its response, here or in the client that it uses.
+// Package probe gathers the input that package doctor judges. It reads every usage
+// source, the API server's answers about permissions, and an extender's status. It
+// decides nothing and changes nothing. The duration of each request and the size of its
+// response are bounded, here or in the client.
 package probe
 
 import (
@@ -71,7 +72,7 @@ func (p *Panel) Ask(ctx context.Context, snapshot *cluster.Snapshot) *doctor.Rea
 	return r
 }
 
-// judge collects what the usage store rejects from one source.
+// judge collects the samples of one source that the usage store rejects.
 func (p *Panel) judge(r *doctor.Readings, i int) {
 	reading := &r.Sources[i]
 	if reading.Err != nil {

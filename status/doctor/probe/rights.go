@@ -16,7 +16,8 @@ import (
 )
 
 const (
-	// reviewTimeout bounds one question to the API server, reviewsAtOnce the number of concurrent questions.
+	// reviewTimeout bounds one review by the API server, and reviewsAtOnce the number of
+	// concurrent reviews.
 	reviewTimeout = 10 * time.Second
 	reviewsAtOnce = 8
 )
@@ -33,7 +34,7 @@ func Rights(ctx context.Context, client kubernetes.Interface, needs []doctor.Nee
 			return nil
 		})
 	}
-	_ = group.Wait() // none of them returns an error
+	_ = group.Wait() // none of the functions returns an error
 	return rights
 }
 

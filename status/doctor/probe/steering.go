@@ -25,7 +25,7 @@ import (
 	"github.com/evenkeel/evenkeel/status/doctor"
 )
 
-// steeringTimeout bounds one question about steering.
+// steeringTimeout bounds one request about steering.
 const steeringTimeout = 10 * time.Second
 
 // shippedKinds holds the kinds of shipped objects that are compared. RBAC objects are not among them, because
@@ -42,8 +42,8 @@ var shippedKinds = map[string]schema.GroupVersionResource{
 
 var policies = schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "mutatingadmissionpolicies"}
 
-// Steering examines the objects that steering by the API server needs, and those that it
-// left behind.
+// Steering examines the objects that steering by the API server needs, and objects that
+// it has left behind.
 func Steering(ctx context.Context, client kubernetes.Interface, objects dynamic.Interface, now time.Time) (s doctor.Steering, err error) {
 	s.At, s.Overdue = now, admission.Overdue
 	shipped, err := shippedSteering()
@@ -192,7 +192,7 @@ func differ(path string, shipped, there any) string {
 	return ""
 }
 
-// ownPrefix begins the names of our own configurations.
+// ownPrefix is the prefix of the names of our own configurations.
 const ownPrefix = "evenkeel"
 
 var errMany = errors.New("there are too many to check")
@@ -239,7 +239,8 @@ func createsPods(rule admissionregistrationv1.RuleWithOperations) bool {
 	return creates && namespaced && has(rule.APIGroups, "", "*") && has(rule.APIVersions, "v1", "*") && has(rule.Resources, "pods", "*", "*/*")
 }
 
-// text formats a setting, or reports that the API server gave it no default.
+// text formats a setting. If the setting is nil, the text explains that the API server
+// set no default.
 func text[S ~string](setting *S) string {
 	if setting == nil {
 		return "unset"
