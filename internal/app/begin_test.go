@@ -68,7 +68,7 @@ func runApart(t *testing.T, server *apart, text string, change ...func(*flags.Op
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(e.stop)
+	t.Cleanup(e.process.stop)
 	return e
 }
 
@@ -83,7 +83,7 @@ func TestAnsweringBeginsWithoutTheAPIServer(t *testing.T) {
 		}
 		began := time.Now()
 		reached := make(chan error)
-		go func() { reached <- a.begin(t.Context(), a) }()
+		go func() { reached <- a.begin(t.Context()) }()
 		time.Sleep(30 * time.Minute)
 		nodes, reasons, scores := []cluster.NodeIndex{-1, -1}, make([]extender.Reject, 2), make([]int8, 2)
 		round, pod := answers.pages.Reports.Answerer.Begin(), &extender.Pod{Namespace: "web", Name: "new", UID: "1"}
@@ -129,9 +129,9 @@ func TestAPriorityClassIsLookedUpWhenTheAPIServerIsThere(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(e.stop)
+		t.Cleanup(e.process.stop)
 		began := time.Now()
-		err = e.begin(t.Context(), e)
+		err = e.process.begin(t.Context())
 		if exit.Code(err) != exit.Misuse || !strings.Contains(err.Error(), `there is no priority class "gone"`) {
 			t.Errorf("ended with %v", err)
 		}
@@ -146,7 +146,7 @@ func TestAPriorityClassIsLookedUpWhenTheAPIServerIsThere(t *testing.T) {
 func TestALoopOutlivesAnAPIServerThatIsAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, _ := starting(t, nil, func(o *flags.Options) { o.Interval = time.Minute })
-		a.kube.Client.(*fake.Clientset).PrependReactor("*", "*", func(clienttesting.Action) (bool, runtime.Object, error) {
+		a.process.kube.Client.(*fake.Clientset).PrependReactor("*", "*", func(clienttesting.Action) (bool, runtime.Object, error) {
 			return true, nil, errRefused
 		})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)

@@ -20,24 +20,25 @@ import (
 // cycles waits until usage has been observed for long enough, and then runs one cycle or,
 // with an interval or a schedule, many.
 func (e *evicting) cycles(ctx context.Context) error {
-	e.authority.Begin()
-	e.announcer.Evicting(e.authority)
-	if err := e.takeLedger(ctx); err != nil && !e.options.Loops() {
+	p := e.process
+	p.authority.Begin()
+	p.announcer.Evicting(p.authority)
+	if err := e.takeLedger(ctx); err != nil && !p.options.Loops() {
 		return err
 	} else if err != nil {
 		klog.FromContext(ctx).Error(err, "The ledger was not taken over; each cycle tries again")
 	}
-	if !e.options.DryRun {
+	if !p.options.DryRun {
 		defer e.steering.admission.Begin(ctx)()
 	}
-	if !e.options.Loops() {
-		err := e.steering.once(ctx, e.options.DryRun, e.current().load.Eviction.CycleDeadline.Duration, func(ctx context.Context) error {
+	if !p.options.Loops() {
+		err := e.steering.once(ctx, p.options.DryRun, p.current().load.Eviction.CycleDeadline.Duration, func(ctx context.Context) error {
 			if !e.awaitUsage(ctx, io.Discard, forever) {
 				return nil
 			}
 			return e.cycle(ctx)
 		})
-		if syncer := e.current().nodeSync; syncer != nil && ctx.Err() == nil { // a single run also publishes usage
+		if syncer := p.current().nodeSync; syncer != nil && ctx.Err() == nil { // a single run also publishes usage
 			err = errors.Join(err, syncer.Sync(ctx))
 		}
 		return err
@@ -45,23 +46,23 @@ func (e *evicting) cycles(ctx context.Context) error {
 	if !e.awaitUsage(ctx, io.Discard, forever) {
 		return nil
 	}
-	schedule, err := e.options.Cycles()
+	schedule, err := p.options.Cycles()
 	if err != nil {
 		return exit.Usage(err)
 	}
 	group, ctx := errgroup.WithContext(ctx)
-	if !e.options.DryRun {
+	if !p.options.DryRun {
 		group.Go(func() error {
-			return e.authority.Keep(ctx, func(ctx context.Context) { e.current().evictor.AssessMoves(ctx) })
+			return p.authority.Keep(ctx, func(ctx context.Context) { p.current().evictor.AssessMoves(ctx) })
 		})
 	}
-	if !e.options.DryRun {
-		keeper := patterns.Keeper{Client: e.kube.Client, Namespace: e.options.Namespace, Known: e.observer}
+	if !p.options.DryRun {
+		keeper := patterns.Keeper{Client: p.kube.Client, Namespace: p.options.Namespace, Known: p.observer}
 		group.Go(func() error { return keeper.Run(ctx) })
 	}
-	group.Go(func() error { return e.publish(ctx) })
+	group.Go(func() error { return p.publish(ctx) })
 	group.Go(func() error {
-		for why := range cycle.Due(ctx, schedule, e.cycleEvents, e.kube.Clock.Now, e.health.Progress) {
+		for why := range cycle.Due(ctx, schedule, p.cycleEvents, p.kube.Clock.Now, p.health.Progress) {
 			e.nextCycle(ctx, why)
 		}
 		return nil
@@ -71,13 +72,14 @@ func (e *evicting) cycles(ctx context.Context) error {
 
 // nextCycle waits for usage and runs a cycle under the policy in effect.
 func (e *evicting) nextCycle(ctx context.Context, why cycle.Event) {
+	p := e.process
 	if !e.awaitUsage(ctx, io.Discard, forever) {
 		return
 	}
-	e.cycling.Lock()
-	defer e.cycling.Unlock()
+	p.cycling.Lock()
+	defer p.cycling.Unlock()
 	klog.FromContext(ctx).Info("Cycle starts", "cause", why.Cause, "node", why.Node)
-	e.metrics.runner.Started(why.Cause)
+	e.cycleMetrics.Started(why.Cause)
 	if err := e.cycle(ctx); err != nil {
 		klog.FromContext(ctx).Error(err, "Cycle failed")
 	}
@@ -85,16 +87,17 @@ func (e *evicting) nextCycle(ctx context.Context, why cycle.Event) {
 
 // cycle runs one cycle under the policy in effect.
 func (e *evicting) cycle(ctx context.Context) error {
-	g := e.current()
-	e.health.Progress()
-	e.observer.Ledger().Expire(e.kube.Clock.Now()) // without samples, nothing else expires moves
+	p := e.process
+	g := p.current()
+	p.health.Progress()
+	p.observer.Ledger().Expire(p.kube.Clock.Now()) // without samples, nothing else expires moves
 	e.evictions.ResetCycle()
 	e.cluster.SetTaints(settings.Taints(g.load))
 	if err := e.demand.Renew(g.load.Eviction.RecreatingControllers); err != nil { // the API server may serve a kind by now
 		klog.FromContext(ctx).Error(err, "Looking for kinds of recreatingControllers that were not served when this process started failed; the next cycle tries again")
 	}
 	if err := e.takeLedger(ctx); err != nil {
-		e.metrics.runner.NotBegun()
+		e.cycleMetrics.NotBegun()
 		return err
 	}
 	return g.runner.Run(ctx)
@@ -103,20 +106,21 @@ func (e *evicting) cycle(ctx context.Context) error {
 // awaitUsage waits until enough usage has been observed for a cycle under the policy in effect, and reports to
 // progress. It returns false if the context ended or hopeless returned an error.
 func (e *evicting) awaitUsage(ctx context.Context, progress io.Writer, hopeless func(*observer.Observation) error) bool {
-	g := e.current()
-	reads := g.readsUsage() || e.onlyOurs
+	p := e.process
+	g := p.current()
+	reads := g.readsUsage() || p.mode.onlyPlanned
 	if !reads {
 		e.waited = false
 	}
 	if e.waited || !reads {
 		return true
 	}
-	told := terminal.NewProgress(progress, e.kube.Clock.Local())
+	told := terminal.NewProgress(progress, p.kube.Clock.Local())
 	defer told.Done()
 	usage := &g.load.Usage
-	e.waited = e.observer.Await(ctx, observer.Wait{
+	e.waited = p.observer.Await(ctx, observer.Wait{
 		Period: usage.ObservationPeriod.Duration, SampleInterval: usage.SampleInterval.Duration, MinCoverage: usage.MinCoveragePercent,
-		Local: e.kube.Clock.Local, Progress: e.health.Progress, Say: told.Say, Hopeless: hopeless,
+		Local: p.kube.Clock.Local, Progress: p.health.Progress, Say: told.Say, Hopeless: hopeless,
 	})
 	return e.waited
 }
@@ -128,10 +132,11 @@ func forever(*observer.Observation) error { return nil }
 // takeLedger reads the stored ledger, which from then on only this process writes. It also reports the Deployments
 // that an earlier version left scaled up.
 func (e *evicting) takeLedger(ctx context.Context) error {
-	if err := e.authority.Take(ctx, e.current().readsUsage()); err != nil {
+	p := e.process
+	if err := p.authority.Take(ctx, p.current().readsUsage()); err != nil {
 		return err
 	}
-	inFlight, ended := e.observer.Ledger().Moves()
+	inFlight, ended := p.observer.Ledger().Moves()
 	for _, move := range slices.Concat(inFlight, ended) {
 		if deployment, replicas := move.ScaledUp(); deployment != "" {
 			klog.FromContext(ctx).Info("An earlier version scaled this Deployment up for a move and may not have scaled it back, and this version does not: "+

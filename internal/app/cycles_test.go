@@ -63,7 +63,7 @@ func offline(t testing.TB, client kubernetes.Interface, content string, change .
 	}
 	s := setup{
 		kube: &kube.Connection{REST: &rest.Config{Host: "http://127.0.0.1:1"}, Client: client, Clock: servertime.New(time.Now)},
-		file: file, content: []byte(content), decode: decodeProfiles,
+		file: file, content: []byte(content),
 	}
 	for _, c := range change {
 		c(&s.options)
@@ -88,7 +88,7 @@ func evictingOffline(t testing.TB, s setup, sent chan string) *evicting {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(e.stop)
+	t.Cleanup(e.process.stop)
 	return e
 }
 
@@ -108,11 +108,11 @@ func TestAwaitUsageWhileTheClockIsSet(t *testing.T) {
 				done := make(chan bool)
 				go func() { done <- a.awaitUsage(t.Context(), io.Discard, forever) }()
 				time.Sleep(time.Second)
-				correct(t, a.kube.Clock, off)
+				correct(t, a.process.kube.Clock, off)
 				if !<-done {
 					t.Error("the context has not ended")
 				}
-				want := 2 * a.current().load.Usage.ObservationPeriod.Duration
+				want := 2 * a.process.current().load.Usage.ObservationPeriod.Duration
 				if took := time.Since(began); took < want || took > want+time.Second {
 					t.Errorf("waited for %v, want %v", took, want)
 				}
@@ -209,7 +209,7 @@ func TestHeartbeatWhileTheClockIsSet(t *testing.T) {
 // starts returns a function that waits for the next start of a cycle and returns its cause.
 func starts(t *testing.T, e *evicting) func() cycle.Cause {
 	t.Helper()
-	next, stop := iter.Pull(cycle.Due(t.Context(), cycle.Every(time.Hour), e.cycleEvents, time.Now, func() {}))
+	next, stop := iter.Pull(cycle.Due(t.Context(), cycle.Every(time.Hour), e.process.cycleEvents, time.Now, func() {}))
 	t.Cleanup(stop)
 	return func() cycle.Cause {
 		why, _ := next()
@@ -238,16 +238,16 @@ func TestANodeThatJoinsStartsACycle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := offline(t, fake.NewClientset(), byDuplicates, func(o *flags.Options) { o.Interval, o.DryRun = time.Hour, true })
 		e := evictingOffline(t, s, nil)
-		e.tell(e.current())
+		e.process.tell(e.process.current())
 		join := func(name string) {
-			e.observer.Store().SetNode(&v1.Node{
+			e.process.observer.Store().SetNode(&v1.Node{
 				ObjectMeta: metav1.ObjectMeta{Name: name}, Status: v1.NodeStatus{Conditions: []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionTrue}}},
 			})
 		}
 		join("n1")
 		ctx, stop := context.WithCancel(t.Context())
 		observed := make(chan error)
-		go func() { observed <- e.observe(ctx) }()
+		go func() { observed <- e.observeIfNeeded(ctx) }()
 		starts, began := starts(t, e), time.Now()
 		if why := starts(); why != cycle.Scheduled {
 			t.Errorf("the first cycle starts by %s", why)
@@ -257,7 +257,7 @@ func TestANodeThatJoinsStartsACycle(t *testing.T) {
 		if why := starts(); why != cycle.NodeJoined {
 			t.Errorf("the next cycle starts by %s", why)
 		}
-		if took := time.Since(began) - 5*time.Minute; took > e.current().load.Usage.SampleInterval.Duration {
+		if took := time.Since(began) - 5*time.Minute; took > e.process.current().load.Usage.SampleInterval.Duration {
 			t.Errorf("%v after the node has joined", took)
 		}
 		stop()
@@ -274,7 +274,7 @@ func TestSchedulesFollowNoEvents(t *testing.T) {
 		"a cron schedule": func(o *flags.Options) { o.Schedule = "@hourly" },
 	} {
 		t.Run(name, func(t *testing.T) {
-			if e := evictingOffline(t, offline(t, fake.NewClientset(), byUsage, change), nil); e.cycleEvents != nil {
+			if e := evictingOffline(t, offline(t, fake.NewClientset(), byUsage, change), nil); e.process.cycleEvents != nil {
 				t.Error("it follows events")
 			}
 		})

@@ -23,18 +23,18 @@ func Extender(ctx context.Context, options flags.Options) error {
 		return exit.UnlessStopped(ctx, err)
 	}
 	reached := func(ctx context.Context) error {
-		if err := p.begin(ctx, p); err != nil {
+		if err := p.begin(ctx); err != nil {
 			return err
 		}
 		return untilStopped(ctx)
 	}
 	p.health.Ready() // an extender without usage answers neutrally, which is better than not answering
-	return p.start(ctx, answers.server.Run, answers.pages.Run, p.reflect, p.observe, p.authority.Follow, p.heartbeat,
-		p.watchPolicy(p), reached, collector.Settle(p.observer.Store().Synced))
+	return p.start(ctx, answers.server.Run, answers.pages.Run, p.reflect, p.observeUsage, p.authority.Follow, p.heartbeat,
+		p.watchPolicy, reached, collector.Settle(p.observer.Store().Synced))
 }
 
 func newExtender(ctx context.Context, options flags.Options) (*process, *answering, error) {
-	s, err := open(options, decodeGiven)
+	s, err := open(options)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -34,7 +34,7 @@ func starting(t *testing.T, content []byte, change ...func(*flags.Options)) (a *
 	sent = make(chan string, 10)
 	a = evictingOffline(t, offline(t, fake.NewClientset(), byUsage, append([]func(*flags.Options){inNamespace}, change...)...), sent)
 	var err error
-	if a.current().evictor, err = a.newEvictor(a.current()); err != nil {
+	if a.process.current().evictor, err = a.newEvictor(a.process.current()); err != nil {
 		t.Fatal(err)
 	}
 	if content != nil {
@@ -42,7 +42,7 @@ func starting(t *testing.T, content []byte, change ...func(*flags.Options)) (a *
 			ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: evictor.ConfigMapName, ResourceVersion: "1"},
 			BinaryData: map[string][]byte{configmap.Key: content},
 		}
-		if _, err := a.kube.Client.CoreV1().ConfigMaps("ns").Create(t.Context(), object, metav1.CreateOptions{}); err != nil {
+		if _, err := a.process.kube.Client.CoreV1().ConfigMaps("ns").Create(t.Context(), object, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -51,7 +51,7 @@ func starting(t *testing.T, content []byte, change ...func(*flags.Options)) (a *
 
 func (a *evicting) storedLedger(t *testing.T) *v1.ConfigMap {
 	t.Helper()
-	object, err := a.kube.Client.CoreV1().ConfigMaps("ns").Get(t.Context(), evictor.ConfigMapName, metav1.GetOptions{})
+	object, err := a.process.kube.Client.CoreV1().ConfigMaps("ns").Get(t.Context(), evictor.ConfigMapName, metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +62,7 @@ func (a *evicting) store(t *testing.T, content []byte) {
 	t.Helper()
 	object := a.storedLedger(t)
 	object.ResourceVersion, object.BinaryData[configmap.Key] = "2", content
-	if _, err := a.kube.Client.CoreV1().ConfigMaps("ns").Update(t.Context(), object, metav1.UpdateOptions{}); err != nil {
+	if _, err := a.process.kube.Client.CoreV1().ConfigMaps("ns").Update(t.Context(), object, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -79,8 +79,8 @@ func told(sent chan string) (all []string) {
 func leftBehind(t *testing.T, a *evicting) []byte {
 	t.Helper()
 	moves := ledger.New(ledger.Config{})
-	moves.Record(a.kube.Clock.Now(), ledger.Intent{Namespace: "ns", Pod: "web-1", PodUID: "uid-1", From: "hot", To: "cool", TTL: time.Hour})
-	moves.Accepted("uid-1", a.kube.Clock.Now())
+	moves.Record(a.process.kube.Clock.Now(), ledger.Intent{Namespace: "ns", Pod: "web-1", PodUID: "uid-1", From: "hot", To: "cool", TTL: time.Hour})
+	moves.Accepted("uid-1", a.process.kube.Clock.Now())
 	document := moves.Export()
 	document.Writer, document.Generation = "predecessor", 7
 	packed, err := document.Encode()
@@ -100,7 +100,7 @@ func TestAnUnreadableLedgerIsNotTakenOver(t *testing.T) {
 		if err := a.cycle(t.Context()); !errors.Is(err, configmap.ErrUnreadable) {
 			t.Fatalf("a cycle began: %v", err)
 		}
-		if err := a.authority.Commit(t.Context()); !errors.Is(err, configmap.ErrUnreadable) || a.authority.Stored() {
+		if err := a.process.authority.Commit(t.Context()); !errors.Is(err, configmap.ErrUnreadable) || a.process.authority.Stored() {
 			t.Fatalf("it was written over: %v", err)
 		}
 	}
@@ -116,17 +116,17 @@ func TestAnUnreadableLedgerIsNotTakenOver(t *testing.T) {
 		evenkeel_cycles_total{result="error"} 2
 		evenkeel_cycles_total{result="success"} 0
 	`
-	if err := testutil.GatherAndCompare(a.registry, strings.NewReader(failed), "evenkeel_cycles_total"); err != nil {
+	if err := testutil.GatherAndCompare(a.process.registry, strings.NewReader(failed), "evenkeel_cycles_total"); err != nil {
 		t.Error(err)
 	}
 	a.store(t, leftBehind(t, a))
 	if err := a.takeLedger(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if move, ok := a.observer.Ledger().Get("uid-1"); !ok || move.State != ledger.Evicted {
+	if move, ok := a.process.observer.Ledger().Get("uid-1"); !ok || move.State != ledger.Evicted {
 		t.Errorf("the predecessor's move is %+v", move)
 	}
-	if err := a.authority.Commit(t.Context()); err != nil || !a.authority.Stored() {
+	if err := a.process.authority.Commit(t.Context()); err != nil || !a.process.authority.Stored() {
 		t.Errorf("storing: %v", err)
 	}
 }
@@ -136,7 +136,7 @@ func TestAnUnreadableLedgerIsNotTakenOver(t *testing.T) {
 func TestALossThatIsAcceptedIsGoneOnWithout(t *testing.T) {
 	garbage := []byte("not what you think")
 	a, sent := starting(t, garbage)
-	if err := a.takeLedger(t.Context()); !errors.Is(err, configmap.ErrUnreadable) || a.authority.Unreadable() == nil {
+	if err := a.takeLedger(t.Context()); !errors.Is(err, configmap.ErrUnreadable) || a.process.authority.Unreadable() == nil {
 		t.Fatalf("taken over: %v", err)
 	}
 	events := told(sent)
@@ -147,18 +147,18 @@ func TestALossThatIsAcceptedIsGoneOnWithout(t *testing.T) {
 	}
 	object := a.storedLedger(t)
 	object.ResourceVersion, object.Annotations = "2", map[string]string{configmap.AcceptAnnotation: value}
-	if _, err := a.kube.Client.CoreV1().ConfigMaps("ns").Update(t.Context(), object, metav1.UpdateOptions{}); err != nil {
+	if _, err := a.process.kube.Client.CoreV1().ConfigMaps("ns").Update(t.Context(), object, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	for _, step := range []func(context.Context) error{a.takeLedger, a.authority.Commit} {
+	for _, step := range []func(context.Context) error{a.takeLedger, a.process.authority.Commit} {
 		if err := step(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := ledger.Decode(a.storedLedger(t).BinaryData[configmap.Key]); err != nil || a.authority.Unreadable() != nil {
+	if _, err := ledger.Decode(a.storedLedger(t).BinaryData[configmap.Key]); err != nil || a.process.authority.Unreadable() != nil {
 		t.Errorf("what is stored now: %v", err)
 	}
-	kept, err := a.kube.Client.CoreV1().ConfigMaps("ns").Get(t.Context(), "evenkeel-ledger-set-aside-1", metav1.GetOptions{})
+	kept, err := a.process.kube.Client.CoreV1().ConfigMaps("ns").Get(t.Context(), "evenkeel-ledger-set-aside-1", metav1.GetOptions{})
 	if err != nil || string(kept.BinaryData[configmap.Key]) != string(garbage) {
 		t.Errorf("kept %+v, %v", kept, err)
 	}
@@ -171,13 +171,13 @@ func TestALossThatIsAcceptedIsGoneOnWithout(t *testing.T) {
 // continues without the ledger.
 func TestAnUnreadableLedgerIsRestoredByItsHolder(t *testing.T) {
 	a, sent := starting(t, nil)
-	for _, step := range []func(context.Context) error{a.takeLedger, a.authority.Commit} {
+	for _, step := range []func(context.Context) error{a.takeLedger, a.process.authority.Commit} {
 		if err := step(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
 	a.store(t, []byte("not what you think"))
-	for _, step := range []func(context.Context) error{a.takeLedger, a.authority.Commit} {
+	for _, step := range []func(context.Context) error{a.takeLedger, a.process.authority.Commit} {
 		if err := step(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -226,22 +226,22 @@ func TestLoopsOutliveAnUnreadableLedger(t *testing.T) {
 // the Lease is no reason to lead without it.
 func TestALeaderBeginsByThePolicyAtWork(t *testing.T) {
 	a, _ := starting(t, nil)
-	next := a.current()
+	next := a.process.current()
 	file, err := policy.Load("policy.yaml", []byte(byDuplicates), kinds.All)
 	if err != nil {
 		t.Fatal(err)
 	}
-	first, err := a.read(file, []byte(byDuplicates), 2)
+	first, err := a.process.readPolicy(file, []byte(byDuplicates), 2)
 	if err != nil {
 		t.Fatal(err)
 	}
-	a.kube.Client.(*fake.Clientset).PrependReactor("get", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) {
+	a.process.kube.Client.(*fake.Clientset).PrependReactor("get", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, evictor.ConfigMapName, nil)
 	})
-	a.active.Store(first)
+	a.process.active.Store(first)
 	leading := a.cycles // the policy changes while the process waits for the Lease
-	a.active.Store(next)
-	if err := leading(t.Context()); !apierrors.IsForbidden(err) || a.authority.Alone() {
-		t.Errorf("it leads with %v, alone %v", err, a.authority.Alone())
+	a.process.active.Store(next)
+	if err := leading(t.Context()); !apierrors.IsForbidden(err) || a.process.authority.Alone() {
+		t.Errorf("it leads with %v, alone %v", err, a.process.authority.Alone())
 	}
 }

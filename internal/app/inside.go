@@ -18,7 +18,7 @@ import (
 
 // Inside is the scheduling half inside another process, which calls it directly. It serves nothing and never evicts.
 type Inside struct {
-	*process
+	process  *process
 	config   plugin.SideConfig
 	answerer *answer.Answerer
 }
@@ -31,7 +31,7 @@ func NewInside(ctx context.Context, config plugin.SideConfig, converters ...poli
 	options := flags.Options{
 		PolicyFile: config.PolicyFile, Converters: converters, Given: config.Given, Namespace: config.Namespace, REST: config.REST,
 	}
-	s, err := open(options, decodeGiven)
+	s, err := open(options)
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +49,7 @@ func (in *Inside) Answerer() *answer.Answerer { return in.answerer }
 // Refusal returns the policy's message for a node above a measured limit, which is empty
 // for the default, and whether a pod waits when all nodes are above a limit.
 func (in *Inside) Refusal() (message string, all bool) {
-	if measured := in.current().load.Scoring.Measured; measured != nil {
+	if measured := in.process.current().load.Scoring.Measured; measured != nil {
 		return measured.Message, measured.RejectAll
 	}
 	return "", false
@@ -57,21 +57,22 @@ func (in *Inside) Refusal() (message string, all bool) {
 
 // Run observes until the context ends, and applies changes of the policy.
 func (in *Inside) Run(ctx context.Context) error {
-	if err := in.begin(klog.NewContext(ctx, klog.FromContext(ctx).WithValues("policy", in.config.Name)), in); err != nil {
+	p := in.process
+	if err := p.begin(klog.NewContext(ctx, klog.FromContext(ctx).WithValues("policy", in.config.Name))); err != nil {
 		return exit.UnlessStopped(ctx, err)
 	}
-	synced, err := in.observer.Store().Attach(in.config.Informers)
+	synced, err := p.observer.Store().Attach(in.config.Informers)
 	if err != nil {
 		return err
 	}
-	in.export(in.registry)
+	in.export(p.registry)
 	tasks := []func(context.Context) error{
-		in.watchPolicy(in), in.observe, func(ctx context.Context) error { return awaitSync(ctx, synced) },
+		p.watchPolicy, p.observeUsage, func(ctx context.Context) error { return awaitSync(ctx, synced) },
 	}
 	if in.config.Follow {
-		tasks = append(tasks, in.authority.Follow)
+		tasks = append(tasks, p.authority.Follow)
 	}
-	return in.start(ctx, tasks...)
+	return p.start(ctx, tasks...)
 }
 
 // awaitSync starts observing when the process's watches have synced, and then waits for the context to end.

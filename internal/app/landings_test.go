@@ -104,16 +104,16 @@ func playEvenkeel(t *testing.T, s *landings.Scenario, intervals int, steered boo
 		if steered {
 			stage.answerer = e.steering.planner
 		}
-		if err := errors.Join(e.complete(ctx, e.current()), e.startInformers(ctx)); err != nil {
+		if err := errors.Join(e.process.equip(ctx, e.process.current()), e.startInformers(ctx)); err != nil {
 			t.Fatal(err)
 		}
-		e.tell(e.current())
+		e.process.tell(e.process.current())
 		group, running := errgroup.WithContext(ctx)
-		group.Go(func() error { return e.observe(running) })
+		group.Go(func() error { return e.observeIfNeeded(running) })
 		group.Go(func() error { return e.cycles(running) })
 		time.Sleep(time.Duration(intervals)*landingsInterval - time.Second)
 		got = stage.played(intervals)
-		inFlight, ended := e.observer.Ledger().Moves()
+		inFlight, ended := e.process.observer.Ledger().Moves()
 		for _, move := range slices.Concat(inFlight, ended) {
 			if move.To != "" && (move.State != ledger.Landed || move.Node != move.To) {
 				got.missed++
@@ -123,7 +123,7 @@ func playEvenkeel(t *testing.T, s *landings.Scenario, intervals int, steered boo
 		if err := group.Wait(); err != nil && !errors.Is(err, context.Canceled) {
 			t.Error(err)
 		}
-		e.stop()
+		e.process.stop()
 		time.Sleep(time.Minute)
 	})
 	return got

@@ -46,7 +46,7 @@ func newUnwrapped(ctx context.Context, t testing.TB, s *landings.Scenario, clien
 	if err != nil {
 		t.Fatal(err)
 	}
-	profiles, _, err := policyfile.OfflineProfiles(file)
+	profiles, _, err := policyfile.Profiles(file)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -42,28 +42,28 @@ func Open(ctx context.Context, options flags.Options) (*Look, error) {
 	if options.NodeSync != nil {
 		return openPublishing(ctx, options)
 	}
-	s, err := open(options, decodeGiven)
+	s, err := open(options)
 	if err != nil {
 		return nil, err
 	}
-	s.withholdCredentials = !options.SendCredentials
+	s.mode.withholdCredentials = !options.SendCredentials
 	p, err := newProcess(ctx, s)
 	if err != nil {
 		return nil, err
 	}
 	look := lookInto(p)
 	look.Feed, look.Fed = p.reflect, p.observer.Store().Synced
-	return look, look.reach(ctx, p)
+	return look, look.reach(ctx)
 }
 
 // openPublishing makes a process that observes as `evenkeel nodesync` does.
 func openPublishing(ctx context.Context, options flags.Options) (*Look, error) {
 	options.DryRun = true
-	s, err := open(options, decodePublishing)
+	s, err := open(options)
 	if err != nil {
 		return nil, err
 	}
-	s.withholdCredentials = !options.SendCredentials
+	s.mode.withholdCredentials = !options.SendCredentials
 	m, err := newPublishing(ctx, s)
 	if err != nil {
 		return nil, err
@@ -71,13 +71,13 @@ func openPublishing(ctx context.Context, options flags.Options) (*Look, error) {
 	look := lookInto(m.process)
 	look.Feed = func(ctx context.Context) error {
 		m.informers.Start(ctx.Done())
-		return m.feedPods(ctx, m.current())
+		return m.feedPods(ctx, m.process.current())
 	}
 	look.Fed = func() bool {
 		m.synced() // marks the store as synced
-		return m.observer.Store().Synced()
+		return m.process.observer.Store().Synced()
 	}
-	return look, look.reach(ctx, m)
+	return look, look.reach(ctx)
 }
 
 func lookInto(p *process) *Look {
@@ -87,8 +87,8 @@ func lookInto(p *process) *Look {
 	}
 }
 
-func (l *Look) reach(ctx context.Context, u policyUser) error {
-	err := l.process.reach(ctx, u)
+func (l *Look) reach(ctx context.Context) error {
+	err := l.process.reach(ctx)
 	if err != nil {
 		l.process.stop()
 	}
@@ -97,7 +97,7 @@ func (l *Look) reach(ctx context.Context, u policyUser) error {
 
 // Run observes and runs tasks until one of them ends.
 func (l *Look) Run(ctx context.Context, tasks ...func(context.Context) error) error {
-	return l.process.start(ctx, append(tasks, l.process.observe)...)
+	return l.process.start(ctx, append(tasks, l.process.observeUsage)...)
 }
 
 // Close ends what Open started, for commands that do not Run.

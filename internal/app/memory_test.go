@@ -65,7 +65,7 @@ func memoryProcess(t *testing.T, address string, threshold float64, now func() t
 		t.Fatal(err)
 	}
 	p, err := newProcess(t.Context(), setup{
-		options: flags.Options{Given: given, MemoryOnly: true}, file: given, decode: decodeGiven,
+		options: flags.Options{Given: given, MemoryOnly: true}, file: given,
 		kube: &kube.Connection{REST: &rest.Config{}, Client: fake.NewClientset(), Clock: servertime.New(now)},
 	})
 	if err != nil {

@@ -70,7 +70,7 @@ func commandRegistries(t *testing.T) map[string]*prometheus.Registry {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(both.stop)
+	t.Cleanup(both.process.stop)
 	if _, err := newWebhook(both.process); err != nil {
 		t.Fatal(err)
 	}
@@ -79,11 +79,11 @@ func commandRegistries(t *testing.T) map[string]*prometheus.Registry {
 		t.Fatal(err)
 	}
 	for _, e := range []*evicting{run, both} { // their nodesync is created only once the API server is reached
-		if _, err := newNodeSync(e.process, e.current(), e.informers, ""); err != nil {
+		if _, err := newNodeSync(e.process, e.process.current(), e.informers, ""); err != nil {
 			t.Fatal(err)
 		}
 	}
-	s, err := open(optionsApart(t, server, byUsage), decodePublishing)
+	s, err := open(optionsApart(t, server, byUsage))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,9 +91,9 @@ func commandRegistries(t *testing.T) map[string]*prometheus.Registry {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(marking.stop)
+	t.Cleanup(marking.process.stop)
 	return map[string]*prometheus.Registry{
-		"run": run.registry, "serve": both.registry, "extender": extender.registry, "nodesync": marking.registry,
+		"run": run.process.registry, "serve": both.process.registry, "extender": extender.registry, "nodesync": marking.process.registry,
 	}
 }
 
@@ -312,7 +312,7 @@ func TestLeaderIsExported(t *testing.T) {
 			o.Interval, o.LeaderElect, o.DryRun = time.Minute, tc.elect, tc.dryRun
 			o.LeaseDuration, o.RenewDeadline, o.RetryPeriod = 15*time.Second, 10*time.Second, 2*time.Second
 		})
-		if got, exported := gaugeOf(t, a.registry, "evenkeel_leader"); got != tc.want || !exported {
+		if got, exported := gaugeOf(t, a.process.registry, "evenkeel_leader"); got != tc.want || !exported {
 			t.Errorf("%s: %v, exported %v; want %v", name, got, exported, tc.want)
 		}
 	}
@@ -323,12 +323,12 @@ func TestBudgetRemaining(t *testing.T) {
 	withBudget := func(moves int) string { return byUsage + fmt.Sprintf("eviction: {maxMovesPerHour: %d}\n", moves) }
 	r := newReloading(t, withBudget(20))
 	remaining := func() (left float64, limited bool) {
-		return gaugeOf(t, r.registry, "evenkeel_eviction_budget_remaining")
+		return gaugeOf(t, r.process.registry, "evenkeel_eviction_budget_remaining")
 	}
 	if _, limited := remaining(); limited {
 		t.Error("there is a budget before there is an evictor")
 	}
-	r.gauges.Follow(r.first.evictor)
+	r.process.gauges.Follow(r.first.evictor)
 	if left, limited := remaining(); !limited || left != 20 {
 		t.Errorf("%v are left of 20", left)
 	}

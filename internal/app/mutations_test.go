@@ -81,7 +81,7 @@ func newUse(t testing.TB) use {
 	first := strings.Replace(byUsage, "pluginConfig: [",
 		"pluginConfig: [{name: PodLifeTime, args: {conditions: [{status: x, minTimeSinceLastTransitionSeconds: 1}]}}, ", 1)
 	u := use{newReloading(t, first), klog.NewContext(t.Context(), logr.Discard())}
-	u.options.Converters = []policy.Converter{compat.Convert}
+	u.process.options.Converters = []policy.Converter{compat.Convert}
 	gold := &scheduling.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "gold"}, Value: 1000}
 	_, err := u.client.SchedulingV1().PriorityClasses().Create(u.ctx, gold, metav1.CreateOptions{})
 	u.must(err)
@@ -132,7 +132,7 @@ func (u use) of(content []byte) (_ *used, err error) {
 	if err := u.swap(); err != nil {
 		return nil, err
 	}
-	g := u.current()
+	g := u.process.current()
 	findings, does := lint.Examine(lint.Subject{File: g.file, Profiles: g.profiles, Now: time.Unix(0, 0)})
 	return &used{Load: *g.load, Profiles: g.profiles, Findings: findings, Does: does}, nil
 }

@@ -19,7 +19,7 @@ import (
 
 // NodeSync is `evenkeel nodesync`: it only observes and publishes on nodes.
 func NodeSync(ctx context.Context, options flags.Options) error {
-	s, err := open(options, decodePublishing)
+	s, err := open(options)
 	if err != nil {
 		return exit.UnlessStopped(ctx, err)
 	}
@@ -27,42 +27,37 @@ func NodeSync(ctx context.Context, options flags.Options) error {
 	if err != nil {
 		return exit.UnlessStopped(ctx, err)
 	}
-	if !m.current().publishesUsage() {
+	p := m.process
+	if !p.current().publishesUsage() {
 		return exit.Usagef("%s: the policy switches no part of nodesync on; what an earlier one wrote is taken back with --remove",
 			options.PolicyFile)
 	}
-	tasks := []func(context.Context) error{m.serve, m.mark, m.watchPolicy(m)}
+	tasks := []func(context.Context) error{m.serve, m.mark, p.watchPolicy}
 	if options.NodeSync.Progress != nil {
 		tasks = append(tasks, m.tellProgress)
 	}
-	return m.start(ctx, tasks...)
+	return p.start(ctx, tasks...)
 }
 
 // publishing is a process that only publishes usage on nodes.
 type publishing struct {
-	*process
+	process   *process
 	informers informers.SharedInformerFactory // for nodes
 	synced    func() bool
 }
 
-var _ policyUser = (*publishing)(nil)
-
-// decodePublishing decodes the policy of a process that only publishes on nodes. Such a
-// process needs cpu, memory and pods only if the policy judges cpu or memory or publishes
-// annotations.
-func decodePublishing(g *generation) error {
-	g.signalsOnly = !g.load.JudgesResources() && !g.load.NodeSync.Annotations.Enabled
-	return decodeGiven(g)
-}
+var _ kind = (*publishing)(nil)
 
 // newPublishing makes a process that publishes.
 func newPublishing(ctx context.Context, s setup) (*publishing, error) {
+	s.mode.onlyPublishes = true
 	p, err := newProcess(ctx, s)
 	if err != nil {
 		return nil, err
 	}
 	p.lease.Export(p.registry)
 	m := &publishing{process: p}
+	p.kind = m
 	m.informers = informers.NewSharedInformerFactoryWithOptions(p.kube.Client, 0, informers.WithTransform(slim.New().Transform))
 	p.stops = append(p.stops, m.informers.Shutdown)
 	if m.synced, err = p.observer.Store().AttachNodes(m.informers); err != nil {
@@ -71,10 +66,10 @@ func newPublishing(ctx context.Context, s setup) (*publishing, error) {
 	return m, m.publishBy(p.current())
 }
 
-// complete implements policyUser.
-func (m *publishing) complete(ctx context.Context, g *generation) error {
-	if err := m.process.complete(ctx, g); err != nil || g.nodeSync != nil {
-		return err
+// equip implements kind.
+func (m *publishing) equip(_ context.Context, g *generation) error {
+	if g.nodeSync != nil {
+		return nil
 	}
 	return m.publishBy(g)
 }
@@ -108,26 +103,27 @@ func newNodeSync(p *process, g *generation, watched informers.SharedInformerFact
 	return syncer, nil
 }
 
-// startInformers implements policyUser.
+// startInformers implements kind.
 func (m *publishing) startInformers(ctx context.Context) error {
-	return m.kube.Start(ctx, m.informers, m.synced)
+	return m.process.kube.Start(ctx, m.informers, m.synced)
 }
 
 // mark observes and publishes; with --leader-elect, it publishes only as leader.
 func (m *publishing) mark(ctx context.Context) error {
-	if err := m.begin(ctx, m); err != nil {
+	p := m.process
+	if err := p.begin(ctx); err != nil {
 		return exit.UnlessStopped(ctx, err)
 	}
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return m.eachPolicy(ctx, m.feedPods) })
-	group.Go(func() error { return m.observe(ctx) })
-	group.Go(func() error { return m.heartbeat(ctx) })
-	m.health.Ready()
+	group.Go(func() error { return p.eachPolicy(ctx, m.feedPods) })
+	group.Go(func() error { return p.observeUsage(ctx) })
+	group.Go(func() error { return p.heartbeat(ctx) })
+	p.health.Ready()
 	group.Go(func() error {
-		if m.options.LeaderElect {
-			return m.lease.Lead(ctx, m.publish)
+		if p.options.LeaderElect {
+			return p.lease.Lead(ctx, p.publish)
 		}
-		return m.publish(ctx)
+		return p.publish(ctx)
 	})
 	return group.Wait()
 }
@@ -144,19 +140,21 @@ func (p *process) publish(ctx context.Context) error {
 
 // feedPods feeds the observer with pods if the policy depends on them.
 func (m *publishing) feedPods(ctx context.Context, g *generation) error {
+	p := m.process
 	if g.signalsOnly {
-		m.observer.Store().WithoutPods()
+		p.observer.Store().WithoutPods()
 		return nil
 	}
-	m.observer.Store().ReflectPods(ctx, m.kube.ListWatch("pods"))
+	p.observer.Store().ReflectPods(ctx, p.kube.ListWatch("pods"))
 	return nil
 }
 
 // serve serves /nodes and /status until the context ends.
 func (m *publishing) serve(ctx context.Context) error {
-	given := m.options.NodeSync
+	p := m.process
+	given := p.options.NodeSync
 	return extender.Listen(ctx, given.WebAddress, "/nodes and /status", given.Pages(func() (string, []string, error) {
-		label := &m.current().load.NodeSync.Label
+		label := &p.current().load.NodeSync.Label
 		nodes, err := nodesync.Labelled(m.informers.Core().V1().Nodes().Lister(), labels.Set{label.Key: label.Value})
 		return label.Value, nodes, err
 	}))
@@ -164,9 +162,10 @@ func (m *publishing) serve(ctx context.Context) error {
 
 // tellProgress reports progress on the terminal if a person started the process.
 func (m *publishing) tellProgress(ctx context.Context) error {
-	told := terminal.NewProgress(m.options.NodeSync.Progress, m.kube.Clock.Local())
+	p := m.process
+	told := terminal.NewProgress(p.options.NodeSync.Progress, p.kube.Clock.Local())
 	defer told.Done()
-	nodesync.Say(ctx, m.observer.Latest, func() *nodesync.Syncer { return m.current().nodeSync },
-		func(text string) { told.Say(m.kube.Clock.Local(), text) })
+	nodesync.Say(ctx, p.observer.Latest, func() *nodesync.Syncer { return p.current().nodeSync },
+		func(text string) { told.Say(p.kube.Clock.Local(), text) })
 	return nil
 }

@@ -24,17 +24,17 @@ func TestSignalsOnly(t *testing.T) {
 		"  sources: [{type: Prometheus, prometheus: {address: 'http://p', queries: {nodes: {busy: {expr: busy}}}}}]\n" +
 		"  metrics: [{name: busy, relieves: none}]\n"
 	cases := map[string]struct {
-		decode decoder
-		file   string
-		want   bool
+		publishes bool
+		file      string
+		want      bool
 	}{
-		"rules":                     {decodePublishing, ruleFile, true},
-		"a metric, evicting":        {decodeProfiles, strings.TrimSuffix(byDuplicates, loadPolicyHead) + own + "lines: {busy: {evict: 1}}", false},
-		"rules, answering":          {decodeGiven, ruleFile, false},
-		"a custom metric":           {decodePublishing, own + "lines: {busy: {evict: 1}}", true},
-		"cpu as well":               {decodePublishing, own + "lines: {busy: {evict: 1}, cpu: {}}", false},
-		"usage annotations as well": {decodePublishing, own + "lines: {busy: {evict: 1}}" + figures, false},
-		"the shipped policy":        {decodePublishing, "apiVersion: evenkeel.io/v1alpha1\nkind: LoadPolicy\n", false},
+		"rules":                     {true, ruleFile, true},
+		"a metric, evicting":        {false, strings.TrimSuffix(byDuplicates, loadPolicyHead) + own + "lines: {busy: {evict: 1}}", false},
+		"rules, answering":          {false, ruleFile, false},
+		"a custom metric":           {true, own + "lines: {busy: {evict: 1}}", true},
+		"cpu as well":               {true, own + "lines: {busy: {evict: 1}, cpu: {}}", false},
+		"usage annotations as well": {true, own + "lines: {busy: {evict: 1}}" + figures, false},
+		"the shipped policy":        {true, "apiVersion: evenkeel.io/v1alpha1\nkind: LoadPolicy\n", false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -46,11 +46,13 @@ func TestSignalsOnly(t *testing.T) {
 				rules.Address = "http://p" // as with --prom
 			}
 			s := offline(t, fake.NewClientset(), byUsage)
-			s.decode = tc.decode
-			g, err := s.read(file, nil, 1)
+			s.mode.onlyPublishes = tc.publishes
+			s.file = file
+			p, err := newProcess(t.Context(), s)
 			if err != nil {
 				t.Fatal(err)
 			}
+			g := p.current()
 			if got := g.signalsOnly; got != tc.want || g.observing.Usage.SignalsOnly != tc.want {
 				t.Errorf("signals only: %v, want %v", got, tc.want)
 			}

@@ -13,13 +13,11 @@ import (
 	"github.com/evenkeel/evenkeel/cycle"
 	"github.com/evenkeel/evenkeel/evictor"
 	"github.com/evenkeel/evenkeel/internal/flags"
-	"github.com/evenkeel/evenkeel/internal/policyfile"
 	"github.com/evenkeel/evenkeel/observe/observer"
 	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/status/announce"
 	"github.com/evenkeel/evenkeel/status/live"
 	"github.com/evenkeel/evenkeel/strategies"
-	"github.com/evenkeel/evenkeel/strategies/hosted"
 	"github.com/evenkeel/evenkeel/strategies/plugin"
 )
 
@@ -49,28 +47,23 @@ var _ cycle.Executor = (*Planning)(nil)
 func OpenPlanning(ctx context.Context, options flags.Options, progress io.Writer) (*Planning, error) {
 	options.DryRun, options.LeaderElect, options.MetricsAddress = true, false, "0"
 	p := &Planning{progress: progress}
-	s, err := open(options, func(g *generation) error {
-		if err := decodeGiven(g); err != nil {
-			return err
-		}
-		p.Unplanned = policyfile.KeepOnlyStrategies(g.profiles, hosted.Plans)
-		return nil
-	})
+	s, err := open(options)
 	if err != nil {
 		return nil, err
 	}
 	wanted := s.file.Load.Hot.MinWindow.Duration
-	s.notes, s.withholdCredentials, s.onlyOurs = progress, !options.SendCredentials, true
+	s.notes, s.mode.withholdCredentials, s.mode.onlyPlanned = progress, !options.SendCredentials, true
 	e, err := newEvicting(ctx, s, announce.NewRecorder(s.kube.Client, options.DryRun), false)
 	if err != nil {
 		return nil, err
 	}
 	e.executor = func(*generation) cycle.Executor { return p }
-	if err := e.reach(ctx, e); err != nil {
-		e.stop()
+	if err := e.process.reach(ctx); err != nil {
+		e.process.stop()
 		return nil, err
 	}
 	p.evicting, p.Look, p.Cluster, p.Explainer = e, lookInto(e.process), e.cluster, e.explainer
+	p.Unplanned = e.process.current().unplanned
 	if p.Load.Hot.MinWindow.Duration < wanted { // lowered by a flag
 		p.ShortOf = wanted
 	}
@@ -82,9 +75,9 @@ func OpenPlanning(ctx context.Context, options flags.Options, progress io.Writer
 // planned instead of executing it. It calls check once nodes and pods are known, before it waits
 // for usage.
 func (p *Planning) RunOnce(ctx context.Context, check func(context.Context) error, planned func(context.Context, *plugin.Plugin, *strategies.Made)) error {
-	e := p.evicting
+	e, process := p.evicting, p.evicting.process
 	p.planned = planned
-	err := e.start(ctx, func(ctx context.Context) error {
+	err := process.start(ctx, func(ctx context.Context) error {
 		group, ctx := errgroup.WithContext(ctx)
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
@@ -94,13 +87,13 @@ func (p *Planning) RunOnce(ctx context.Context, check func(context.Context) erro
 		if err := check(ctx); err != nil {
 			return err
 		}
-		group.Go(func() error { return e.observer.Run(ctx) })
+		group.Go(func() error { return process.observer.Run(ctx) })
 		group.Go(func() error {
 			defer cancel()
-			if !e.awaitUsage(ctx, p.progress, hopeless) && (ctx.Err() != nil || e.current().readsUsage() || !e.current().landings) {
-				return hopeless(e.observer.Latest())
+			if !e.awaitUsage(ctx, p.progress, hopeless) && (ctx.Err() != nil || process.current().readsUsage() || !process.current().plansUpstream) {
+				return hopeless(process.observer.Latest())
 			}
-			e.pause.Read(ctx, false)
+			process.pause.Read(ctx, false)
 			return e.cycle(ctx)
 		})
 		return group.Wait()
@@ -110,7 +103,7 @@ func (p *Planning) RunOnce(ctx context.Context, check func(context.Context) erro
 
 // Until returns when the reason why a pod is not moved ends; the zero time if that is not known in advance.
 func (p *Planning) Until(pod *v1.Pod, reason reasons.Reason) time.Time {
-	return p.evicting.current().evictor.Until(pod, reason)
+	return p.evicting.process.current().evictor.Until(pod, reason)
 }
 
 // ReadLedger reads the stored ledger, so that moves are known without a cycle.

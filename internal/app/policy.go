@@ -11,6 +11,7 @@ import (
 	"github.com/evenkeel/evenkeel/cycle"
 	"github.com/evenkeel/evenkeel/evictor"
 	"github.com/evenkeel/evenkeel/internal/exit"
+	"github.com/evenkeel/evenkeel/internal/kube"
 	"github.com/evenkeel/evenkeel/internal/policyfile"
 	"github.com/evenkeel/evenkeel/internal/settings"
 	"github.com/evenkeel/evenkeel/observe/observer"
@@ -18,16 +19,19 @@ import (
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/scorer/nodesync"
 	"github.com/evenkeel/evenkeel/status/live"
+	"github.com/evenkeel/evenkeel/strategies/hosted"
 )
 
-// generation is one policy with everything that a process makes from it. Once complete, it never changes. A
-// changed policy file becomes another generation, which replaces it.
+// generation is one policy with everything that a process makes from it: readPolicy makes what needs no API server,
+// equip the rest. After that it never changes. A changed policy file becomes another generation, which replaces it.
 type generation struct {
 	load     *policy.LoadPolicy
 	file     *policy.File
 	profiles *api.DeschedulerPolicy
 	// classes are the priority classes that the profiles refer to; they are looked up once the API server is reached.
 	classes []policyfile.PriorityClass
+	// unplanned names the profiles with strategies that mode.onlyPlanned left out.
+	unplanned []string
 	// content is the content of the policy file.
 	content []byte
 	// number counts the generations of the process, from 1.
@@ -39,42 +43,53 @@ type generation struct {
 	// retired is closed when another generation replaces this one.
 	retired chan struct{}
 
-	// landings reports whether the evictions of upstream plugins are planned.
-	landings bool
+	// plansUpstream reports whether the evictions of upstream plugins are planned.
+	plansUpstream bool
 	// evictor and runner are made by a process that evicts, nodeSync by one that writes to nodes, except in a dry run.
 	evictor  *evictor.Evictor
 	runner   *cycle.Runner
 	nodeSync *nodesync.Syncer
 }
 
-// decoder decodes the part of a policy that a kind of process uses, without the API server.
-type decoder func(*generation) error
-
-// read makes the generation of a policy. It still has to be completed by policyUser.complete.
-func (s *setup) read(file *policy.File, content []byte, number int) (*generation, error) {
-	if err := s.options.Override(file); err != nil {
+// readPolicy makes the generation of a policy, as far as that is possible without the API server. process.equip makes
+// the rest.
+func (p *process) readPolicy(file *policy.File, content []byte, number int) (*generation, error) {
+	if err := p.options.Override(file); err != nil {
 		return nil, err
 	}
 	g := &generation{load: &file.Load, file: file, content: content, number: number, retired: make(chan struct{})}
-	if err := s.decode(g); err != nil {
-		return nil, err
-	}
-	return g, s.observe(g)
-}
-
-// decodeProfiles decodes the DeschedulerPolicy without resolving the priority classes that it names.
-func decodeProfiles(g *generation) (err error) {
-	g.profiles, g.classes, err = policyfile.OfflineProfiles(g.file)
-	return err
-}
-
-// decodeGiven decodes the DeschedulerPolicy, if there is one, for processes that run no plugins.
-func decodeGiven(g *generation) error {
-	if g.file.Runs() {
-		return decodeProfiles(g)
-	}
+	var err error
 	g.profiles = &api.DeschedulerPolicy{}
-	return nil
+	if p.mode.runsProfiles || file.Runs() {
+		if g.profiles, g.classes, err = policyfile.Profiles(file); err != nil {
+			return nil, err
+		}
+	}
+	if p.mode.onlyPlanned {
+		g.unplanned = policyfile.KeepOnlyStrategies(g.profiles, hosted.Plans)
+	}
+	// Publishing needs cpu, memory and pods only if the policy judges cpu or memory or publishes annotations.
+	g.signalsOnly = p.mode.onlyPublishes && !g.load.JudgesResources() && !g.load.NodeSync.Annotations.Enabled
+	g.observing, err = p.observerConfig(g)
+	return g, err
+}
+
+// equip makes the parts of a generation that need the API server: the priorities of the classes that the policy names,
+// and what acts according to it. It may be repeated until it succeeds.
+func (p *process) equip(ctx context.Context, g *generation) error {
+	if len(g.classes) > 0 {
+		asking, cancel := context.WithTimeout(ctx, kube.ReachTimeout)
+		defer cancel()
+		profiles, err := policyfile.ResolvePriorityClasses(asking, p.kube.Client, g.file, g.profiles, g.classes)
+		if err != nil {
+			return err
+		}
+		g.profiles = profiles
+	}
+	if p.kind == nil {
+		return nil
+	}
+	return p.kind.equip(ctx, g)
 }
 
 // readsUsage reports whether the policy enables one of Evenkeel's own strategies, all of which move pods by
@@ -97,40 +112,75 @@ func (g *generation) terms() *live.Terms {
 	return terms
 }
 
-// observe adds the configuration of the Observer, with the usage sources in order.
-func (s *setup) observe(g *generation) error {
+// observerConfig returns the configuration of the Observer, with the usage sources in order.
+func (p *process) observerConfig(g *generation) (observer.Config, error) {
 	config, err := settings.Observing(g.load, policy.Strategies(g.profiles))
 	if err != nil {
-		return policyfile.Invalid(s.options.PolicyFile, err.Error())
+		return observer.Config{}, policyfile.Invalid(p.options.PolicyFile, err.Error())
 	}
 	config.Usage.SignalsOnly = g.signalsOnly
-	if s.options.Recording {
+	if p.options.Recording {
 		config.Usage.Startup = 0
 	}
 	selector, err := cycle.NodeSelector(g.profiles.NodeSelector)
 	if err != nil {
-		return policyfile.Invalid(s.options.PolicyFile, err.Error())
+		return observer.Config{}, policyfile.Invalid(p.options.PolicyFile, err.Error())
 	}
 	config.Taints.Selects = func(of map[string]string) bool { return selector.Matches(labels.Set(of)) }
 	config.Reads = settings.SamplesOf(g.load, g.profiles.MetricsProviders, g.signalsOnly)
 	for i, asked := range policyfile.ReadSources(g.file, g.profiles) {
-		env := settings.SourceEnv(g.load, &asked, settings.Narrowed{SignalsOnly: g.signalsOnly, MemoryOnly: s.options.MemoryOnly})
-		env.REST, env.ReadSecret, env.RequestToken, env.Now = s.kube.REST, s.kube.Secret, s.kube.TokensIn(s.namespace()), s.kube.Clock.Now
-		env.WithholdCredentials = s.withholdCredentials
+		env := settings.SourceEnv(g.load, &asked, settings.Narrowed{SignalsOnly: g.signalsOnly, MemoryOnly: p.options.MemoryOnly})
+		env.REST, env.ReadSecret, env.RequestToken, env.Now = p.kube.REST, p.kube.Secret, p.kube.TokensIn(p.namespace), p.kube.Clock.Now
+		env.WithholdCredentials = p.mode.withholdCredentials
 		reader, err := kinds.New(asked.Config, &env)
 		if err != nil {
-			return exit.Usagef("%s: usage.sources[%d] (%s): %w", s.options.PolicyFile, i, asked.Type, err)
+			return observer.Config{}, exit.Usagef("%s: usage.sources[%d] (%s): %w", p.options.PolicyFile, i, asked.Type, err)
 		}
 		config.Sources = append(config.Sources, reader)
 	}
-	g.observing = config
+	return config, nil
+}
+
+// current returns the policy in effect.
+func (p *process) current() *generation { return p.active.Load() }
+
+// follow registers a follower for each policy that takes effect.
+func (p *process) follow(follower func(*generation)) { p.followers = append(p.followers, follower) }
+
+// tell calls the followers with a policy.
+func (p *process) tell(g *generation) {
+	for _, follower := range p.followers {
+		follower(g)
+	}
+}
+
+// eachPolicy runs a task for the policy in effect, and again for each policy that replaces it, until the context ends.
+func (p *process) eachPolicy(ctx context.Context, task func(context.Context, *generation) error) error {
+	for ctx.Err() == nil {
+		g := p.current()
+		running, stop := context.WithCancel(ctx)
+		go func() {
+			select {
+			case <-g.retired:
+				stop()
+			case <-running.Done():
+			}
+		}()
+		err := task(running, g)
+		if err == nil {
+			<-running.Done() // a finished task starts again only under another policy
+		}
+		stop()
+		if err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
 // reload applies another policy when the policy file changes.
 type reload struct {
-	*process
-	user policyUser
+	process *process
 	// prepared is the generation of the content that was tried last. It is kept if something outside the policy
 	// prevented it from taking effect, so that retries do not rebuild its indexes. tried is the number of
 	// generations prepared so far.
@@ -139,18 +189,17 @@ type reload struct {
 }
 
 // watchPolicy applies changes of the policy file.
-func (p *process) watchPolicy(u policyUser) func(context.Context) error {
-	return func(ctx context.Context) error {
-		r := &reload{process: p, user: u}
-		return policyfile.Watch(ctx, p.options.PolicyFile, p.current().content, p.policies, r.replace)
-	}
+func (p *process) watchPolicy(ctx context.Context) error {
+	r := &reload{process: p}
+	return policyfile.Watch(ctx, p.options.PolicyFile, p.current().content, p.policies, r.replace)
 }
 
 // replace applies content and reports whether the policy changed. The policy is checked in the same way as
 // the first one.
 func (r *reload) replace(ctx context.Context, content []byte) (another bool, err error) {
-	defer policyfile.Recover(r.options.PolicyFile, &err)
-	if bytes.Equal(content, r.current().content) {
+	p := r.process
+	defer policyfile.Recover(p.options.PolicyFile, &err)
+	if bytes.Equal(content, p.current().content) {
 		return false, nil // the file differed only for a while
 	}
 	if r.prepared == nil || !bytes.Equal(r.prepared.content, content) {
@@ -158,25 +207,26 @@ func (r *reload) replace(ctx context.Context, content []byte) (another bool, err
 			return false, err
 		}
 	}
-	if err := r.user.startInformers(ctx); err != nil {
+	if err := p.startInformers(ctx); err != nil {
 		return false, err
 	}
 	return true, r.swap()
 }
 
-// prepare makes the generation of another policy, and completes it.
+// prepare makes the generation of another policy.
 func (r *reload) prepare(ctx context.Context, content []byte) (*generation, error) {
-	file, err := policyfile.Load(r.options.PolicyFile, content, r.options.Converters...)
+	p := r.process
+	file, err := policyfile.Load(p.options.PolicyFile, content, p.options.Converters...)
 	if err != nil {
 		return nil, err
 	}
 	r.tried++
-	next, err := r.read(file, content, 1+r.tried)
+	next, err := p.readPolicy(file, content, 1+r.tried)
 	if err != nil {
 		return nil, err
 	}
 	policyfile.PrintNotes(ctx, file, nil)
-	if err := r.user.complete(ctx, next); err != nil {
+	if err := p.equip(ctx, next); err != nil {
 		return nil, err
 	}
 	return next, nil
@@ -184,15 +234,15 @@ func (r *reload) prepare(ctx context.Context, content []byte) (*generation, erro
 
 // swap replaces the current policy with the prepared one, between two cycles and between two observations.
 func (r *reload) swap() error {
-	r.cycling.Lock()
-	defer r.cycling.Unlock()
-	next := r.prepared
-	if err := r.observer.Reconfigure(next.observing); err != nil {
-		return fmt.Errorf("%s: %w", r.options.PolicyFile, err)
+	p, next := r.process, r.prepared
+	p.cycling.Lock()
+	defer p.cycling.Unlock()
+	if err := p.observer.Reconfigure(next.observing); err != nil {
+		return fmt.Errorf("%s: %w", p.options.PolicyFile, err)
 	}
-	r.tell(next)
-	r.authority.Reconsider()
-	close(r.active.Swap(next).retired)
+	p.tell(next)
+	p.authority.Reconsider()
+	close(p.active.Swap(next).retired)
 	r.prepared = nil
 	return nil
 }

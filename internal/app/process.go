@@ -40,29 +40,35 @@ type setup struct {
 	file    *policy.File
 	content []byte // content of the policy file; nil for a policy without a file
 
-	// decode decodes the part of the policy that the kind of process uses.
-	decode decoder
+	mode mode
 	// recorder records Events; nil in a process that does not evict.
 	recorder events.EventRecorder
-	// once reports whether the process ends after one cycle.
-	once bool
-	// onlyOurs leaves out all plugins of the policy that are not Evenkeel's own
-	// strategies.
-	onlyOurs bool
-	// withholdCredentials prevents the tokens and passwords that the policy names from being sent to servers.
-	withholdCredentials bool
 	// notes receives the notes on how a legacy policy was converted; nil for the log.
 	notes io.Writer
 }
 
+// mode is how a kind of process begins and what it uses of a policy.
+type mode struct {
+	// once reports whether the process ends after one cycle.
+	once bool
+	// runsProfiles reports whether the process runs the profiles of the policy, so that there must be some.
+	runsProfiles bool
+	// onlyPlanned leaves out all plugins of the policy whose evictions are not planned.
+	onlyPlanned bool
+	// onlyPublishes reports whether the process only publishes on nodes.
+	onlyPublishes bool
+	// withholdCredentials prevents the tokens and passwords that the policy names from being sent to servers.
+	withholdCredentials bool
+}
+
 // open checks the flags, reads the policy and prepares the connection to the API
 // server, without a request.
-func open(options flags.Options, decode decoder) (s setup, err error) {
+func open(options flags.Options) (s setup, err error) {
 	defer policyfile.Recover(options.PolicyFile, &err)
 	if err := options.Validate(); err != nil {
 		return setup{}, err
 	}
-	s = setup{options: options, decode: decode, file: options.Given}
+	s = setup{options: options, file: options.Given}
 	if s.file == nil {
 		if s.file, s.content, err = policyfile.Read(options.PolicyFile, options.Converters...); err != nil {
 			return setup{}, err
@@ -72,21 +78,15 @@ func open(options flags.Options, decode decoder) (s setup, err error) {
 	return s, err
 }
 
-// namespace is the namespace of the ledger, the pause switch and the Lease.
-func (s *setup) namespace() string { return cmp.Or(s.options.Namespace, flags.DefaultNamespace) }
-
-func (s *setup) leaseConfig(progress func()) leadership.LeaseConfig {
-	o := &s.options
-	return leadership.LeaseConfig{
-		Client: s.kube.Client, Namespace: o.Namespace, Name: o.LeaseName, Elect: o.Elects(), Once: s.once,
-		Duration: o.LeaseDuration, RenewDeadline: o.RenewDeadline, RetryPeriod: o.RetryPeriod, Progress: progress,
-	}
-}
-
-// process is the part that all kinds of processes have in common. It observes under the policy in effect. Each
-// kind of process embeds it.
+// process is what all kinds of processes have in common. It observes under the policy in effect. The structs of the
+// kinds, such as evicting, have it as a field.
 type process struct {
-	setup
+	options   flags.Options
+	kube      *kube.Connection
+	namespace string // of the ledger, the pause switch and the Lease
+	mode      mode
+	// kind is the process of a particular kind that this is a part of; nil if it only observes.
+	kind kind
 
 	registry  *prometheus.Registry
 	health    *serve.Health
@@ -116,55 +116,67 @@ type process struct {
 	stops []func()
 }
 
-// policyUser acts according to policies. It is an evicting or publishing process, or a process that only observes.
-type policyUser interface {
-	// complete makes the parts of the process that depend on the policy, and requests their informers. It may be
-	// repeated until it succeeds.
-	complete(ctx context.Context, g *generation) error
+// kind is a process that does more than observe under a policy: it evicts or publishes.
+type kind interface {
+	// equip makes the parts of a policy's generation that act, and requests their informers. It needs the API server,
+	// and may be repeated until it succeeds.
+	equip(ctx context.Context, g *generation) error
 	// startInformers starts the informers requested since the last call, and waits for their first lists.
 	startInformers(ctx context.Context) error
 }
 
-var _ policyUser = (*process)(nil)
-
-// newProcess makes the part that all kinds of processes have in common, without a request to the API server. It
-// reports mistakes in the policy.
+// newProcess makes what all kinds of processes have in common, without a request to the API server. It reports mistakes
+// in the policy.
 func newProcess(ctx context.Context, s setup) (_ *process, err error) {
 	defer policyfile.Recover(s.options.PolicyFile, &err)
 	policyfile.SetupPlugins()
 	policyfile.PrintNotes(ctx, s.file, s.notes)
-	clock := s.kube.Clock
-	p := &process{setup: s, registry: serve.NewRegistry(), begun: clock.Local(), health: serve.NewHealth(clock.Local)}
+	options, clock := &s.options, s.kube.Clock
+	p := &process{
+		options: s.options, kube: s.kube, namespace: cmp.Or(options.Namespace, flags.DefaultNamespace), mode: s.mode,
+		registry: serve.NewRegistry(), health: serve.NewHealth(clock.Local), begun: clock.Local(),
+	}
 	clock.Export(p.registry)
-	g, err := p.read(s.file, s.content, 1)
+
+	g, err := p.readPolicy(s.file, s.content, 1)
 	if err != nil {
 		return nil, err
 	}
 	p.active.Store(g)
-	p.announcer = announce.NewAnnouncer(s.recorder, s.options.Namespace)
-	p.policies = announce.NewPolicies(s.options.PolicyFile, policyfile.Hash(s.content), p.announcer, clock.Now, p.registry)
-	p.outcomes, p.nodes = metrics.NewOutcomes(p.registry), announce.NewNodes(p.announcer)
+
+	p.announcer = announce.NewAnnouncer(s.recorder, options.Namespace)
+	p.policies = announce.NewPolicies(options.PolicyFile, policyfile.Hash(s.content), p.announcer, clock.Now, p.registry)
+	p.nodes = announce.NewNodes(p.announcer)
+	p.outcomes = metrics.NewOutcomes(p.registry)
+
 	config := g.observing
 	config.Listener = listener{p.outcomes, p.announcer, p}
 	config.Local, config.Now, config.Metrics = clock.Local, clock.Now, observer.NewMetrics(p.registry)
 	if p.observer, err = observer.New(config); err != nil {
 		return nil, fmt.Errorf("making the observer: %w", err)
 	}
-	if p.lease, err = leadership.NewLease(s.leaseConfig(p.health.Progress)); err != nil {
+
+	p.lease, err = leadership.NewLease(leadership.LeaseConfig{
+		Client: p.kube.Client, Namespace: options.Namespace, Name: options.LeaseName, Elect: options.Elects(), Once: p.mode.once,
+		Duration: options.LeaseDuration, RenewDeadline: options.RenewDeadline, RetryPeriod: options.RetryPeriod,
+		Progress: p.health.Progress,
+	})
+	if err != nil {
 		return nil, err
 	}
-	p.pause = pause.NewSwitch(s.kube.Client, s.namespace(), evictor.ConfigMapName, p.registry)
+	p.pause = pause.NewSwitch(p.kube.Client, p.namespace, evictor.ConfigMapName, p.registry)
 	terms := leadership.Config{
-		Client: s.kube.Client, Namespace: s.namespace(), Lease: p.lease, Switch: p.pause, Moves: p.observer, Clock: clock, Registry: p.registry,
-		DryRun: s.options.DryRun, Report: p.announcer.LedgerLost,
+		Client: p.kube.Client, Namespace: p.namespace, Lease: p.lease, Switch: p.pause, Moves: p.observer, Clock: clock,
+		Registry: p.registry, DryRun: options.DryRun, Report: p.announcer.LedgerLost,
 	}
-	if extender := s.options.Remote(); extender != nil {
+	if extender := options.Remote(); extender != nil {
 		terms.Follower = extender
 	}
 	if p.authority, err = leadership.New(terms); err != nil {
 		return nil, err
 	}
-	p.gauges = &serve.Gauges{Observer: p.observer, Authority: p.authority, Now: clock.Now, Nodes: s.options.MetricsNodeLimit}
+
+	p.gauges = &serve.Gauges{Observer: p.observer, Authority: p.authority, Now: clock.Now, Nodes: options.MetricsNodeLimit}
 	return p, extender.Register(p.registry, p.gauges)
 }
 
@@ -181,80 +193,43 @@ func (l listener) Observed(o *observer.Observation) {
 	l.process.cycleEvents.Observed(o)
 }
 
-// current returns the policy in effect.
-func (p *process) current() *generation { return p.active.Load() }
-
-// follow registers a follower for each policy that takes effect.
-func (p *process) follow(follower func(*generation)) { p.followers = append(p.followers, follower) }
-
-// tell calls the followers with a policy.
-func (p *process) tell(g *generation) {
-	for _, follower := range p.followers {
-		follower(g)
-	}
-}
-
-// eachPolicy runs a task for the policy in effect, and again for each policy that replaces it, until the context ends.
-func (p *process) eachPolicy(ctx context.Context, task func(context.Context, *generation) error) error {
-	for ctx.Err() == nil {
-		g := p.current()
-		running, stop := context.WithCancel(ctx)
-		go func() {
-			select {
-			case <-g.retired:
-				stop()
-			case <-running.Done():
-			}
-		}()
-		err := task(running, g)
-		if err == nil {
-			<-running.Done() // a finished task starts again only under another policy
-		}
-		stop()
-		if err != nil {
+// begin reaches the API server, makes what acts according to the policy, and waits for the first lists. It waits
+// indefinitely for the API server; in the meantime, the process answers kube-scheduler neutrally. A process that ends
+// after one cycle does not wait for the API server, because its Job retries failures.
+func (p *process) begin(ctx context.Context) error {
+	if p.mode.once {
+		if err := p.reach(ctx); err != nil {
 			return err
 		}
+		return p.startInformers(ctx)
 	}
-	return nil
-}
-
-// begin waits indefinitely until the API server is reached and the informers have synced. In the meantime, the
-// process answers kube-scheduler neutrally.
-func (p *process) begin(ctx context.Context, u policyUser) error {
-	err := kube.Persist(ctx, p.health.Progress, func(ctx context.Context) error { return p.reach(ctx, u) })
-	if err != nil {
+	if err := kube.Persist(ctx, p.health.Progress, p.reach); err != nil {
 		return err
 	}
-	return kube.Persist(ctx, p.health.Progress, u.startInformers)
+	return kube.Persist(ctx, p.health.Progress, p.startInformers)
 }
 
-// reach completes the policy, which is the part of the setup that needs the API server. It may be repeated until it
+// reach reaches the API server and makes what acts according to the policy in effect. It may be repeated until it
 // succeeds.
-func (p *process) reach(ctx context.Context, u policyUser) (err error) {
+func (p *process) reach(ctx context.Context) (err error) {
 	defer policyfile.Recover(p.options.PolicyFile, &err)
 	if err := p.kube.Reach(ctx); err != nil {
 		return err
 	}
 	g := p.current()
-	if err := u.complete(ctx, g); err != nil {
+	if err := p.equip(ctx, g); err != nil {
 		return err
 	}
 	p.tell(g)
 	return nil
 }
 
-// complete implements policyUser. It reports priority classes that the policy names but the cluster lacks.
-func (p *process) complete(ctx context.Context, g *generation) error {
-	if len(g.classes) == 0 {
+func (p *process) startInformers(ctx context.Context) error {
+	if p.kind == nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, kube.ReachTimeout)
-	defer cancel()
-	return policyfile.CheckPriorityClasses(ctx, p.kube.Client, g.file, g.classes)
+	return p.kind.startInformers(ctx)
 }
-
-// startInformers implements policyUser.
-func (p *process) startInformers(context.Context) error { return nil }
 
 // start runs the process's tasks until one of them returns or the context ends. It then waits for all tasks and stops
 // everything else that was started.
@@ -284,8 +259,8 @@ func (p *process) stop() {
 	}
 }
 
-// observe observes usage under each policy in effect.
-func (p *process) observe(ctx context.Context) error {
+// observeUsage observes usage under each policy in effect.
+func (p *process) observeUsage(ctx context.Context) error {
 	return p.eachPolicy(ctx, func(ctx context.Context, _ *generation) error { return p.observer.Run(ctx) })
 }
 

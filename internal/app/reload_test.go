@@ -59,16 +59,16 @@ func newReloading(t testing.TB, content string) *reloading {
 		o.PolicyFile, o.Interval, o.Namespace, o.DryRun = path, time.Minute, "kube-system", true
 	})
 	r.evicting = evictingOffline(t, s, r.sent)
-	r.process, r.user, r.first = r.evicting.process, r.evicting, r.evicting.current()
-	r.must(r.evicting.complete(t.Context(), r.first))
+	r.process, r.first = r.evicting.process, r.evicting.process.current()
+	r.must(r.evicting.process.equip(t.Context(), r.first))
 	r.must(r.evicting.startInformers(t.Context()))
-	r.announcer.Evicting(r.authority)
+	r.process.announcer.Evicting(r.process.authority)
 	return r
 }
 
 // changed applies new content of the file, as the watch of the file does.
 func (r *reloading) changed(ctx context.Context, content []byte, err error) (done bool) {
-	return policyfile.Apply(ctx, content, err, r.policies, r.replace)
+	return policyfile.Apply(ctx, content, err, r.process.policies, r.replace)
 }
 
 func (r *reloading) must(err error) {
@@ -82,14 +82,14 @@ func (r *reloading) must(err error) {
 func (r *reloading) told() []string {
 	var told []string
 	for len(r.sent) > 0 {
-		told = append(told, strings.ReplaceAll(<-r.sent, r.options.PolicyFile, "FILE"))
+		told = append(told, strings.ReplaceAll(<-r.sent, r.process.options.PolicyFile, "FILE"))
 	}
 	return told
 }
 
 // state returns the metrics about the policy, without times.
 func (r *reloading) state() string {
-	families, err := r.registry.Gather()
+	families, err := r.process.registry.Gather()
 	r.must(err)
 	values := map[string]float64{}
 	for _, family := range families {
@@ -106,7 +106,7 @@ func (r *reloading) state() string {
 }
 
 // evictLine returns the evict line of the policy in effect.
-func (r *reloading) evictLine() float64 { return *r.current().load.Lines["cpu"].Evict }
+func (r *reloading) evictLine() float64 { return *r.process.current().load.Lines["cpu"].Evict }
 
 // Each content of the file is applied or rejected as a whole, reported in an Event, and counted. If
 // it is rejected, the previous policy stays in effect.
@@ -244,7 +244,7 @@ func TestPolicyIsTriedAgain(t *testing.T) {
 	if diff := cmp.Diff([]string{`Warning PolicyNotLoaded reading priority class "low": connection refused`}, r.told()); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
-	if got, want := r.policies.Status().Problem, `reading priority class "low": connection refused`; got != want {
+	if got, want := r.process.policies.Status().Problem, `reading priority class "low": connection refused`; got != want {
 		t.Errorf("/status says %q, want %q", got, want)
 	}
 	away = false
@@ -257,7 +257,7 @@ func TestPolicyIsTriedAgain(t *testing.T) {
 // for cycles, the gate and the owners.
 func TestPolicyChangesBetweenCycles(t *testing.T) {
 	r := newReloading(t, byUsage+evictAt(60)+"eviction: {ownerSettle: 1m}\n")
-	r.cycling.Lock() // a cycle is running
+	r.process.cycling.Lock() // a cycle is running
 	changed := make(chan bool)
 	go func() {
 		changed <- r.changed(t.Context(), []byte(byUsage+evictAt(50)+"eviction: {ownerSettle: 2m}\n"), nil)
@@ -267,12 +267,12 @@ func TestPolicyChangesBetweenCycles(t *testing.T) {
 		t.Fatal("changed during a cycle")
 	case <-time.After(200 * time.Millisecond):
 	}
-	if r.current() != r.first || r.current().load.Eviction.OwnerSettle.Duration != time.Minute {
+	if r.process.current() != r.first || r.process.current().load.Eviction.OwnerSettle.Duration != time.Minute {
 		t.Error("the next policy is at work during the cycle")
 	}
-	r.cycling.Unlock()
-	if !<-changed || r.evictLine() != 50 || r.current().load.Eviction.OwnerSettle.Duration != 2*time.Minute {
-		t.Errorf("after the cycle: evicting above %v, owners settle %v; want 50 and 2m", r.evictLine(), r.current().load.Eviction.OwnerSettle.Duration)
+	r.process.cycling.Unlock()
+	if !<-changed || r.evictLine() != 50 || r.process.current().load.Eviction.OwnerSettle.Duration != 2*time.Minute {
+		t.Errorf("after the cycle: evicting above %v, owners settle %v; want 50 and 2m", r.evictLine(), r.process.current().load.Eviction.OwnerSettle.Duration)
 	}
 	r.nextCycleOf(t)
 }
@@ -280,7 +280,7 @@ func TestPolicyChangesBetweenCycles(t *testing.T) {
 // The policy's nodeSelector decides which nodes take part, including in the observation.
 func TestTheNodeSelectorReachesTheObserver(t *testing.T) {
 	takesPart := func(r *reloading) string {
-		config := r.current().observing
+		config := r.process.current().observing
 		var members []string
 		for _, pool := range []string{"core", "edge"} {
 			node := cluster.Node{Ready: true, Schedulable: true, Labels: map[string]string{"pool": pool}}
@@ -318,7 +318,7 @@ func TestEachPolicy(t *testing.T) {
 	running := make(chan float64)
 	ended := make(chan error, 1)
 	go func() {
-		ended <- r.eachPolicy(ctx, func(ctx context.Context, g *generation) error {
+		ended <- r.process.eachPolicy(ctx, func(ctx context.Context, g *generation) error {
 			line := *g.load.Lines["cpu"].Evict
 			running <- line
 			if line == 55 {
@@ -340,7 +340,7 @@ func TestEachPolicy(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}
-	failing := r.eachPolicy(t.Context(), func(context.Context, *generation) error { return kube.ErrNotSynced })
+	failing := r.process.eachPolicy(t.Context(), func(context.Context, *generation) error { return kube.ErrNotSynced })
 	if !errors.Is(failing, kube.ErrNotSynced) {
 		t.Errorf("a task that failed: %v", failing)
 	}
@@ -351,8 +351,8 @@ func TestWatchPolicy(t *testing.T) {
 	r := newReloading(t, byUsage+evictAt(60))
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- r.watchPolicy(r.user)(ctx) }()
-	r.must(os.WriteFile(r.options.PolicyFile, []byte(byUsage+evictAt(45)), 0o600))
+	go func() { ended <- r.process.watchPolicy(ctx) }()
+	r.must(os.WriteFile(r.process.options.PolicyFile, []byte(byUsage+evictAt(45)), 0o600))
 	deadline := time.Now().Add(time.Minute)
 	for r.evictLine() != 45 && time.Now().Before(deadline) {
 		time.Sleep(50 * time.Millisecond)
@@ -403,7 +403,7 @@ func TestFactsHaveMeasuredLimits(t *testing.T) {
 		byUsage + "scoring: {measured: {formula: Crane, limits: [{metric: cpu, window: avg_5m, abovePercent: 65}, {metric: memory, fromPercent: 80}]}}\n": 2,
 	} {
 		r := newReloading(t, content)
-		r.observer.Sample(t.Context())
+		r.process.observer.Sample(t.Context())
 		f, err := r.evicting.explainer.Latest()
 		if err != nil {
 			t.Fatal(err)

@@ -44,7 +44,7 @@ func TestTheFirstProfileIsKnownByItsArguments(t *testing.T) {
 		shown = append(shown, slices.ContainsFunc(terms.Shown, by.Is))
 	}}
 	r.evicting.executor = func(*generation) cycle.Executor { return planning }
-	r.must(r.evicting.complete(t.Context(), r.first))
+	r.must(r.evicting.process.equip(t.Context(), r.first))
 	r.nextCycleOf(t)
 	if len(shown) != 2 || !shown[0] || shown[1] {
 		t.Errorf("of the plans of two profiles these are shown: %v", shown)

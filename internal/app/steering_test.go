@@ -24,7 +24,7 @@ func TestLetGo(t *testing.T) {
 					ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "held", UID: "held"},
 					Spec:       v1.PodSpec{SchedulingGates: []v1.PodSchedulingGate{{Name: "evenkeel.io/steer"}}},
 				}
-				client, _ := a.kube.Client.(*fake.Clientset)
+				client, _ := a.process.kube.Client.(*fake.Clientset)
 				if err := client.Tracker().Add(held); err != nil {
 					t.Fatal(err)
 				}

@@ -39,7 +39,7 @@ func TestTransitionsAreKeptForThosePoliciesThatReadThem(t *testing.T) {
 				t.Errorf("times kept %t, want %t", got, tc.kept)
 			}
 			r.changed(t.Context(), []byte(policyWith("reason: Completed, minTimeSinceLastTransitionSeconds: 60")), nil)
-			if diff := cmp.Diff(tc.kept, r.current() != r.first); diff != "" {
+			if diff := cmp.Diff(tc.kept, r.process.current() != r.first); diff != "" {
 				t.Errorf("another policy that reads them is applied (-want +got):\n%s", diff)
 			}
 		})

@@ -14,7 +14,6 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/klog/v2/ktesting"
 	"sigs.k8s.io/descheduler/pkg/api"
-	"sigs.k8s.io/descheduler/pkg/framework/pluginregistry"
 	"sigs.k8s.io/yaml"
 
 	"github.com/evenkeel/evenkeel/compat"
@@ -37,8 +36,11 @@ func loadEarlier(t *testing.T, text string) (*policy.File, *api.DeschedulerPolic
 		t.Errorf("the conversion uses retired settings: %+v", file.Retired)
 	}
 	class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "high"}, Value: 1000}
-	loaded, err := policyfile.Profiles(file, fake.NewClientset(class), pluginregistry.PluginRegistry)
+	loaded, classes, err := policyfile.Profiles(file)
 	if err != nil {
+		t.Fatal(err)
+	}
+	if loaded, err = policyfile.ResolvePriorityClasses(t.Context(), fake.NewClientset(class), file, loaded, classes); err != nil {
 		t.Fatal(err)
 	}
 	return file, loaded

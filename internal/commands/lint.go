@@ -114,7 +114,7 @@ func examine(formats *Formats, p rewritten.Policy, now time.Time) (_ PolicyRepor
 	subject := lint.Subject{File: file, Now: now}
 	var unchecked []lint.Finding
 	if file.Runs() {
-		profiles, classes, err := policyfile.OfflineProfiles(file)
+		profiles, classes, err := policyfile.Profiles(file)
 		if err != nil {
 			return PolicyReport{}, err
 		}

@@ -17,7 +17,7 @@ func TestArgumentsOfADisabledStrategy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := OfflineProfiles(file); err != nil {
+	if _, _, err := Profiles(file); err != nil {
 		t.Error(err)
 	}
 }
@@ -73,7 +73,7 @@ func TestRefusedArguments(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, _, err = OfflineProfiles(file)
+			_, _, err = Profiles(file)
 			if err == nil {
 				t.Fatal("accepted")
 			}

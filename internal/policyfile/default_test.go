@@ -33,7 +33,7 @@ func load(t *testing.T, text string) *policy.File {
 func profiles(t *testing.T, file *policy.File) *api.DeschedulerPolicy {
 	t.Helper()
 	SetupPlugins()
-	decoded, classes, err := OfflineProfiles(file)
+	decoded, classes, err := Profiles(file)
 	if err != nil || len(classes) > 0 {
 		t.Fatalf("decoding: %v, %d priority classes", err, len(classes))
 	}
@@ -98,7 +98,7 @@ func TestWhatRunsNothingIsRefused(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			_, _, err := OfflineProfiles(tc.file)
+			_, _, err := Profiles(tc.file)
 			if err == nil || !strings.HasPrefix(err.Error(), tc.want) || !policy.IsInvalid(err) {
 				t.Errorf("error %v, want %q", err, tc.want)
 			}

@@ -15,7 +15,6 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/descheduler/pkg/api"
 	"sigs.k8s.io/descheduler/pkg/descheduler"
@@ -81,17 +80,6 @@ func Load(name string, content []byte, converters ...policy.Converter) (_ *polic
 	return policy.Load(name, content, kinds.All, converters...)
 }
 
-// Profiles decodes the DeschedulerPolicy document with upstream's own loader,
-// which applies each plugin's defaults and validation and looks up priority
-// classes at the API server.
-func Profiles(file *policy.File, client kubernetes.Interface, registry pluginregistry.Registry) (*api.DeschedulerPolicy, error) {
-	tree, err := document(file, registry)
-	if err != nil {
-		return nil, err
-	}
-	return decode(file, tree, client, registry)
-}
-
 // document returns the file's DeschedulerPolicy as a tree whose plugins exist and
 // accept their arguments.
 func document(file *policy.File, registry pluginregistry.Registry) (_ map[string]any, err error) {
@@ -125,7 +113,7 @@ func treeOf(name string, text []byte) (map[string]any, error) {
 
 // decode passes a DeschedulerPolicy to upstream's loader, which requires a
 // path.
-func decode(file *policy.File, tree map[string]any, client kubernetes.Interface, registry pluginregistry.Registry) (_ *api.DeschedulerPolicy, err error) {
+func decode(file *policy.File, tree map[string]any, registry pluginregistry.Registry) (_ *api.DeschedulerPolicy, err error) {
 	defer Recover(NameOf(file), &err)
 	text, err := json.Marshal(tree)
 	if err != nil {
@@ -136,7 +124,7 @@ func decode(file *policy.File, tree map[string]any, client kubernetes.Interface,
 		return nil, fmt.Errorf("handing the DeschedulerPolicy over: %w", err)
 	}
 	defer remove()
-	loaded, err := descheduler.LoadPolicyConfig(path, client, registry)
+	loaded, err := descheduler.LoadPolicyConfig(path, nil, registry) // without priority classes, it uses no client
 	if err != nil {
 		return nil, Invalid(NameOf(file), strings.ReplaceAll(err.Error(), path, NameOf(file)))
 	}

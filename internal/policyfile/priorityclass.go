@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/descheduler/pkg/api"
 	"sigs.k8s.io/descheduler/pkg/framework/pluginregistry"
 	"sigs.k8s.io/descheduler/pkg/framework/plugins/defaultevictor"
+	"sigs.k8s.io/descheduler/pkg/utils"
 
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/policy/shape"
@@ -20,40 +21,36 @@ type PriorityClass struct {
 	// Profile is the name of the profile, Path the field of the document that names the
 	// class.
 	Profile, Path, Name string
+	// profile and config are the indices in Path.
+	profile, config int
 }
 
-// CheckPriorityClasses looks up the priority classes that the policy names.
-// Upstream's loader does so later, but reports an unreachable API server as an
-// error in the policy.
-func CheckPriorityClasses(ctx context.Context, client kubernetes.Interface, file *policy.File, classes []PriorityClass) error {
-	for _, class := range classes {
-		_, err := client.SchedulingV1().PriorityClasses().Get(ctx, class.Name, metav1.GetOptions{})
-		if apierrors.IsNotFound(err) {
-			return Invalid(NameOf(file), fmt.Sprintf("profile %q: DefaultEvictor: priorityThreshold.name: there is no priority class %q", class.Profile, class.Name))
-		}
-		if err != nil {
-			return fmt.Errorf("reading priority class %q: %w", class.Name, err)
-		}
-	}
-	return nil
-}
-
-// OfflineProfiles decodes the DeschedulerPolicy like Profiles, but without an
-// API server. It leaves out the priority classes, which need the API server,
-// and returns them.
-func OfflineProfiles(file *policy.File) (*api.DeschedulerPolicy, []PriorityClass, error) {
+// Profiles decodes the DeschedulerPolicy document with upstream's own loader, which
+// applies each plugin's defaults and validation. It needs no API server: thresholds that
+// name a priority class keep the name and upstream's default value until
+// ResolvePriorityClasses looks up the returned classes.
+func Profiles(file *policy.File) (*api.DeschedulerPolicy, []PriorityClass, error) {
 	tree, err := document(file, pluginregistry.PluginRegistry)
 	if err != nil {
 		return nil, nil, err
 	}
 	classes := takePriorityClasses(tree)
-	profiles, err := decode(file, tree, nil, pluginregistry.PluginRegistry)
-	return profiles, classes, err
+	profiles, err := decode(file, tree, pluginregistry.PluginRegistry)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, class := range classes {
+		args, ours := profiles.Profiles[class.profile].PluginConfigs[class.config].Args.(*defaultevictor.DefaultEvictorArgs)
+		if ours && args.PriorityThreshold != nil {
+			args.PriorityThreshold.Name = class.Name
+		}
+	}
+	return profiles, classes, nil
 }
 
 // takePriorityClasses removes the priority classes used as thresholds from a
-// DeschedulerPolicy, and returns them. It keeps a threshold that also has a
-// value, which upstream's loader rejects.
+// DeschedulerPolicy, and returns them, because upstream's loader would look them up. It
+// keeps a threshold that also has a value, which upstream's loader rejects.
 func takePriorityClasses(tree map[string]any) (classes []PriorityClass) {
 	for i, profile := range shape.Mappings(tree["profiles"]) {
 		for j, config := range shape.Mappings(profile["pluginConfig"]) {
@@ -66,8 +63,38 @@ func takePriorityClasses(tree map[string]any) (classes []PriorityClass) {
 			delete(args, "priorityThreshold")
 			inProfile, _ := profile["name"].(string)
 			path := fmt.Sprintf("profiles[%d].pluginConfig[%d].args.priorityThreshold.name", i, j)
-			classes = append(classes, PriorityClass{Profile: inProfile, Path: path, Name: name})
+			classes = append(classes, PriorityClass{Profile: inProfile, Path: path, Name: name, profile: i, config: j})
 		}
 	}
 	return classes
+}
+
+// ResolvePriorityClasses looks up the priority classes that Profiles returned, and
+// returns a copy of the profiles with their values as thresholds.
+func ResolvePriorityClasses(
+	ctx context.Context, client kubernetes.Interface, file *policy.File, profiles *api.DeschedulerPolicy, classes []PriorityClass,
+) (*api.DeschedulerPolicy, error) {
+	values := map[string]int32{}
+	for _, class := range classes {
+		invalid := func(what string) error {
+			return Invalid(NameOf(file), fmt.Sprintf("profile %q: DefaultEvictor: priorityThreshold.name: %s", class.Profile, what))
+		}
+		found, err := client.SchedulingV1().PriorityClasses().Get(ctx, class.Name, metav1.GetOptions{})
+		switch {
+		case apierrors.IsNotFound(err):
+			return nil, invalid(fmt.Sprintf("there is no priority class %q", class.Name))
+		case err != nil:
+			return nil, fmt.Errorf("reading priority class %q: %w", class.Name, err)
+		case found.Value > utils.SystemCriticalPriority:
+			return nil, invalid(fmt.Sprintf("priority class %q has the value %d, which must be at most %d", class.Name, found.Value, utils.SystemCriticalPriority))
+		}
+		values[class.Name] = found.Value
+	}
+	profiles = profiles.DeepCopy()
+	for args := range argsOf[*defaultevictor.DefaultEvictorArgs](profiles) {
+		if threshold := args.PriorityThreshold; threshold != nil && threshold.Name != "" {
+			args.PriorityThreshold = &api.PriorityThreshold{Value: new(values[threshold.Name])}
+		}
+	}
+	return profiles, nil
 }

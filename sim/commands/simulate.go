@@ -207,7 +207,7 @@ func strategiesOf(file *policy.File) (strategies []plugin.Strategy, err error) {
 		return nil, nil
 	}
 	policyfile.SetupPlugins()
-	profiles, _, err := policyfile.OfflineProfiles(file)
+	profiles, _, err := policyfile.Profiles(file)
 	if err != nil {
 		return nil, err
 	}
