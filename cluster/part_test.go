@@ -51,7 +51,7 @@ func TestVirtualNodes(t *testing.T) {
 	}
 }
 
-// The table of part.go.
+// The cases are those of the table in part.go.
 func TestWhoTakesPart(t *testing.T) {
 	rule := TaintRule{
 		Leaving: []string{"leaving"}, Closing: []string{"closing"}, Own: []string{"evenkeel.io/hot"},

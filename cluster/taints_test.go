@@ -2,8 +2,8 @@ package cluster
 
 import "testing"
 
-// How taints and a deletion affect a node: whether pods may land on it, and
-// whether it is relieved.
+// The cases show how taints and a deletion affect whether pods may land on a node, and whether the
+// node is relieved.
 func TestTaintRule(t *testing.T) {
 	rule := TaintRule{Leaving: []string{"drained", "gone.io/*"}, Closing: []string{"soft", "nth/*", "drained", "evenkeel.io/*"}, Own: []string{"evenkeel.io/hot", "gone.io/ours"}}
 	cases := map[string]struct {
@@ -34,8 +34,8 @@ func TestTaintRule(t *testing.T) {
 	}
 }
 
-// Taints for nodes that join, leave or are being serviced are distinguished
-// from those that reserve nodes, whatever keys a policy adds.
+// Taints of nodes that are joining, leaving or being serviced are distinguished from taints that
+// reserve nodes, whatever keys a policy adds.
 func TestTaintsThatPass(t *testing.T) {
 	rule := TaintRule{Leaving: []string{"drained"}, Closing: []string{"nth/*"}}
 	for key, want := range map[string]bool{

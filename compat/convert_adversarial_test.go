@@ -10,8 +10,7 @@ import (
 	"github.com/evenkeel/evenkeel/policy"
 )
 
-// bomb returns a list of eight lists of eight lists: a hundred million strings
-// on nine lines.
+// bomb returns a few lines of YAML whose aliases expand to a billion strings.
 func bomb(head string) string {
 	var text strings.Builder
 	text.WriteString(head + "a0: &a0 [x, x, x, x, x, x, x, x]\n")
@@ -21,7 +20,8 @@ func bomb(head string) string {
 	return text.String()
 }
 
-// hostile are mistakes that any format can contain. %s stands for a valid document of the format.
+// hostile are mistakes that are possible in any format. %s stands for a valid document of the
+// format.
 var hostile = map[string]struct {
 	make func(valid string) string
 	want string // part of the only line
@@ -50,7 +50,7 @@ var hostile = map[string]struct {
 	"an invalid key": {func(valid string) string { return valid + "? [a]\n: b\n" }, "invalid map key"},
 }
 
-// first is the first line of a text, head the lines that declare its type.
+// first returns the first line of a text, and head the lines that declare its type.
 func first(text string) string { line, _, _ := strings.Cut(text, "\n"); return line + "\n" }
 
 func head(valid string) string {
@@ -61,7 +61,7 @@ func head(valid string) string {
 	return lines[0] + lines[1]
 }
 
-// Every mistake gives one line that names the file. Finding it takes little time and memory.
+// Every mistake leads to one line that names the file. Finding it takes little time and memory.
 func TestHostileVersionsOfEachForm(t *testing.T) {
 	forms := map[string]string{
 		"v1alpha1": v1alpha1, "crane": cranePolicy, "rules": rules, "beta scheduler": schedulerBeta,
@@ -95,7 +95,8 @@ func TestHostileVersionsOfEachForm(t *testing.T) {
 	}
 }
 
-// Mistakes that only one format can contain. Each gives one line with field, value and what is allowed.
+// These mistakes are possible in only one format. Each leads to one line with the field, its value
+// and what is allowed.
 func TestHostileFields(t *testing.T) {
 	cases := map[string]struct{ in, want string }{
 		"v1alpha1: an unknown strategy": {
@@ -183,7 +184,7 @@ func TestOtherBrokenTextsStay(t *testing.T) {
 	}
 }
 
-// No matter how large and wrong a file is, work and messages stay bounded.
+// However large and wrong a file is, the work and the messages are bounded.
 func TestManyPoliciesAreCutShort(t *testing.T) {
 	cases := map[string]struct {
 		values    int

@@ -17,7 +17,8 @@ import (
 	"github.com/evenkeel/evenkeel/policy/rewritten"
 )
 
-// mustConvert returns a file in the current format, and checks that converting it again changes nothing.
+// mustConvert converts a file to the current format, and checks that another conversion changes
+// nothing.
 func mustConvert(t *testing.T, text string) *rewritten.File {
 	t.Helper()
 	result, err := ConvertFile("in.yaml", []byte(text), kinds.All)
@@ -47,20 +48,20 @@ func mustLoad(t *testing.T, text []byte) *policy.File {
 	}
 	file.Converted, file.DeschedulerAt = nil, 0
 	if file.Descheduler != nil {
-		if file.Descheduler, err = yaml.YAMLToJSON(file.Descheduler); err != nil { // with its keys in a fixed order
+		if file.Descheduler, err = yaml.YAMLToJSON(file.Descheduler); err != nil { // puts the keys into a fixed order
 			t.Fatal(err)
 		}
 	}
 	return file
 }
 
-// sameFile compares what files mean.
+// sameFile compares the meaning of files.
 var sameFile = cmp.Options{
 	cmp.Comparer(func(a, b resource.Quantity) bool { return a.Cmp(b) == 0 }),
 	cmpopts.EquateEmpty(),
 }
 
-// A converted policy means the same as the original loaded directly.
+// A converted policy means the same as the original when that is loaded directly.
 func TestConvertedPoliciesMeanTheSame(t *testing.T) {
 	cases := map[string]string{
 		"a DeschedulerPolicy of v1alpha1": v1alpha1,
@@ -94,8 +95,8 @@ func TestConvertedPoliciesMeanTheSame(t *testing.T) {
 	}
 }
 
-// The policy of a system that evicted nothing still evicts nothing, converted or loaded directly, until a
-// DeschedulerPolicy is added.
+// The policy of a system that evicted nothing still evicts nothing, whether it is converted or
+// loaded directly, until a DeschedulerPolicy is added.
 func TestWhatDidNotEvictStillDoesNot(t *testing.T) {
 	for name, text := range map[string]string{"Crane's policy": cranePolicy, "dynamicScheduler's rules": rules} {
 		t.Run(name, func(t *testing.T) {
@@ -187,7 +188,7 @@ profiles:
 `
 )
 
-// changed reports whether anything of a file was converted or marked.
+// changed reports whether any part of a file was converted or marked.
 func changed(result *rewritten.File) bool {
 	return slices.ContainsFunc(result.Parts, func(p rewritten.Part) bool { return p.Action == rewritten.Converted || p.Action == rewritten.Marked })
 }

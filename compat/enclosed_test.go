@@ -19,7 +19,8 @@ func indented(text string, by int) string {
 	return "|\n" + strings.Repeat(" ", by) + strings.Join(lines, "\n"+strings.Repeat(" ", by)) + "\n"
 }
 
-// A policy inside another document is found wherever it is, so that no user is told that there is none.
+// A policy inside another document is found wherever it is, so that no user is told that there is
+// none.
 func TestEnclosedPoliciesAreFound(t *testing.T) {
 	const (
 		meta   = "metadata: {name: d, namespace: n}\n"
@@ -176,7 +177,8 @@ func TestEnclosedPoliciesAreFound(t *testing.T) {
 	}
 }
 
-// Text that is not a policy is not mistaken for one, such as the schema of a policy or a text that names the value.
+// Text that is not a policy is not mistaken for one. Examples are the schema of a policy, and a
+// text that mentions its kind.
 func TestNothingEnclosed(t *testing.T) {
 	for _, text := range []string{
 		"apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: x}\nspec: {schema: {deschedulerPolicy: {type: object, properties: {a: {type: string}}}}}\n",
@@ -193,8 +195,8 @@ func TestNothingEnclosed(t *testing.T) {
 	}
 }
 
-// The notes do not merely say to remove a flag that limits evictions. They name the policy field that replaces it, with
-// its value, even if a shell runs the command.
+// The notes do not merely say to remove a flag that limits evictions. They name the policy field
+// that replaces it, with its value, even if a shell runs the command.
 func TestFlagsBecomeFields(t *testing.T) {
 	const shell = `put the command as ["/evenkeel", "run"] here, and the arguments of descheduler from the script behind it`
 	const unread = "this cannot be read completely: check"
@@ -272,8 +274,8 @@ func TestFlagsBecomeFields(t *testing.T) {
 	}
 }
 
-// A container that runs descheduler is found anywhere in a pod, whatever its image is called, and in a patch, which has
-// no image.
+// A container that runs descheduler is found anywhere in a pod, whatever its image is called, and
+// in a patch, which has no image.
 func TestWhereFlagsAreFound(t *testing.T) {
 	const limit, want = `args: [--node-selector, pool=a, --max-pods-to-evict-per-node=3]`, "`maxNoOfPodsToEvictPerNode: 3`"
 	containers := func(container string) string { return "{spec: {containers: [" + container + "]}}" }

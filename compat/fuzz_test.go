@@ -13,8 +13,8 @@ import (
 const kubeDescheduler = "apiVersion: operator.openshift.io/v1\nkind: KubeDescheduler\nmetadata: {name: cluster}\n" +
 	"spec: {mode: Automatic, profiles: [KubeVirtRelieveAndMigrate, EvictPodsWithPVC], profileCustomizations: {namespaces: {included: [shop]}}}\n"
 
-// FuzzFile checks that every file is either rejected with a policy.Error or converted to a text that means the same and
-// that another conversion leaves unchanged.
+// FuzzFile checks that every file is either rejected with a policy.Error, or converted to a text
+// that means the same and that another conversion leaves unchanged.
 func FuzzFile(f *testing.F) {
 	for _, text := range []string{v1alpha1, cranePolicy, rules, schedulerPolicy, schedulerBeta, kubeDescheduler, v1alpha1 + "---\n" + cranePolicy} {
 		f.Add([]byte(text))

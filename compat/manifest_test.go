@@ -140,7 +140,7 @@ spec:
 func TestWhichContainersAreMarked(t *testing.T) {
 	cases := map[string]struct {
 		container string
-		want      string // part of the marks; empty for no marks
+		want      string // part of the marks; empty for none
 	}{
 		"descheduler by its image":      {`{image: "registry.k8s.io/descheduler/descheduler:v0.26.0@sha256:00"}`, `its command is ["/evenkeel", "run"]`},
 		"descheduler by its command":    {`{image: mirror/x, command: [/bin/descheduler]}`, `["/evenkeel", "run"]`},
@@ -184,8 +184,8 @@ func TestOtherManifestsStayByteByByte(t *testing.T) {
 	}
 }
 
-// Values that share an anchor are each converted. If that would change other uses of the anchor, conversion fails and
-// leaves the file alone.
+// Values that share an anchor are each converted. If that would change other uses of the anchor,
+// the conversion fails and leaves the file alone.
 func TestSharedValues(t *testing.T) {
 	const head = "apiVersion: v1\nkind: ConfigMap\n"
 	result := mustConvert(t, head+"metadata: {name: a}\ndata:\n  a: &p |\n"+indent(rules)+"  b: *p\n")

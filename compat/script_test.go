@@ -9,7 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// A script is read as a shell would read it. Anything that may change what it runs makes the result unsure.
+// A script is read as a shell would read it. If something might change what it runs, the result is
+// marked as unsure.
 func TestScripts(t *testing.T) {
 	const most = "--max-pods-to-evict-per-node=3"
 	for name, tc := range map[string]struct {
@@ -75,7 +76,7 @@ func TestScripts(t *testing.T) {
 	}
 }
 
-// A script of any depth and length is read quickly, and never crashes the process.
+// However deep and long a script is, it is read quickly and never crashes the process.
 func TestDeepScripts(t *testing.T) {
 	for _, length := range []int{longest, 1 << 20} {
 		for _, opener := range []string{

@@ -11,7 +11,7 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// snapshot returns a cluster of one node with the given pods, all of ReplicaSet
+// snapshot returns a cluster of one node with the given pods, which all belong to the ReplicaSet
 // rs-1.
 func snapshot(node string, pods ...Pod) *cluster.Snapshot {
 	on := &cluster.NodePods{Node: cluster.Node{Name: node}}
@@ -24,8 +24,8 @@ func snapshot(node string, pods ...Pod) *cluster.Snapshot {
 	return &cluster.Snapshot{Nodes: []*cluster.NodePods{on}}
 }
 
-// A process that adopts another's documents, and sees the same pods come and
-// go, reaches the same ledger.
+// A process that adopts another's documents, and sees the same pods come and go, ends up with the
+// same ledger.
 func TestFollows(t *testing.T) {
 	type pair struct {
 		State       State
@@ -84,7 +84,7 @@ func TestFollows(t *testing.T) {
 			play: func(l, f *books) {
 				l.move(0, web(1), web(2))
 				f.Adopt(l.Export(), at(0))
-				l.CancelOwner("ns", "rs-1", 1, at(1)) // uid-1: the follower does not know that yet
+				l.CancelOwner("ns", "rs-1", 1, at(1)) // of uid-1, which the follower does not know yet
 				l.Created(webPod("x"))
 				f.Created(webPod("x"))
 				l.Bound(webPod("x"), "cool", at(2))
@@ -183,8 +183,8 @@ func TestAdoptsDenials(t *testing.T) {
 	}
 }
 
-// How a replacement arrived, and what is held against its owner, is known to
-// the next leader, whatever that process has observed itself.
+// The next leader knows how a replacement arrived, and why its owner must wait, whatever that
+// process has observed itself.
 func TestHowAReplacementCameIsAdopted(t *testing.T) {
 	for name, sees := range map[string]func(follower *books, recorded Document){
 		"nothing":  func(*books, Document) {},

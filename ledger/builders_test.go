@@ -18,7 +18,7 @@ func at(second int) time.Time {
 	return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC).Add(time.Duration(second) * time.Second)
 }
 
-// books is a Ledger whose reservations are summed up from its reports.
+// books is a Ledger, with reservations that are summed up from its reports.
 type books struct {
 	*Ledger
 	sums map[string]cluster.Amounts
@@ -32,7 +32,7 @@ func newBooks(config Config) *books {
 	return b
 }
 
-// told records what a Ledger reports.
+// told receives what a Ledger reports.
 type told struct{ *books }
 
 var _ Listener = told{}
@@ -46,7 +46,7 @@ func (t told) Reserved(node string, by cluster.Charge) {
 
 func (t told) Ended(move Move) { t.ends = append(t.ends, move.State) }
 
-// reserved sums up what the Ledger claims to reserve now.
+// reserved returns the sums of the reservations that the Ledger claims to hold now.
 func (b *books) reserved() map[string]cluster.Amounts {
 	sums := map[string]cluster.Amounts{}
 	b.Reserved(func(node string, by cluster.Charge) { sums[node] = sums[node].Plus(by.Usage) }, func() {})
@@ -56,8 +56,8 @@ func (b *books) reserved() map[string]cluster.Amounts {
 
 var used = cluster.Amounts{cluster.CPU: 2200, cluster.Memory: 1 << 30}
 
-// web returns the intent to move pod web-<n> of ReplicaSet rs-1 from the hot
-// node to a cool one.
+// web returns the intent to move the pod web-<n> of the ReplicaSet rs-1 from the hot node to a cool
+// one.
 func web(n int, change ...func(*Intent)) Intent {
 	i := Intent{
 		Namespace: "ns", Pod: fmt.Sprintf("web-%d", n), PodUID: fmt.Sprintf("uid-%d", n),
@@ -85,7 +85,7 @@ func webPod(uid string, change ...func(*Pod)) Pod {
 	return p
 }
 
-// move records intents and lets their pods leave, all in the same second.
+// move records intents, and lets their pods leave in the same second.
 func (b *books) move(second int, intents ...Intent) {
 	b.Record(at(second), intents...)
 	for i := range intents {

@@ -7,8 +7,7 @@ import (
 	"testing"
 )
 
-// The newest calls are remembered, both here and in processes that adopt the
-// document.
+// The newest calls are remembered, both here and by processes that adopt the document.
 func TestCallsAreBounded(t *testing.T) {
 	writer := newBooks(Config{})
 	before := writer.Revision()
@@ -29,8 +28,8 @@ func TestCallsAreBounded(t *testing.T) {
 	}
 }
 
-// Calls never prevent the moves in flight from being stored, and are small next
-// to them even with the longest names.
+// Calls never prevent the moves in flight from being stored. Even with the longest names, they are
+// small compared to these.
 func TestCallsTakeLittle(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	name := func(length int) string {

@@ -2,8 +2,8 @@ package ledger
 
 import "testing"
 
-// A move's ceiling applies only to its planned destination. If the replacement
-// is booked on another node, that node has no ceiling.
+// A move's ceiling applies only to its planned destination. If the replacement is booked on another
+// node, that node has no ceiling.
 func TestOnlyThePlannedDestinationHasTheCeiling(t *testing.T) {
 	b := newBooks(Config{KeepEnded: 50})
 	b.Record(at(0), web(1, func(i *Intent) { i.To, i.CeilingMilliCores = "planned", 9000 }))

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// decided gives a move a Decision bounded as in production.
+// decided gives a move a Decision with the same bounds as in production.
 func decided(i *Intent) {
 	i.Decision = &Decision{
 		Message: fmt.Sprintf("Node %s is hot by real usage: cpu is at 72.7 %% over avg_5m, above the evict line of 65 %%, cpu is at 71.9 %% over p95_1h, "+
@@ -25,9 +25,8 @@ func decided(i *Intent) {
 	}
 }
 
-// All the moves that a ledger remembers can be stored together with their
-// decisions, in a cluster of many nodes with long names, random UIDs and
-// distinct numbers.
+// All the moves that a ledger remembers can be stored together with their decisions, in a cluster
+// of many nodes with long names, random UIDs and distinct numbers.
 func TestEveryMoveKeepsItsDecision(t *testing.T) {
 	b := newBooks(Config{})
 	h := uint64(1)
@@ -76,9 +75,9 @@ func TestEveryMoveKeepsItsDecision(t *testing.T) {
 	t.Logf("%d moves take %d KiB of %d", len(kept.Moves), len(data)>>10, MaxEncodedBytes>>10)
 }
 
-// If the Decisions are too long for all to be stored, the oldest ones are left out, but no move is, because the next
-// process has to know which pods were moved within a day, and how many within an hour. The ledger in memory keeps them
-// all.
+// If the Decisions are too long for all of them to be stored, the oldest ones are left out, but no
+// move is. The next process must know which pods were moved within a day, and how many within an
+// hour. The ledger in memory keeps all Decisions.
 func TestReasonsAreForgottenBeforeMoves(t *testing.T) {
 	b, random := newBooks(Config{}), rand.New(rand.NewPCG(3, 4))
 	for n := range DefaultKeepEnded {
@@ -112,8 +111,8 @@ func TestReasonsAreForgottenBeforeMoves(t *testing.T) {
 	}
 }
 
-// A document of the previous version, which kept no decisions, reads as before;
-// and that version can read the current one, whose other fields are unchanged.
+// A document of the previous version, which stored no decisions, is read as before. The previous
+// version can read the current document, whose other fields are unchanged.
 func TestDecisionsAreAnAddition(t *testing.T) {
 	b := newBooks(Config{})
 	b.Record(at(0), web(1, decided))
@@ -145,8 +144,8 @@ func TestDecisionsAreAnAddition(t *testing.T) {
 	}
 }
 
-// Another process learns from the document why a move is made and that the API
-// server accepted its eviction, regardless of what it has observed itself.
+// Another process learns from the document why a move is made and that the API server accepted its
+// eviction, whatever that process has observed itself.
 func TestDecisionsAreAdopted(t *testing.T) {
 	writer := newBooks(Config{})
 	writer.Record(at(0), web(1, decided))
@@ -171,7 +170,7 @@ func TestDecisionsAreAdopted(t *testing.T) {
 	}
 }
 
-// A Decision is bounded, and cut only between characters.
+// A Decision is bounded, and truncated only between characters.
 func TestDecisionsAreBounded(t *testing.T) {
 	long := Decision{Message: strings.Repeat("x", MaxMessage-1) + "€ and more", Exceeded: make([]Exceeded, 3*maxExceeded)}
 	got := long.Bound()

@@ -41,9 +41,9 @@ func lived() *books {
 	return b
 }
 
-// Nothing that is stored in place of a ledger does harm. It is either rejected
-// or means the same after it was written again, and a ledger that adopts it,
-// with or without moves of its own, stays consistent.
+// Nothing that is stored in place of a ledger causes harm. It is either rejected, or means the same
+// after it is written again. A ledger that adopts it, with or without moves of its own, stays
+// consistent.
 func FuzzDecode(f *testing.F) {
 	document := lived().Export()
 	document.Generation, document.Writer, document.Written = 7, "me", at(5)
@@ -110,8 +110,7 @@ func adoptedAgain(t *testing.T, b *books, d Document) {
 	}
 }
 
-// runOut lets pods come and go, and then lets as much time pass as the longest
-// move may take.
+// runOut lets pods come and go, and then lets as much time pass as the longest move may take.
 func runOut(t *testing.T, b *books) {
 	t.Helper()
 	inFlight, _ := b.Moves()
@@ -131,8 +130,8 @@ func runOut(t *testing.T, b *books) {
 	}
 }
 
-// A document that becomes too large to be stored loses its oldest outcomes,
-// never a move in flight.
+// A document that becomes too large to be stored loses its oldest outcomes, but never a move in
+// flight.
 func TestEncodeMakesRoom(t *testing.T) {
 	b := newBooks(Config{KeepEnded: maxMoves})
 	noise := func(n int) string { // does not compress well

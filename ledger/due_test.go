@@ -5,9 +5,8 @@ import (
 	"time"
 )
 
-// A replacement is due from when its pod leaves until the move is given up,
-// which is soon after the pod has gone: the rest of its grace period no longer
-// counts then.
+// A replacement is due from when its pod leaves until the move is given up. That is soon after the
+// pod is gone, because the rest of its grace period no longer counts then.
 func TestDue(t *testing.T) {
 	slow := web(1, func(i *Intent) { i.TTL, i.Margin = time.Hour+5*time.Minute, 5*time.Minute })
 	for name, tc := range map[string]struct {
@@ -42,7 +41,7 @@ func TestDue(t *testing.T) {
 	}
 }
 
-// Another process learns that a pod has gone.
+// Another process learns from the document that a pod is gone.
 func TestThatAPodHasGoneIsStored(t *testing.T) {
 	b, other := newBooks(Config{}), newBooks(Config{})
 	intent := web(1, func(i *Intent) { i.TTL, i.Margin = time.Hour+5*time.Minute, 5*time.Minute })
@@ -59,9 +58,8 @@ func TestThatAPodHasGoneIsStored(t *testing.T) {
 	}
 }
 
-// A StatefulSet that is being rolled out recreates its pod from another
-// template. That pod is not a replacement, and none will come. A pod of another
-// name has no effect.
+// During its rollout, a StatefulSet recreates a pod from another template. The new pod is not a
+// replacement, and none will come. A pod of another name has no effect.
 func TestRolloutsSupersedeMoves(t *testing.T) {
 	set := web(1, statefulSet)
 	for name, tc := range map[string]struct {

@@ -8,7 +8,7 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// Which pods take up a move whose pod left in the second in which the move was
+// The cases show which pods take up a move whose pod left in the second in which the move was
 // recorded.
 func TestMatch(t *testing.T) {
 	created := func(second int) func(*Pod) { return func(p *Pod) { p.Created = at(second) } }
@@ -52,8 +52,8 @@ func TestMatch(t *testing.T) {
 	}
 }
 
-// elsewhere puts a pod into another namespace, but keeps its owner. Anyone who
-// may create pods there can forge such an owner.
+// elsewhere puts a pod into another namespace but keeps its owner. Anyone who is allowed to create
+// pods there can forge such an owner.
 func elsewhere(p *Pod) { p.Namespace = "other" }
 
 // A pod of another namespace never takes up a move.
@@ -95,9 +95,9 @@ func TestForgedOwnersTakeNothing(t *testing.T) {
 	}
 }
 
-// Pods arrive in the order of the watch, and the first one that finds an open
-// move replaces its pod, whichever pod is asked about or bound first. A pod
-// that arrived before the moved one left never replaces it.
+// Pods arrive in the order of the watch, and the first one that finds an open move replaces its
+// pod, whichever pod is asked about or bound first. A pod that arrived before the moved pod left
+// never replaces it.
 func TestPairsInTheOrderOfTheWatch(t *testing.T) {
 	cases := map[string]struct {
 		play func(*books)
@@ -253,8 +253,8 @@ func TestPairsInTheOrderOfTheWatch(t *testing.T) {
 	}
 }
 
-// A guess about a pod that the watch does not know changes nothing, and a pod
-// that is not known as the replacement books nothing.
+// A guess about a pod that the watch does not know changes nothing, and a pod that is not known to
+// be the replacement books nothing.
 func TestGuessesTakeNothing(t *testing.T) {
 	b := newBooks(Config{})
 	b.Record(at(0), web(1), web(2))
@@ -281,8 +281,7 @@ func TestGuessesTakeNothing(t *testing.T) {
 	}
 }
 
-// A booking is forgotten when its pod is deleted, so the next pod has all
-// attempts.
+// A booking is forgotten when its pod is deleted, so the next pod has the full number of attempts.
 func TestGoneGivesAttemptsBack(t *testing.T) {
 	b := newBooks(Config{})
 	b.move(0, web(1))

@@ -55,9 +55,9 @@ func play(b *books, rng *rand.Rand, second int) {
 	}
 }
 
-// Whatever happens in whatever order, the ledger's reports add up to what it
-// claims to reserve, and to nothing once every move has ended. It remembers a
-// bounded number of moves, and no pod takes up two of them.
+// Whatever happens in whatever order, the ledger's reports add up to what it claims to reserve, and
+// to nothing once every move has ended. The ledger remembers a bounded number of moves, and no pod
+// takes up two of them.
 func TestReservationsAddUp(t *testing.T) {
 	rng := rand.New(rand.NewPCG(21, 22))
 	for range 300 {
@@ -80,8 +80,8 @@ func TestReservationsAddUp(t *testing.T) {
 	}
 }
 
-// checkReservations compares the ledger's reports with the reservations that it
-// claims, and these with its moves.
+// checkReservations compares the ledger's reports with the reservations that the ledger claims, and
+// these with its moves.
 func checkReservations(t *testing.T, b *books) {
 	t.Helper()
 	reserved := b.reserved()
@@ -107,7 +107,7 @@ func checkReservations(t *testing.T, b *books) {
 	}
 }
 
-// checkReplacements looks for pods that take up more than one move.
+// checkReplacements checks that no pod takes up more than one move.
 func checkReplacements(t *testing.T, b *books) {
 	t.Helper()
 	taken := map[string]string{}

@@ -9,7 +9,7 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// A move from intent to landing, and its reservations and expectations at each
+// The test follows a move from intent to landing, with its reservations and expectations at each
 // step.
 func TestMoveLands(t *testing.T) {
 	b := newBooks(Config{})
@@ -56,9 +56,8 @@ func TestMoveLands(t *testing.T) {
 	}
 }
 
-// As many pods of an owner take up moves as there are moves in flight, one
-// each, however often they ask; further ones, from a scale-up, are ordinary
-// pods.
+// As many pods of an owner take up moves as there are moves in flight, one each, however often they
+// ask. Further pods, from a scale-up, are ordinary pods.
 func TestMatchByCount(t *testing.T) {
 	b := newBooks(Config{})
 	b.move(0, web(1))
@@ -79,8 +78,8 @@ func TestMatchByCount(t *testing.T) {
 	}
 }
 
-// After two attempts a replacement is scheduled like any other pod, but is
-// still recognized when it lands.
+// After two attempts, a replacement is scheduled like any other pod, but is still recognized when
+// it lands.
 func TestMaxAttempts(t *testing.T) {
 	b := newBooks(Config{})
 	b.move(0, web(1))
@@ -100,8 +99,8 @@ func TestMaxAttempts(t *testing.T) {
 	}
 }
 
-// A replacement that was never asked about lands as well: this is how missing
-// steering is detected.
+// A replacement about which nobody was asked lands as well. This is how missing steering is
+// detected.
 func TestBoundWithoutBeingAsked(t *testing.T) {
 	b := newBooks(Config{})
 	b.move(0, web(1))
@@ -114,7 +113,7 @@ func TestBoundWithoutBeingAsked(t *testing.T) {
 	}
 }
 
-// Whatever ends a move releases its reservation.
+// However a move ends, its reservation is released.
 func TestEndsRelease(t *testing.T) {
 	cases := map[string]struct {
 		end  func(*books)
@@ -142,11 +141,11 @@ func TestEndsRelease(t *testing.T) {
 	}
 }
 
-// A move is in flight up to its last second: for its wait plus its TTL if its
-// pod has not left, otherwise for its TTL from when the pod left.
+// A move is in flight up to its last second. If its pod has not left, that is for its wait plus its
+// TTL, otherwise for its TTL from when the pod left.
 func TestExpireIsExact(t *testing.T) {
 	cases := map[string]struct {
-		leaves int // second; 0 never
+		leaves int // in seconds; 0 if never
 		last   int
 	}{
 		"its pod never leaves":   {0, 360},
@@ -172,8 +171,7 @@ func TestExpireIsExact(t *testing.T) {
 	}
 }
 
-// Moves of pods in another namespace that name an owner do not keep that
-// owner's pods away from any node.
+// Moves of pods in another namespace that name an owner do not keep that owner's pods off any node.
 func TestForgedOwnersAvoidNothing(t *testing.T) {
 	b := newBooks(Config{SourceAvoidance: 10 * time.Minute})
 	b.move(0, web(1, func(i *Intent) { i.Namespace = "evil" }))
@@ -183,9 +181,8 @@ func TestForgedOwnersAvoidNothing(t *testing.T) {
 	}
 }
 
-// A scale-down cancels as many moves as there are fewer pods wanted, the oldest
-// first, but none that has its replacement and none of a pod in another
-// namespace.
+// A scale-down cancels as many moves as fewer pods are wanted, the oldest first. It cancels no move
+// that has its replacement, and none of a pod in another namespace.
 func TestCancelOwner(t *testing.T) {
 	b := newBooks(Config{})
 	forged := web(0)
@@ -222,8 +219,8 @@ func TestRecordedAgain(t *testing.T) {
 	}
 }
 
-// A pod evicted by a plugin without measurements reserves its estimate once it
-// is booked, and its replacement is never expected to use nothing.
+// A pod that a plugin without measurements has evicted reserves its estimate once its replacement
+// is booked. The replacement is never expected to use nothing.
 func TestUnmeasuredMove(t *testing.T) {
 	b := newBooks(Config{})
 	b.move(0, web(1, unmeasured, to("")), web(2, unmeasured, to("")))
@@ -250,9 +247,8 @@ func TestUnmeasuredMove(t *testing.T) {
 	}
 }
 
-// An owner's pods are kept away from the node from which one was moved, for as
-// long as the policy sets and whatever became of the move, unless it was never
-// made.
+// After a move, the owner's pods are kept off its source for as long as the policy sets, whatever
+// became of the move, unless it was never made.
 func TestAvoid(t *testing.T) {
 	leaves := func(b *books) { b.Leaves("uid-1", at(0)) }
 	after := func(end func(*books)) func(*books) { return func(b *books) { leaves(b); end(b) } }
@@ -288,8 +284,7 @@ func TestAvoid(t *testing.T) {
 	}
 }
 
-// forget ends the first move and as many others as a ledger with KeepEnded 2
-// remembers.
+// forget ends the first move, and as many others as a ledger with KeepEnded 2 remembers.
 func forget(b *books) {
 	b.Expire(at(301))
 	for n := range 2 {
@@ -299,8 +294,7 @@ func forget(b *books) {
 	b.Expire(at(303))
 }
 
-// Quiet is never true while a request could concern a move, and becomes true
-// again afterwards.
+// Quiet is never true while a request could concern a move, and becomes true again afterwards.
 func TestQuiet(t *testing.T) {
 	b := newBooks(Config{SourceAvoidance: 10 * time.Minute})
 	if !b.Quiet() {
@@ -321,8 +315,8 @@ func TestQuiet(t *testing.T) {
 	}
 }
 
-// The expected usage of a replacement is forgotten after two windows, by which
-// time it has been measured itself.
+// The expected usage of a replacement is forgotten after two windows. By then the replacement
+// itself has been measured.
 func TestExpectationsEnd(t *testing.T) {
 	b := newBooks(Config{})
 	b.move(0, web(1))
@@ -341,8 +335,8 @@ func TestExpectationsEnd(t *testing.T) {
 	}
 }
 
-// Moves that were never made, of which a tenant can cause any number, do not
-// displace moves that were made.
+// Moves that were never made do not displace moves that were, because a tenant can cause any number
+// of them.
 func TestMovesThatWereNotMadeDisplaceNoOthers(t *testing.T) {
 	b := newBooks(Config{KeepEnded: 3})
 	b.move(0, web(1))
@@ -364,7 +358,7 @@ func TestMovesThatWereNotMadeDisplaceNoOthers(t *testing.T) {
 	}
 }
 
-// The queries about moves in flight.
+// These are the queries about moves in flight.
 func TestQuestions(t *testing.T) {
 	b := newBooks(Config{})
 	b.Record(at(0), web(1), web(2), web(3, statefulSet))
@@ -391,8 +385,8 @@ func TestQuestions(t *testing.T) {
 	}
 }
 
-// A change that others have to know increases the revision, a repetition does
-// not. The Listener receives each end once.
+// A change that others must know about increases the revision, and a repetition does not. The
+// Listener is called once for each end.
 func TestRevisionsAndEnds(t *testing.T) {
 	b := newBooks(Config{})
 	hold := Hold{Reason: "TooManyPending", Since: at(1), Until: at(600)}

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// check verifies, in each ledger, that invalid states never occur.
+// check verifies that no ledger is in an invalid state.
 func (w *world) check() {
 	w.t.Helper()
 	for _, l := range w.all() {
@@ -25,11 +25,11 @@ func (w *world) check() {
 	}
 }
 
-// checkLandings verifies that only pods that have left were replaced, and only
-// by pods that arrived after the move was recorded.
+// checkLandings verifies that only pods that have left were replaced, and only by pods that arrived
+// after the move was recorded.
 func (w *world) checkLandings(b *books) {
 	w.t.Helper()
-	landed := map[string]map[string]bool{} // moved pods by family
+	landed := map[string]map[string]bool{} // moved pods, by family
 	inFlight, ended := b.Moves()
 	for _, move := range append(inFlight, ended...) {
 		if move.State == Landed {
@@ -61,14 +61,13 @@ func (w *world) checkLandings(b *books) {
 	}
 }
 
-// attempt identifies a move; a pod may be moved again after a cancelled move.
+// attempt identifies a move. A pod may be moved again after a cancelled move.
 type attempt struct {
 	pod      string
 	recorded int64
 }
 
-// pairs returns, for each move, what replaces its pod and whether the move is
-// over.
+// pairs returns, for each move, the pod that replaces the moved one and whether the move has ended.
 func pairs(b *books) map[attempt]string {
 	all := map[attempt]string{}
 	inFlight, ended := b.Moves()
@@ -82,8 +81,7 @@ func pairs(b *books) map[attempt]string {
 	return all
 }
 
-// play runs the whole script with a check after each line, and then lets
-// everything run out.
+// play runs the whole script with a check after each line, and then lets every move expire.
 func (w *world) play() {
 	w.t.Helper()
 	defer func() {

@@ -9,9 +9,9 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// How a move of a pod with 2,200 milli-cores and 1 GiB off a node with 9,000
-// and 20 GiB is judged. The facts of each case differ in one point from those
-// of a move that helped.
+// The cases show how a move of a pod with 2,200 milli-cores and 1 GiB off a node with 9,000
+// milli-cores and 20 GiB is judged. The facts of each case differ in one point from those of a move
+// that helped.
 func TestAssess(t *testing.T) {
 	const gib = 1 << 30
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -107,8 +107,7 @@ func TestAssess(t *testing.T) {
 	}
 }
 
-// What a move has saved is available to readers, and a longer observation
-// replaces a shorter one.
+// The savings of a move are available to readers, and a longer observation replaces a shorter one.
 func TestSaved(t *testing.T) {
 	b := lived()
 	var landed string
@@ -144,7 +143,7 @@ func TestSaved(t *testing.T) {
 	other.Adopt(document, at(10))
 	b.SetOutcome(landed, nil, &Saved{HotMinutes: 20, Watched: 120})
 	other.Adopt(b.Export(), at(11))
-	other.Adopt(document, at(12)) // late
+	other.Adopt(document, at(12)) // a late one
 	if diff := cmp.Diff(&Saved{HotMinutes: 20, Watched: 120}, saved(other)); diff != "" {
 		t.Errorf("in another process (-want +got):\n%s", diff)
 	}

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// If the API server's clock was a month ahead and is set back, no move recorded in between lasts for a month: moves in
-// flight expire, and ended ones no longer affect their owners. A move recorded by a clock that is a minute ahead counts
-// as new.
+// If the API server's clock was a month ahead and is set back, no move recorded in the meantime
+// lasts for a month: moves in flight expire, and ended ones no longer affect their owners. A move
+// recorded by a clock that is a minute ahead counts as new.
 func TestMovesOfAWrongClock(t *testing.T) {
 	for name, tc := range map[string]struct {
 		ahead time.Duration

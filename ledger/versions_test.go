@@ -21,12 +21,11 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// writeDocument saves this version's document for later versions to read. An
-// existing file is never changed, because a released version wrote it.
+// writeDocument makes the test save this version's document for later versions to read. An existing
+// file is never changed, because a released version wrote it.
 var writeDocument = flag.String("write-document", "", "write testdata/documents/NAME.json")
 
-// everything returns a document with moves in all states and a value in every
-// field.
+// everything returns a document with moves in all states and a value in every field.
 func everything() Document {
 	b := lived()
 	b.Record(at(5), web(6, func(i *Intent) {
@@ -44,10 +43,9 @@ func everything() Document {
 	return document
 }
 
-// Documents that earlier versions stored with moves in flight can be read. What
-// is stored again after an upgrade means the same to them, so that they can
-// continue with it after a rollback: no field that they know is missing or has
-// another meaning.
+// Documents that earlier versions stored with moves in flight can be read. What is stored again
+// after an upgrade means the same to these versions, so that they can continue with it after a
+// rollback: no field that they know is missing or has another meaning.
 func TestDocumentsOfOtherVersions(t *testing.T) {
 	if *writeDocument != "" {
 		data, err := json.MarshalIndent(everything(), "", " ")
@@ -84,8 +82,7 @@ func TestDocumentsOfOtherVersions(t *testing.T) {
 	}
 }
 
-// takenOver checks that a process that takes over a document continues with all
-// of its content.
+// takenOver checks that a process that takes over a document continues with all of its content.
 func takenOver(t *testing.T, document *Document) {
 	t.Helper()
 	b := newBooks(Config{KeepEnded: 50})
@@ -93,7 +90,7 @@ func takenOver(t *testing.T, document *Document) {
 	want, got := map[string]State{}, map[string]State{}
 	count := func(into map[string]State, moves ...Move) {
 		for i := range moves {
-			if moves[i].idle() { // it had no effect
+			if moves[i].idle() { // the move had no effect
 				continue
 			}
 			scaledUp, _ := moves[i].ScaledUp()
@@ -111,8 +108,8 @@ func takenOver(t *testing.T, document *Document) {
 	}
 }
 
-// The previous version, whose rules are repeated here, can read this version's
-// document, with the same meaning.
+// The previous version, whose rules are repeated here, can read this version's document, and it has
+// the same meaning there.
 func TestTheVersionBeforeReads(t *testing.T) {
 	document := everything()
 	data, err := json.Marshal(document)
@@ -149,8 +146,7 @@ func TestTheVersionBeforeReads(t *testing.T) {
 	}
 }
 
-// statesBefore are the states known to the previous version, those in flight
-// first.
+// statesBefore are the states that the previous version knows, those in flight first.
 var statesBefore = []string{"Intended", "Evicted", "Booked", "Landed", "Cancelled", "Expired"}
 
 // documentBefore and its parts are what the previous version reads and writes.
@@ -255,7 +251,7 @@ func (m *moveBefore) refuses() error {
 	return nil
 }
 
-// plain returns a document as stored, as JSON values.
+// plain returns a document as JSON values, as it is stored.
 func plain(t *testing.T, d Document) any {
 	t.Helper()
 	data, err := json.Marshal(d)
@@ -275,8 +271,8 @@ func plainJSON(t *testing.T, data []byte) (value any) {
 	return value
 }
 
-// lacking lists the parts of want that got lacks or contains with another
-// value. Anything else in got is ignored.
+// lacking lists the parts of wanted that got lacks or contains with another value. It ignores
+// anything else in got.
 func lacking(path string, wanted, got any) (lost []string) {
 	switch wanted := wanted.(type) {
 	case map[string]any:

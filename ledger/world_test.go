@@ -11,17 +11,17 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// world is a cluster of few owners, with the ledger of the evicting process and
-// those of two followers. All of them see pods come and go in the same order;
-// each follower has its own kube-scheduler.
+// world is a cluster of few owners, with the ledger of the evicting process and those of two
+// followers. All of them see pods come and go in the same order. Each follower has its own
+// kube-scheduler.
 type world struct {
 	t      *testing.T
 	script []byte
 	second int
 	made   int
 	pods   []*inhabitant
-	// left counts the pods of each family that have begun to leave, evicted or on
-	// their own.
+	// left counts the pods of each family that have started to leave, either evicted or on their
+	// own.
 	left       map[string]int
 	leader     *books
 	followers  [2]*books
@@ -30,20 +30,20 @@ type world struct {
 	log        []string
 }
 
-// inhabitant is a pod of a world; it has no node until it is bound.
+// inhabitant is a pod of a world. It has no node until it is bound.
 type inhabitant struct {
 	Pod
 	node string
-	// untold is true if the watch has not reported the pod yet, although
-	// kube-scheduler may ask about it.
+	// untold reports whether the watch has not shown the pod yet. kube-scheduler may already ask
+	// about it.
 	untold bool
-	// evicted is true once the API server has accepted the pod's eviction,
-	// leaving once the watch has reported that the pod is leaving.
+	// evicted reports whether the API server has accepted the pod's eviction, and leaving whether
+	// the watch has shown that the pod is leaving.
 	evicted, leaving bool
 }
 
-// family identifies the pods that may replace each other: those of one owner in
-// one namespace, because pods in other namespaces may forge the owner.
+// family identifies the pods that may replace each other: those of one owner in one namespace,
+// because pods in other namespaces may forge the owner.
 func (p *Pod) family() string { return p.Namespace + "/" + p.OwnerUID }
 
 var (
@@ -67,7 +67,7 @@ func newWorld(t *testing.T, script []byte) *world {
 	return w
 }
 
-// next takes a number below n from the script.
+// next reads a number below n from the script.
 func (w *world) next(n int) int {
 	if len(w.script) == 0 || n <= 0 {
 		return 0
@@ -77,7 +77,7 @@ func (w *world) next(n int) int {
 	return int(b) % n
 }
 
-// say logs what happens, to help investigate a failure.
+// say logs what happens, as a help for investigating a failure.
 func (w *world) say(format string, args ...any) {
 	w.log = append(w.log, fmt.Sprintf("%4d: ", w.second)+fmt.Sprintf(format, args...))
 }
@@ -86,7 +86,7 @@ func (w *world) now() time.Time { return at(w.second) }
 
 func (w *world) all() []*books { return []*books{w.leader, w.followers[0], w.followers[1]} }
 
-// create makes a pod; a StatefulSet's pod takes the first free name.
+// create creates a pod. A StatefulSet's pod gets the first free name.
 func (w *world) create(owner int) *inhabitant {
 	o := worldOwners[owner]
 	w.made++
@@ -104,8 +104,7 @@ func (w *world) create(owner int) *inhabitant {
 	return pod
 }
 
-// pick chooses one of the wanted pods according to the script; nil if there is
-// none.
+// pick returns one of the wanted pods, chosen by the script; nil if there is none.
 func (w *world) pick(wanted func(*inhabitant) bool) *inhabitant {
 	var some []*inhabitant
 	for _, pod := range w.pods {
@@ -186,9 +185,9 @@ func (w *world) step() {
 	}
 }
 
-// record enters moves of up to three pods. In a world that announces moves, the
-// processes that answer kube-scheduler know of them at once, and no pod is so
-// young that differing clocks could matter.
+// record records moves of up to three pods. In a world that announces moves, the processes that
+// answer kube-scheduler know them at once, and no pod is so young that differences between clocks
+// could matter.
 func (w *world) record() {
 	if w.announcing {
 		w.second += 1 + int(clockSlack/time.Second)
@@ -223,8 +222,8 @@ func (w *world) evict() {
 	}
 }
 
-// leave lets the watch report that a pod leaves, either one of those to be
-// moved or any.
+// leave makes the watch report that a pod leaves: one of those to be moved if moved is set,
+// otherwise any pod.
 func (w *world) leave(moved bool) {
 	pod := w.pick(func(p *inhabitant) bool { return bound(p) && (!moved || w.leader.Moving(p.UID)) })
 	if pod == nil {
@@ -238,7 +237,7 @@ func (w *world) leave(moved bool) {
 	}
 }
 
-// count counts a leaving pod once.
+// count counts a leaving pod, but only once.
 func (w *world) count(pod *inhabitant) {
 	if !pod.evicted {
 		pod.evicted = true
@@ -262,8 +261,7 @@ func (w *world) remove() {
 	}
 }
 
-// ask lets kube-scheduler ask one follower about a pod, even about one that is
-// bound.
+// ask makes kube-scheduler ask one follower about a pod, which may already be bound.
 func (w *world) ask() {
 	k := w.next(len(w.followers))
 	follower := w.followers[k]
@@ -321,8 +319,7 @@ func (w *world) cancel() {
 	}
 }
 
-// publish lets the followers read the leader's current document or an earlier
-// one.
+// publish lets the followers read the leader's current document or an earlier one.
 func (w *world) publish() {
 	document := w.leader.Export()
 	if len(w.written) > 0 && !w.announcing && w.next(4) == 0 {

@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 )
 
-// Whatever the objects hold, there is a result and no panic.
+// Whatever the objects contain, there is a result and no panic.
 func TestStrangeObjectsGetResults(t *testing.T) {
 	badSelector := &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Like"}}}
 	strange := map[string]func(*v1.Pod){
@@ -108,8 +108,8 @@ func TestAnEmptySnapshotRefuses(t *testing.T) {
 	}
 }
 
-// New requests only the informers that the plugins read, because each one costs
-// memory and needs a permission.
+// New requests only the informers that the plugins read, because each informer costs memory and
+// needs a permission.
 func TestOnlyNeededInformersAreRequested(t *testing.T) {
 	for name, tc := range map[string]struct {
 		cfg  Config

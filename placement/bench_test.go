@@ -11,9 +11,9 @@ import (
 
 const podsPerNode = 30
 
-// fleet returns a cluster of 3 zones with 30 pods on each node and 30 replicas
-// of each workload, so there are as many workloads as nodes. decorate is called
-// with the number of a pod's workload and the pod.
+// fleet returns a cluster of 3 zones with 30 pods on each node and 30 replicas of each workload, so
+// there are as many workloads as nodes. It calls decorate with each pod and the number of its
+// workload.
 func fleet(nodes int, decorate func(workload int, p *v1.Pod)) ([]*v1.Node, []*v1.Pod) {
 	var ns []*v1.Node
 	var ps []*v1.Pod
@@ -24,7 +24,7 @@ func fleet(nodes int, decorate func(workload int, p *v1.Pod)) ([]*v1.Node, []*v1
 	for w := range nodes {
 		app := numbered("app", w)
 		for r := range podsPerNode {
-			// A replica on each of 30 nodes, which alternate between all zones.
+			// The 30 replicas are on different nodes, which alternate between all zones.
 			node := ns[(w+r)%nodes]
 			p := aPod(fmt.Sprintf("%s-%d", app, r), node.Name, podLabel("app", app), podLabel("pod-template-hash", app), cpu("500m"))
 			p.UID = types.UID(fmt.Sprintf("00000000-0000-4000-8000-%06d%06d", w, r))
@@ -69,7 +69,7 @@ func kinds() map[string]func(int, *v1.Pod) {
 	}
 }
 
-// giant makes one workload of a fifth of the pods.
+// giant assigns a fifth of the pods to one workload.
 func giant(decorate func(int, *v1.Pod)) func(int, *v1.Pod) {
 	return func(w int, p *v1.Pod) {
 		if w%5 == 0 {
@@ -81,7 +81,7 @@ func giant(decorate func(int, *v1.Pod)) func(int, *v1.Pod) {
 
 var sizes = []int{100, 1000, 5000}
 
-// BenchmarkFits asks about one pod after another and two nodes for each.
+// BenchmarkFits checks one pod after another on two nodes each.
 func BenchmarkFits(b *testing.B) {
 	for _, kind := range []string{"plain", "zone spread", "host spread", "anti-affinity"} {
 		for _, size := range sizes {
@@ -103,7 +103,7 @@ func BenchmarkFits(b *testing.B) {
 	}
 }
 
-// BenchmarkFitsOneMoreNode asks about one pod and all nodes in turn.
+// BenchmarkFitsOneMoreNode checks one pod on one node after another.
 func BenchmarkFitsOneMoreNode(b *testing.B) {
 	for _, kind := range []string{"plain", "zone spread", "anti-affinity"} {
 		b.Run(kind, func(b *testing.B) {
@@ -121,9 +121,8 @@ func BenchmarkFitsOneMoreNode(b *testing.B) {
 	}
 }
 
-// BenchmarkPlan empties 10 % of the nodes of 7 pods each: for each pod the
-// nodes are asked in turn, starting at a different one each time, until one
-// takes it.
+// BenchmarkPlan moves 7 pods off each of 10 % of the nodes. For each pod, it checks the nodes in
+// turn until one accepts the pod, and starts at a different node each time.
 func BenchmarkPlan(b *testing.B) {
 	all := kinds()
 	all["mixed"] = mixed
@@ -217,8 +216,8 @@ func BenchmarkSync(b *testing.B) {
 	}
 }
 
-// BenchmarkMemory reports what the snapshot holds per pod in addition to the
-// pods.
+// BenchmarkMemory reports the memory per pod that the snapshot holds in addition to the pods
+// themselves.
 func BenchmarkMemory(b *testing.B) {
 	nodes, pods := fleet(5000, mixed)
 	var before, after runtime.MemStats

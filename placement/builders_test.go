@@ -17,7 +17,7 @@ import (
 
 const zoneKey = v1.LabelTopologyZone
 
-// aNode returns a node of 4 cores, 16 GiB and 110 pods with its hostname label.
+// aNode returns a node with 4 cores, 16 GiB, space for 110 pods, and its hostname label.
 func aNode(name string, change ...func(*v1.Node)) *v1.Node {
 	n := &v1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{v1.LabelHostname: name}},
@@ -45,7 +45,7 @@ func allocatable(name v1.ResourceName, quantity string) func(*v1.Node) {
 	return func(n *v1.Node) { n.Status.Allocatable[name] = resource.MustParse(quantity) }
 }
 
-// aPod returns a ReplicaSet's pod on a node, requesting 100m and 100Mi.
+// aPod returns a ReplicaSet's pod on a node that requests 100m and 100Mi.
 func aPod(name, node string, change ...func(*v1.Pod)) *v1.Pod {
 	p := &v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -79,8 +79,7 @@ func cpu(quantity string) func(*v1.Pod) {
 	return func(p *v1.Pod) { p.Spec.Containers[0].Resources = requesting(quantity, "100Mi") }
 }
 
-// resized makes the kubelet report that the pod runs with requests other than
-// its spec's.
+// resized makes the kubelet report that the pod runs with requests that differ from its spec.
 func resized(quantity string) func(*v1.Pod) {
 	return func(p *v1.Pod) {
 		told := requesting(quantity, "100Mi")
@@ -179,7 +178,7 @@ func spread(topology string, maxSkew int32, selector *metav1.LabelSelector) func
 	}
 }
 
-// withFilters builds filters over a cluster that serves the given objects.
+// withFilters returns Filters for a cluster that serves the given objects.
 func withFilters(t testing.TB, cfg Config, objects ...runtime.Object) *Filters {
 	t.Helper()
 	client := fake.NewClientset(objects...)
@@ -199,7 +198,7 @@ func withFilters(t testing.TB, cfg Config, objects ...runtime.Object) *Filters {
 	return f
 }
 
-// offline builds filters without a cluster behind them.
+// offline returns Filters without a cluster.
 func offline(t testing.TB) *Filters {
 	t.Helper()
 	return newFilters(t, Config{})

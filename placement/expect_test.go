@@ -8,9 +8,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// A pod that is expected on a node, or nominated for it, counts as present for
-// every filter unless it is what makes the node fit, and only as long as it is
-// expected.
+// A pod that is expected on a node, or nominated for it, counts as present for every filter as long
+// as it is expected. It does not count if it is what makes the node fit.
 func TestExpectedPodsCountAsBoundOnes(t *testing.T) {
 	o := newOracle(t)
 	for seed := range uint64(40) {
@@ -46,7 +45,7 @@ func TestExpectedPodsCountAsBoundOnes(t *testing.T) {
 		syncAll(t, without, o.nodes, o.pods)
 		s := without.Begin()
 		for i, pod := range waiting {
-			_ = s.Expect(pod, nodes[i]) // on a node that is gone it does not count
+			_ = s.Expect(pod, nodes[i]) // a pod on a node that is gone does not count
 		}
 		s.Close()
 		if diff := cmp.Diff(before, allResults(without, o)); diff != "" {
@@ -55,8 +54,8 @@ func TestExpectedPodsCountAsBoundOnes(t *testing.T) {
 	}
 }
 
-// answersWith asks about the oracle's pods when more pods exist, of which some
-// are expected.
+// answersWith returns the results for the oracle's pods when more pods exist, some of which are
+// expected.
 func answersWith(t *testing.T, o *oracle, more, expected []*v1.Pod, nodes []string) map[string]Result {
 	t.Helper()
 	f := newFilters(t, o.cfg)
@@ -96,8 +95,7 @@ func TestExpectRefuses(t *testing.T) {
 	}
 }
 
-// A nomination ends when the pod is bound elsewhere or kube-scheduler withdraws
-// it.
+// A nomination ends when the pod is bound elsewhere or kube-scheduler withdraws it.
 func TestNominationsEnd(t *testing.T) {
 	big := func(p *v1.Pod) { cpu("3")(p) }
 	nodes := []*v1.Node{aNode("a", allocatable(v1.ResourceCPU, "4")), aNode("b", allocatable(v1.ResourceCPU, "4"))}

@@ -17,7 +17,7 @@ const (
 	destination = "destination"
 )
 
-// Each case asks whether the first pod, which runs on source, could be replaced on destination.
+// Each case checks whether the first pod, which runs on source, could be replaced on destination.
 func TestEachFilterRefusesForItsReason(t *testing.T) {
 	web := selecting("app", "web")
 	cases := map[string]struct {

@@ -7,15 +7,15 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// One node represents the others of its domain only if they count alike. In
-// zone-0, which has no matching pod, one node in eight differs from all others.
-// Whatever the difference, results equal those of plugins that read every node.
+// One node represents the others of its domain only if they count alike. In zone-0, which has no
+// matching pod, one node in eight differs from the others. Whatever the difference, results equal
+// those of plugins that read every node.
 func TestResultsWhereNodesOfOneDomainDiffer(t *testing.T) {
 	first := func(i int) bool { return i == 0 }
 	others := func(i int) bool { return i > 0 }
 	tainted := func(n *v1.Node) { nodeTaint("dedicated", v1.TaintEffectNoSchedule)(n) }
 	cases := map[string]struct {
-		node func(i int, n *v1.Node) // of zone-0
+		node func(i int, n *v1.Node) // changes a node of zone-0
 		pod  func(p *v1.Pod)
 	}{
 		"none does": {func(int, *v1.Node) {}, func(*v1.Pod) {}},
@@ -81,7 +81,7 @@ func TestDomainsFollowTheNodes(t *testing.T) {
 	pods := []*v1.Pod{aPod("a", "node-0", podLabel("app", "web"), web), aPod("b", "node-0", podLabel("app", "web"), web)}
 	for _, step := range []struct {
 		nodes []*v1.Node
-		want  bool // without another zone nothing is uneven
+		want  bool // without another zone, nothing is uneven
 	}{{[]*v1.Node{one}, true}, {[]*v1.Node{one, other}, false}, {[]*v1.Node{one}, true}} {
 		syncAll(t, f, step.nodes, pods)
 		s := f.Begin()

@@ -37,9 +37,8 @@ func TestReplacementRequestsWhatTheSpecSays(t *testing.T) {
 	}
 }
 
-// Versions come and go during a process's lifetime. After pod-by-pod updates,
-// only so few empty groups are kept that cleaning them up would not be
-// worthwhile.
+// Versions come and go during a process's lifetime. After pod-by-pod updates, only so few empty
+// groups remain that removing them would not be worthwhile.
 func TestUpdatesForgetEmptyGroups(t *testing.T) {
 	f := offline(t)
 	syncAll(t, f, []*v1.Node{aNode("a")}, nil)

@@ -6,10 +6,9 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// kube-scheduler lets a pod follow another one only once the latter is bound,
-// because it runs the filters both with and without nominated pods. So a pod
-// that is nominated or expected on a node must not turn the node into a
-// destination.
+// kube-scheduler lets a pod follow another one only once the other is bound, because it runs the
+// filters both with and without nominated pods. Therefore a pod that is nominated for a node, or
+// expected there, must not turn the node into a destination.
 func TestNominatedPodsAttractNobody(t *testing.T) {
 	db := func(p *v1.Pod) { podLabel("app", "db")(p) }
 	web := aPod("web-0", source, podsAffinity(v1.LabelHostname, selecting("app", "db")))

@@ -13,9 +13,9 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
-// oracle gives the answers of Session.Fits in the simplest way. It writes both
-// worlds as lists of pods and runs the plugins over kube-scheduler's own
-// snapshot of each, built from scratch for every question.
+// oracle computes the results of Session.Fits in the simplest way. It writes both worlds as lists
+// of pods, and runs the plugins on kube-scheduler's own snapshot of each, which it builds from
+// scratch for every question.
 type oracle struct {
 	cfg     Config // to build filters that see the same claims
 	ctx     context.Context
@@ -83,7 +83,7 @@ func (o *oracle) fitsIn(pod *v1.Pod, node string, terminating bool) Result {
 	return refusalOf(status)
 }
 
-// world lists the pods on nodes when a replacement for the pod is scheduled.
+// world returns the pods on nodes at the time when a replacement for the pod is scheduled.
 func (o *oracle) world(asked *v1.Pod, terminating bool) []*v1.Pod {
 	var world []*v1.Pod
 	for _, pod := range o.pods {

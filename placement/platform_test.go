@@ -25,9 +25,8 @@ func tolerating(t v1.Toleration) func(*v1.Pod) {
 	return func(p *v1.Pod) { p.Spec.Tolerations = append(p.Spec.Tolerations, t) }
 }
 
-// A replacement goes only to nodes that can run it: nodes with the operating
-// system that the pod runs on, and with its architecture unless the pod or a
-// replica shows that it can run on another one.
+// A replacement goes only to nodes that can run it: nodes with the operating system on which the
+// pod runs, and with its architecture unless the pod or a replica shows that it can run on another.
 func TestReplacementsStayOnTheirPlatform(t *testing.T) {
 	const beta = "beta.kubernetes.io/arch"
 	image := func(name string) func(*v1.Pod) { return func(p *v1.Pod) { p.Spec.Containers[0].Image = name } }
@@ -89,9 +88,8 @@ func TestReplacementsStayOnTheirPlatform(t *testing.T) {
 	}
 }
 
-// A Windows container starts only on the build that it was made for, so a
-// replacement stays on it unless the pod or a replica shows that it can run on
-// another one.
+// A Windows container starts only on the build for which it was made. A replacement therefore stays
+// on that build, unless the pod or a replica shows that it can run on another.
 func TestReplacementsStayOnTheirWindowsBuild(t *testing.T) {
 	const older, newer = "10.0.17763", "10.0.20348"
 	for name, tc := range map[string]struct {
@@ -140,7 +138,7 @@ func TestReplacementsStayOnTheirWindowsBuild(t *testing.T) {
 	}
 }
 
-// If nodes have no labels, the pod's own statement counts.
+// If nodes have no labels, the operating system in the pod's spec counts.
 func TestPodOSCountsWithoutLabelsOfItsNode(t *testing.T) {
 	pod := aPod("p", "plain", func(p *v1.Pod) { p.Spec.OS = &v1.PodOS{Name: v1.Linux} })
 	f, err := New(t.Context(), Config{})

@@ -10,8 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// For every random cluster and sequence of moves, undone moves and syncs, each
-// result equals that of the plugins over a snapshot built from scratch.
+// For every random cluster and sequence of moves, undone moves and syncs, each result equals that
+// of the plugins on a snapshot built from scratch.
 func TestResultsEqualThoseOfFreshSnapshots(t *testing.T) {
 	clusters := 150
 	if testing.Short() {
@@ -29,8 +29,8 @@ func TestResultsEqualThoseOfFreshSnapshots(t *testing.T) {
 	}
 }
 
-// After a session is closed its moves have left no trace: the results of all
-// pods on all nodes are those of filters that never saw it.
+// After a session is closed, its moves have left no trace: the results of all pods on all nodes are
+// those of filters that never had the session.
 func TestClosedSessionsLeaveNoTrace(t *testing.T) {
 	o := newOracle(t)
 	for seed := range uint64(20) {
@@ -166,7 +166,7 @@ func awsVolume(p *v1.Pod) {
 	}})
 }
 
-// changePods replaces some of the pods, and some by newer ones of themselves.
+// changePods replaces some pods by others, and some by newer versions of themselves.
 func (w *randomWalk) changePods() (changed, gone []*v1.Pod) {
 	for i, pod := range w.o.pods {
 		switch w.rnd.IntN(8) {
@@ -188,7 +188,7 @@ func (w *randomWalk) changePods() (changed, gone []*v1.Pod) {
 	return changed, gone
 }
 
-// updateChanged replaces some of the pods and updates the filters with them.
+// updateChanged replaces some pods and updates the filters accordingly.
 func (w *randomWalk) updateChanged() {
 	changed, gone := w.changePods()
 	w.steps = append(w.steps, "update")
@@ -197,7 +197,7 @@ func (w *randomWalk) updateChanged() {
 	}
 }
 
-// syncChanged replaces some of the pods and nodes and syncs.
+// syncChanged replaces some pods and nodes, and syncs the filters.
 func (w *randomWalk) syncChanged() {
 	w.changePods()
 	i := w.rnd.IntN(len(w.o.nodes))
@@ -207,7 +207,7 @@ func (w *randomWalk) syncChanged() {
 	syncAll(w.t, w.f, w.o.nodes, w.o.pods)
 }
 
-// newer returns a pod with a change that may or may not affect its node's sums.
+// newer returns a pod with a change that may or may not affect the sums of its node.
 func (w *randomWalk) newer(pod *v1.Pod) *v1.Pod {
 	changed := pod.DeepCopy()
 	options := []func(*v1.Pod){

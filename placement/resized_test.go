@@ -8,8 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// The owner of a pod that was resized in place creates its replacement without
-// the resize. The destination has one core left.
+// If a pod was resized in place, its owner creates the replacement without the resize. The
+// destination has one core left.
 func TestReplacementOfAResizedPodAsksWhatItsSiblingsWereCreatedWith(t *testing.T) {
 	ok, full := Result{OK: true}, Result{Plugin: "NodeResourcesFit", Reason: "Insufficient cpu"}
 	set, old := podLabel("controller-revision-hash", "1"), podLabel("controller-revision-hash", "0")

@@ -47,8 +47,8 @@ func spreadSoftly(topology string, selector *metav1.LabelSelector) func(*v1.Pod)
 	}
 }
 
-// scores returns the plugins' scores over kube-scheduler's own snapshot of the
-// world without the pod and the moved pods, for the nodes that fit.
+// scores returns the plugins' scores of the nodes that fit, on kube-scheduler's own snapshot of the
+// world without the pod and the moved pods.
 func (o *oracle) scores(t *testing.T, scoring framework.Framework, pod *v1.Pod, names []string) (scores []int64) {
 	t.Helper()
 	world, replacement, cycle := o.world(pod, false), replacementOf(pod), framework.NewCycleState()
@@ -82,8 +82,8 @@ func (o *oracle) scores(t *testing.T, scoring framework.Framework, pod *v1.Pod, 
 	return scores
 }
 
-// Scores equal those of kube-scheduler's plugins over the whole snapshot, with
-// the session's moves, and are nil only if all would be equal.
+// Scores equal those of kube-scheduler's plugins on the whole snapshot with the session's moves.
+// They are nil only if all of them would be equal.
 func TestScoresEqualThoseOfFreshSnapshots(t *testing.T) {
 	o := newOracle(t)
 	scoring, _, err := newScores(t.Context(), o.cfg, o.lister)
@@ -164,8 +164,8 @@ func TestNodesOfOneHostnameAreNotAlike(t *testing.T) {
 	}
 }
 
-// talkative returns a pod of another namespace with terms that match the pods of
-// all namespaces, each with its own topology.
+// talkative returns a pod of another namespace with terms that match the pods of all namespaces,
+// each term with its own topology.
 func talkative(terms int) *v1.Pod {
 	pod, all := aPod("talkative", "node-0", inNamespace("other")), []v1.WeightedPodAffinityTerm(nil)
 	for i := range terms {
@@ -177,8 +177,8 @@ func talkative(terms int) *v1.Pod {
 	return pod
 }
 
-// BenchmarkScoresBesideManyTerms measures the cost that one pod with many terms
-// causes for every other workload. It is proportional to the number of terms.
+// BenchmarkScoresBesideManyTerms measures the cost that one pod with many terms adds for every
+// other workload. It is proportional to the number of terms.
 func BenchmarkScoresBesideManyTerms(b *testing.B) {
 	for _, terms := range []int{1000, 4000} {
 		b.Run(fmt.Sprintf("terms=%d", terms), func(b *testing.B) {
@@ -194,7 +194,7 @@ func BenchmarkScoresBesideManyTerms(b *testing.B) {
 	}
 }
 
-// If many pods count, the scores of a session are those before its moves.
+// If very many pods count, a session's scores are those before its moves.
 func TestScoresOfGiants(t *testing.T) {
 	f := offline(t)
 	var nodes []*v1.Node

@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Three replicas repel each other by host, on three nodes; one node is free.
+// Three replicas repel each other by host, on three of four nodes.
 func TestAntiAffinityLeavesOneLandingForOneMove(t *testing.T) {
 	web := []func(*v1.Pod){podLabel("app", "web"), antiAffinity(v1.LabelHostname, selecting("app", "web"))}
 	nodes := []*v1.Node{aNode("a"), aNode("b"), aNode("c"), aNode("free")}
@@ -42,9 +42,8 @@ func TestAntiAffinityLeavesOneLandingForOneMove(t *testing.T) {
 	}
 }
 
-// Filters ignore preferences, so pods that differ in nothing else share a
-// state. A pod whose preferences cannot be read does not share it, because it
-// is refused.
+// Filters ignore preferences, so pods that differ only in these share a state. A pod whose
+// preferences cannot be read does not share it, because it is refused.
 func TestPreferencesAreFilteredAsPlainPods(t *testing.T) {
 	unreadable := &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app", Operator: "unreadable"}}}
 	pods := []*v1.Pod{
@@ -75,8 +74,8 @@ func TestPreferencesAreFilteredAsPlainPods(t *testing.T) {
 	}
 }
 
-// Zone a has 3 pods, b and c 1 each; the constraint allows a skew of 2, so
-// moves from a must go to b and c in turn.
+// Zone a has 3 pods, b and c have 1 each. The constraint allows a skew of 2, so moves from a must
+// go to b and c in turn.
 func TestSpreadFollowsMoves(t *testing.T) {
 	web := []func(*v1.Pod){podLabel("app", "web"), spread(zoneKey, 1, selecting("app", "web"))}
 	var nodes []*v1.Node
@@ -102,16 +101,16 @@ func TestSpreadFollowsMoves(t *testing.T) {
 			t.Errorf("fits of pod %d (-want +got):\n%s", pod, diff)
 		}
 	}
-	// Without pod 0 the zones hold 2, 1, 1: one more in a makes a skew of 2.
+	// Without pod 0, the zones hold 2, 1, 1, and one more in a makes a skew of 2.
 	ask(0, map[string]bool{"a2": false, "b2": true, "c2": true})
 	mustMove(t, s, pods[0], "b2")
-	// 2, 2, 1; without pod 1 it is 1, 2, 1.
+	// 2, 2, 1; without pod 1, it is 1, 2, 1.
 	ask(1, map[string]bool{"a2": true, "b2": false, "c2": true})
 	undo := mustMove(t, s, pods[1], "c2")
-	// 1, 2, 2; without pod 2 it is 0, 2, 2.
+	// 1, 2, 2; without pod 2, it is 0, 2, 2.
 	ask(2, map[string]bool{"a2": true, "b2": false, "c2": false})
 	undo()
-	// 2, 2, 1; without pod 2 it is 1, 2, 1.
+	// 2, 2, 1; without pod 2, it is 1, 2, 1.
 	ask(2, map[string]bool{"a2": true, "b2": false, "c2": true})
 }
 
@@ -124,7 +123,7 @@ func TestRequestsFillUpOverMoves(t *testing.T) {
 	syncAll(t, f, []*v1.Node{aNode("hot", allocatable(v1.ResourceCPU, "8")), aNode("cool")}, pods)
 	s := f.Begin()
 	defer s.Close()
-	// 4 cores take 4 pods of 900m.
+	// 4 cores have space for 4 pods of 900m.
 	for i, pod := range pods[:4] {
 		if v := s.Fits(pod, "cool"); !v.OK {
 			t.Fatalf("pod %d does not fit: %+v", i, v)
@@ -181,7 +180,7 @@ func TestSessionRefusesWhatItCannotAnswer(t *testing.T) {
 	undo := mustMove(t, s, pod, "b")
 	ask("a pod moved before", pod, "b", errAlreadyMoved)
 	undo()
-	undo() // must not undo twice
+	undo() // must not undo anything twice
 	undoAgain := mustMove(t, s, pod, "b")
 	undo() // nor undo another move
 	ask("a pod moved again", pod, "b", errAlreadyMoved)
@@ -215,8 +214,8 @@ func TestSyncWaitsForTheSession(t *testing.T) {
 	}
 }
 
-// Pods that have ended or that left for an unknown node are removed from the
-// snapshot, however that is reported; unknown names are an error, not a change.
+// Update removes pods that have ended, or that left for an unknown node, from the snapshot, however
+// that is reported. Unknown names are an error and change nothing.
 func TestUpdateDropsWhatSyncWould(t *testing.T) {
 	ended, lost := aPod("ended", "a", cpu("3")), aPod("lost", "a", cpu("3"))
 	for name, change := range map[string]func(*v1.Pod){
@@ -280,9 +279,8 @@ func TestSyncKeepsWhatIsUnchanged(t *testing.T) {
 			changed[name] = true
 		}
 	}
-	// New objects without a resourceVersion are changes; with the same
-	// resourceVersion they are not. A pod with unchanged sums does not change its
-	// node.
+	// New objects without a resourceVersion are changes; those with the same resourceVersion are
+	// not. A pod whose sums have not changed does not change its node.
 	want := map[string]bool{"node-1": true, "node-2": true}
 	if diff := cmp.Diff(want, changed); diff != "" {
 		t.Errorf("nodes built anew (-want +got):\n%s", diff)

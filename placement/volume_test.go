@@ -16,12 +16,12 @@ func ofHandle(handle string) func(*v1.PersistentVolume) {
 	}
 }
 
-// A volume that only one node at a time can mount keeps a replacement off nodes
-// where no pod uses it, as long as another pod does.
+// A volume that only one node at a time can mount keeps a replacement off nodes without a pod that
+// uses the volume, as long as another pod does.
 func TestSharedVolumesKeepTheirPodsTogether(t *testing.T) {
 	f := withFilters(t, Config{},
 		boundClaim("once", v1.ReadWriteOnce), volume("once", modes(v1.ReadWriteOnce)),
-		boundClaim("silent", v1.ReadWriteOnce), volume("silent"), // its volume has no modes
+		boundClaim("silent", v1.ReadWriteOnce), volume("silent"), // the volume has no modes
 		boundClaim("many", v1.ReadWriteMany), volume("many", modes(v1.ReadWriteMany)),
 		boundClaim("readers", v1.ReadOnlyMany), volume("readers", modes(v1.ReadOnlyMany)),
 		boundClaim("able", v1.ReadWriteOnce), volume("able", modes(v1.ReadWriteOnce, v1.ReadWriteMany)),

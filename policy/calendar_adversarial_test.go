@@ -13,7 +13,7 @@ import (
 	"github.com/evenkeel/evenkeel/policy/calendar"
 )
 
-// The clock of a process can show any time. None of them makes the calendar hang or panic.
+// The clock of a process can show any time, and none of them makes the calendar hang or panic.
 func TestCalendarAtTimesThatNoClockShows(t *testing.T) {
 	cases := map[string]struct {
 		now      time.Time
@@ -78,7 +78,7 @@ func somePeriods(r *rand.Rand, most int) []Period {
 	return periods
 }
 
-// The calendar gives the same answers as watching the clocks minute by minute.
+// The calendar agrees with watching the clock minute by minute.
 func TestCalendarAgreesWithAClockWatcher(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 2026))
 	for n := range 120 {
@@ -139,8 +139,8 @@ func watchAny(t *testing.T, periods []Period, from time.Time, span time.Duration
 		}
 		var due time.Time
 		for now := from.Add(-p.Duration.Duration).Truncate(time.Minute); now.Before(from.Add(span)); now = now.Add(time.Minute) {
-			// A period begins if it became due since the previous minute, or is due at the
-			// time that the clock shows now.
+			// A period starts if it became due after the previous minute, or is due at the time
+			// that the clock shows now.
 			before, wall := shown(now.Add(-time.Minute)), shown(now)
 			if wall.Before(before) {
 				before, due = wall.Add(-time.Minute), time.Time{}

@@ -38,7 +38,7 @@ func inBerlin(schedule string, d time.Duration) Period {
 	return Period{Schedule: schedule, Duration: duration(d), TimeZone: "Europe/Berlin"}
 }
 
-// answer is what Open returns.
+// answer holds the results of Open.
 type answer struct {
 	Open    bool
 	Why     string
@@ -113,7 +113,7 @@ func TestCalendarOpens(t *testing.T) {
 		},
 		"a week from Mondays to Fridays": {
 			windows: []Period{every("0 0 * * 1-5", 3*24*time.Hour)},
-			now:     "2026-11-21T12:00:00Z", // a Saturday: Friday's lasts until Monday
+			now:     "2026-11-21T12:00:00Z", // a Saturday: Friday's period lasts until Monday
 			want:    answer{Open: true},
 		},
 		"a month that consists of one window": {
@@ -196,8 +196,8 @@ func TestCalendarOpens(t *testing.T) {
 	}
 }
 
-// In 2026 clocks in Berlin are set forward on 29 March, from 02:00 (01:00 UTC)
-// to 03:00, and back on 25 October, from 03:00 (01:00 UTC) to 02:00.
+// In 2026, clocks in Berlin are set forward on 29 March, from 02:00 (01:00 UTC) to 03:00, and back
+// on 25 October, from 03:00 (01:00 UTC) to 02:00.
 func TestCalendarWhenClocksAreChanged(t *testing.T) {
 	zone := func(name, schedule string, d time.Duration) Period {
 		return Period{Schedule: schedule, Duration: duration(d), TimeZone: name}
@@ -205,7 +205,7 @@ func TestCalendarWhenClocksAreChanged(t *testing.T) {
 	cases := map[string]struct {
 		period     Period
 		now        string
-		begin, end string // of the first window that ends after now; begin is at the earliest now
+		begin, end string // of the first window that ends after now; begin is not before now
 	}{
 		"in winter": {
 			period: inBerlin("0 22 * * *", 8*time.Hour), now: "2026-01-10T12:00:00Z",
@@ -305,7 +305,7 @@ func BenchmarkCalendarOpen(b *testing.B) {
 	for i := range all {
 		all[i] = every("* * * * *", time.Minute)
 	}
-	var teeth []Period // each period begins when the previous one ends
+	var teeth []Period // each period starts when the previous one ends
 	for i := range 50 {
 		teeth = append(teeth, Period{Schedule: []string{"0-58/2 * * * *", "1-59/2 * * * *"}[i%2], Duration: duration(time.Minute)})
 	}

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// A name that can never be the kind of an owner is rejected, with a hint at the right form.
+// A name that can never be the kind of an owner is rejected, with a hint at the correct form.
 func TestControllersAreKinds(t *testing.T) {
 	for text, want := range map[string]string{
 		"CloneSet.apps.kruise.io": "", "StatefulSet.apps.kruise.io": "", "Rollout.argoproj.io": "", "PodSet2.v1x.example.com": "",

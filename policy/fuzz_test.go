@@ -10,8 +10,9 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// FuzzLoad verifies that Load never panics, that its errors name the file, and that a policy it accepts is complete: it
-// validates, and it stays the same when written and loaded again.
+// FuzzLoad verifies that Load never panics, that its errors name the file, and that a policy that
+// it accepts is complete: the policy validates, and stays the same when it is written and loaded
+// again.
 func FuzzLoad(f *testing.F) {
 	files, err := filepath.Glob("testdata/invalid/*.yaml")
 	if err != nil {
@@ -54,7 +55,8 @@ func FuzzLoad(f *testing.F) {
 	})
 }
 
-// FuzzCalendar verifies that no schedule panics, and that the answer changes exactly when Open predicts.
+// FuzzCalendar verifies that no schedule panics, and that the answer changes exactly when Open
+// predicts.
 func FuzzCalendar(f *testing.F) {
 	for _, schedule := range append(someSchedules, "@daily", "0/7 ? * DEC sun-sat/2", "TZ=", ", , , , ,", "@every 1s") {
 		for _, zone := range someZones {

@@ -30,7 +30,8 @@ profiles:
       enabled: [RemoveDuplicates]
 `
 
-// Every file in testdata/invalid contains one kind of mistake. The file next to it has the message that a user sees.
+// Every file in testdata/invalid contains one kind of mistake. The file next to it contains the
+// message that a user sees.
 func TestLoadNamesEveryMistake(t *testing.T) {
 	files, err := filepath.Glob("testdata/invalid/*.yaml")
 	if err != nil || len(files) == 0 {
@@ -210,7 +211,8 @@ func TestLoadTakesTheExamples(t *testing.T) {
 	}
 }
 
-// A LoadPolicy alone runs the default profile, unless it disables that profile or has no line that a move relieves.
+// A file with only a LoadPolicy runs the default profile, unless it disables that profile or has no
+// line that a move relieves.
 func TestLoadSaysWhatRuns(t *testing.T) {
 	const marks = "usage: {sources: [{type: Prometheus, prometheus: {queries: {nodes: {busy: {expr: busy}}}}}], metrics: [{name: busy, relieves: none}]}\n" +
 		"lines: {busy: {evict: 90}}\n"
@@ -240,8 +242,8 @@ func TestLoadSaysWhatRuns(t *testing.T) {
 	}
 }
 
-// Lines that name only one of cpu and memory leave the other unjudged. Load warns of this, unless there are lines for
-// another metric that a move of the other resource relieves.
+// If a policy has lines for only one of cpu and memory, the other is not judged. Load warns about
+// that, unless there are lines for another metric that a move of the other resource relieves.
 func TestUnjudged(t *testing.T) {
 	pressures := "usage: {sources: [{type: Kubelet, kubelet: {endpoint: Summary}}]}\n"
 	cases := map[string]struct {
@@ -303,7 +305,7 @@ func TestLoadSaysWhetherSourcesAreGiven(t *testing.T) {
 	}
 }
 
-// Line numbers in messages are those of the file, not of the document.
+// Line numbers in messages refer to the file, not to the document.
 func TestLoadCountsLinesOfTheFile(t *testing.T) {
 	text := deschedulerPolicyText + "---\n" + loadPolicyHeader + "usage:\n  timeout: 5s\n  timeout: 6s\n"
 	_, err := Load("f", []byte(text), known)

@@ -225,7 +225,7 @@ func TestDefaultIsValidAndNobodyElses(t *testing.T) {
 	}
 }
 
-// mustWindow parses a window's name. An invalid name gives a window that no policy has.
+// mustWindow parses a window's name. For an invalid name, it returns a window that no policy has.
 func mustWindow(name string) usage.Window {
 	var w usage.Window
 	if err := w.UnmarshalText([]byte(name)); err != nil {

@@ -50,7 +50,7 @@ func TestWhatAMetricMeans(t *testing.T) {
 		usage.CPU:            {Relieves: usage.CPU},
 		usage.Memory:         {Relieves: usage.Memory},
 		MemoryAvailable:      {LowerIsWorse: true, Relieves: usage.Memory},
-		usage.CPUPressure:    {Relieves: usage.CPU}, // listed, without relieves
+		usage.CPUPressure:    {Relieves: usage.CPU}, // listed, but without relieves
 		usage.MemoryPressure: {Relieves: usage.Memory},
 		usage.IOPressure:     {Relieves: usage.CPU},
 		"disk.free":          {LowerIsWorse: true, Relieves: usage.Memory},

@@ -9,7 +9,8 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage/kubelet"
 )
 
-// A retired setting is obeyed. One warning names its position and the reason for its removal.
+// A retired setting still takes effect. One warning contains its position and the reason for its
+// removal.
 func TestRetiredSettingsAreObeyedAndTold(t *testing.T) {
 	file, err := Load("p.yaml", []byte(deschedulerPolicyText+"---\n"+loadPolicyHeader+`usage:
   sources:

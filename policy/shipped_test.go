@@ -38,7 +38,8 @@ func TestShippedPolicyStatesTheDefaults(t *testing.T) {
 	}
 }
 
-// Two Jobs running at once would evict without knowing of each other's moves.
+// The shipped CronJob forbids two Jobs at once, because they would evict without knowing each
+// other's moves.
 func TestShippedCronJobRunsOneCycleAtATime(t *testing.T) {
 	data, err := os.ReadFile("../deploy/overlays/cronjob/cronjob.yaml")
 	if err != nil {
@@ -53,8 +54,8 @@ func TestShippedCronJobRunsOneCycleAtATime(t *testing.T) {
 	}
 }
 
-// Upstream's own loader, which decodes plugin arguments strictly, accepts the shipped DeschedulerPolicy with our
-// arguments.
+// Upstream's own loader, which decodes plugin arguments strictly, accepts the shipped
+// DeschedulerPolicy with our arguments.
 func TestUpstreamLoadsTheShippedPolicy(t *testing.T) {
 	descheduler.SetupPlugins()
 	plugin.Register(pluginregistry.PluginRegistry, registry.All)

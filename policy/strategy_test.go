@@ -10,7 +10,7 @@ import (
 func TestSparedNamespaces(t *testing.T) {
 	cases := map[string]struct {
 		given *api.Namespaces
-		want  []string // those of a, b and c
+		want  []string // the namespaces a, b and c
 	}{
 		"nothing given":    {nil, nil},
 		"empty lists":      {&api.Namespaces{Include: []string{}, Exclude: []string{}}, nil},

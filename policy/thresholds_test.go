@@ -10,7 +10,7 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage"
 )
 
-// The LoadPolicy's CPU lines are low 45, reject 60, leave 60 and evict 65. The minimum gap is 3.
+// The LoadPolicy has the CPU lines low 45, reject 60, leave 60 and evict 65. The minimum gap is 3.
 func TestOverlayOfThresholds(t *testing.T) {
 	cpu := func(percent float64) api.ResourceThresholds {
 		return api.ResourceThresholds{v1.ResourceCPU: api.Percentage(percent)}
@@ -30,7 +30,7 @@ func TestOverlayOfThresholds(t *testing.T) {
 		"upstream's usual numbers": {
 			args: Thresholds{Low: cpu(20), Target: cpu(50)},
 			base: absolute,
-			// reject: 50 - 3; leave: 5 below evict, as before.
+			// reject is 50 - 3; leave is 5 below evict, as before
 			want: MetricLines{Levels: levels(20, 47, 50, 45)},
 		},
 		"a higher evict line leaves the scheduler's line where it is": {
@@ -41,7 +41,7 @@ func TestOverlayOfThresholds(t *testing.T) {
 		"a leave line that would fall to the low line stops half way": {
 			args: Thresholds{Target: cpu(50)},
 			base: absolute,
-			// leave: 60 - 15 = 45 is not above low, so (45 + 50) / 2.
+			// leave would be 60 - 15 = 45, which is not above low, so it is (45 + 50) / 2
 			want: MetricLines{Levels: levels(45, 47, 50, 47.5)},
 		},
 		"windows keep their own levels": {
@@ -72,14 +72,13 @@ func TestOverlayOfThresholds(t *testing.T) {
 		"deviations take the place of levels": {
 			args: Thresholds{Deviation: true, Low: cpu(8), Target: cpu(20)},
 			base: absolute,
-			// reject: 20 - 3; leave: 5 below evict, as in the default
-			// distances.
+			// reject is 20 - 3; leave is 5 below evict, as in the default distances
 			want: deviation(levels(8, 17, 20, 15)),
 		},
 		"a deviation on one side only has the default on the other": {
 			args: Thresholds{Deviation: true, Low: cpu(8)},
 			base: absolute,
-			// reject: 15 - 3.
+			// reject is 15 - 3
 			want: deviation(levels(8, 12, 15, 10)),
 		},
 		"a deviation so small that leaving is at the mean": {

@@ -14,7 +14,7 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage/kubelet"
 )
 
-// A LoadPolicy built by code can hold values that no file can. Validate rejects those, too.
+// A LoadPolicy built by code can hold values that no file can. Validate rejects these as well.
 func TestValidateRefusesWhatOnlyCodeCanWrite(t *testing.T) {
 	cases := map[string]func(*LoadPolicy){
 		"everything zero":         func(p *LoadPolicy) { *p = LoadPolicy{} },

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// Values beyond a bound are in testdata/invalid. The values here lie exactly on a bound.
+// Values beyond a bound are in testdata/invalid. The values here are exactly at a bound.
 func TestValidateTakesWhatLiesOnABound(t *testing.T) {
 	long := func(n int) []Period {
 		list := make([]Period, n)

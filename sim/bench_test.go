@@ -8,8 +8,8 @@ import (
 	"github.com/evenkeel/evenkeel/sim/trace"
 )
 
-// BenchmarkReplay plays a few hours, and a day, with both halves active and 30
-// pods on each node. The larger ones take minutes: run one of them, once.
+// BenchmarkReplay plays a few hours, or a day, with both halves active and 30 pods on each node.
+// The larger cases take minutes, so run only one of them, once:
 //
 //	go test -run xxx -bench '^BenchmarkReplay$/^nodes=15000$/^steps=24$' -benchtime 1x -cpuprofile cpu.out ./internal/sim
 func BenchmarkReplay(b *testing.B) {
@@ -36,7 +36,7 @@ func benchReplay(b *testing.B, nodes, steps int) {
 	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N*nodes*30), "µs/pod")
 }
 
-// replayed plays generated usage and returns the number of evicted pods.
+// replayed plays generated usage and returns the number of evictions.
 func replayed(tb testing.TB, nodes, pods, steps int) int {
 	tb.Helper()
 	cpu, _, err := trace.Generate(trace.DefaultRecipe())
@@ -60,9 +60,8 @@ func replayed(tb testing.TB, nodes, pods, steps int) int {
 	return results[0].Evictions
 }
 
-// A plan asks about the nodes of a large fleet on several processors. The parts
-// of a replay that answer share nothing that changes, as the race detector
-// verifies.
+// For a large fleet, a plan checks nodes on several processors. The parts of a replay that answer
+// it share nothing that changes, which the race detector verifies.
 func TestLargeFleetsAnswerSeveralAtOnce(t *testing.T) {
 	if replayed(t, 1100, 6*1100, 6) == 0 {
 		t.Error("nothing is evicted, so hardly anything was asked")

@@ -10,7 +10,7 @@ import (
 	"github.com/evenkeel/evenkeel/sim/trace"
 )
 
-// blindly plays generated usage as seen by a source that misses some of it.
+// blindly plays generated usage, as seen by a source that misses some of it.
 func blindly(t *testing.T, blind Blind) Result {
 	t.Helper()
 	cpu, _, err := trace.Generate(trace.DefaultRecipe())
@@ -34,9 +34,8 @@ func blindly(t *testing.T, blind Blind) Result {
 	return results[0]
 }
 
-// What a source misses shows in a replay: with some of it missing, moves are
-// fewer or worse; with all of it, there are none; and the result is
-// reproducible.
+// A replay shows the effect of what a source misses. If some usage is missing, moves are fewer or
+// worse. If all of it is missing, there are none. The result is reproducible.
 func TestReplaysOfBlindSources(t *testing.T) {
 	all := blindly(t, Blind{})
 	if all.Evictions == 0 {

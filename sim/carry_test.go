@@ -24,19 +24,19 @@ import (
 
 const ttl = 10 * time.Minute
 
-// lenient never stops evicting, because replacements are not ready at once.
+// lenient never stops evicting, because replacements take a while to become ready.
 var lenient = safeguards.Breaker{
 	MaxPending: 99, MaxUnready: 99, PendingAfter: time.Hour, UnreadyAfter: time.Hour, MaxRefusedPercent: 100, MaxNotReadyPercent: 100,
 }
 
-// The usual lines, and lines above which every node is and to which all pods
-// may go.
+// usual are the usual lines. allHot are lines above which every node is, and up to which every node
+// accepts pods.
 var (
 	usual  = thresholds.Levels{Low: 45, Reject: 60, Evict: 65, Leave: 60}
 	allHot = thresholds.Levels{Low: 1, Reject: 99, Evict: 2, Leave: 1}
 )
 
-// steered returns a world with Evenkeel on both sides, after a first reading.
+// steered returns a world in which Evenkeel evicts and steers, after a first reading.
 func steered(t *testing.T, fleet *Fleet, levels thresholds.Levels, settle time.Duration) (*world, *evenkeel) {
 	t.Helper()
 	set, err := thresholds.New([]thresholds.Pool{{Name: "default", Rules: []thresholds.Rule{
@@ -98,16 +98,16 @@ func (e *evenkeel) refuses(pod *v1.Pod) reasons.Reason {
 	return e.evictor.Refuse(context.Background(), of, e.plugins[0].Profile())
 }
 
-// A deploy of a moving pod's owner leaves nothing behind: no move in flight, no
-// reserved usage, and no pod without a node, whether the pod was about to be
-// evicted or its replacement fitted nowhere.
+// Deploying the owner of a moving pod leaves nothing behind: no move in flight, no reserved usage,
+// and no pod without a node. That holds if the pod was about to be evicted, and if its replacement
+// fitted nowhere.
 func TestADeployDuringAMove(t *testing.T) {
 	for name, evicted := range map[string]bool{"before the eviction": false, "while the replacement waits for a node": true} {
 		t.Run(name, func(t *testing.T) {
 			fleet := fleetOf(t, 40, 50)
 			fleet.Owners = len(fleet.Replicas)
 			for i := range fleet.Replicas {
-				fleet.Replicas[i].Owner = i // with a single pod, so that no other one's departure ends the move
+				fleet.Replicas[i].Owner = i // with a single pod, so that the departure of another one cannot end the move
 			}
 			w, e := steered(t, fleet, allHot, 0)
 			planned := strategies.Plan{Moves: []strategies.Move{e.planned(3, w.nodes[(w.replicas[3].node+1)%len(w.nodes)].Name)}}
@@ -140,8 +140,7 @@ func TestADeployDuringAMove(t *testing.T) {
 	}
 }
 
-// The pods of an owner are left alone during a deploy and for a while
-// afterwards.
+// The pods of an owner are left alone during a deploy and for a while afterwards.
 func TestAnOwnerIsLeftAloneAfterADeploy(t *testing.T) {
 	for _, tc := range []struct {
 		after, settle time.Duration
@@ -166,8 +165,8 @@ func TestAnOwnerIsLeftAloneAfterADeploy(t *testing.T) {
 	}
 }
 
-// A move waits while its owner's budget is exhausted and continues afterwards;
-// other moves go first.
+// A move waits while its owner's budget is exhausted, and is made afterwards. Other moves are made
+// first.
 func TestAMoveWaitsForItsBudget(t *testing.T) {
 	w, e := steered(t, fleetOf(t, 40, 50), allHot, 0)
 	w.maxUnavailable = 10

@@ -49,10 +49,9 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the decisions in test/decisions")
 
-// Evenkeel's decisions in a replay stay the same, step by step: each plan with
-// its moves, what it declines and why, and the nodes that it leaves hot; what
-// becomes of each move; and the answers to kube-scheduler. Texts may change,
-// which -update records; the checksums cover only names.
+// Evenkeel's decisions in a replay stay the same, step by step: each plan with its moves, what it
+// declines and why, and the nodes that it leaves hot; what becomes of each move; and the answers to
+// kube-scheduler. Texts may change, and -update records them, but the checksums cover only names.
 func TestDecisionsAreAsBefore(t *testing.T) {
 	for name, tc := range map[string]struct {
 		fleet   *Fleet
@@ -97,10 +96,9 @@ func TestDecisionsAreAsBefore(t *testing.T) {
 	}
 }
 
-// The results of every variant on the same input stay the same: its figures,
-// the step of each eviction, and the usage of each node in each step, which
-// shows where its pods are. This covers every variant except upstream's plugin
-// by usage, which visits nodes in map order.
+// The results of every variant on the same input stay the same: its figures, the step of each
+// eviction, and the usage of each node in each step, which depends on where its pods are.
+// Upstream's plugin by usage is not covered, because it visits nodes in map order.
 func TestVariantsDecideAsBefore(t *testing.T) {
 	for name, tc := range map[string]struct {
 		fleet  *Fleet
@@ -137,9 +135,8 @@ func TestVariantsDecideAsBefore(t *testing.T) {
 	}
 }
 
-// outcome renders the figures of a variant, how many pods it evicts in which
-// steps, and checksums of the nodes' usage, one per two hours, so that a
-// difference shows when it began.
+// outcome describes a variant's figures, how many pods it evicts in which steps, and checksums of
+// the nodes' usage. There is one checksum per two hours, which shows when a difference began.
 func outcome(t *testing.T, r *Result) string {
 	t.Helper()
 	const steps = 24
@@ -165,13 +162,13 @@ func outcome(t *testing.T, r *Result) string {
 	return fmt.Sprintf("%s evicted: %s\n%s usage: %s\n%s", r.Variant, strings.Join(evicted, " "), r.Variant, strings.Join(marks, " "), testkit.Facts(t, r.Variant, document))
 }
 
-// byRequests configures upstream's plugin as in its own documentation.
+// byRequests are the args of upstream's plugin in its own documentation.
 var byRequests = &nodeutilization.LowNodeUtilizationArgs{
 	Thresholds:       api.ResourceThresholds{"cpu": 20, "memory": 20},
 	TargetThresholds: api.ResourceThresholds{"cpu": 50, "memory": 50},
 }
 
-// defaultsOn plays a whole fleet.
+// defaultsOn returns the defaults for playing a whole fleet.
 func defaultsOn(fleet *Fleet) *Config {
 	return &Config{
 		Fleet: fleet, Steps: fleet.Steps, Every: DefaultEvery, Lag: DefaultLag, Gap: DefaultGap, HotLinePercent: DefaultHotLine,
@@ -197,7 +194,7 @@ func written(t *testing.T, name string) *Policy {
 	return p
 }
 
-// generated returns a day of generated usage, on nodes sized for a mean.
+// generated returns a day of generated usage on nodes that are sized for a mean.
 func generated(t *testing.T, series int, meanCPU float64) *Fleet {
 	t.Helper()
 	recipe := trace.DefaultRecipe()
@@ -215,10 +212,9 @@ func generated(t *testing.T, series int, meanCPU float64) *Fleet {
 	return fleet
 }
 
-// mixed is an artificial cluster with three node sizes, taints, pools and
-// zones, one cordoned node and one that is not ready. Its pods have affinity,
-// spread constraints, host ports, priorities and several kinds of owners; some
-// come and go, and some of their usage is unknown.
+// mixed is an artificial cluster with three node sizes, taints, pools and zones, one cordoned node
+// and one that is not ready. Its pods have affinity, spread constraints, host ports, priorities and
+// several kinds of owners. Some pods come and go, and some of their usage is unknown.
 func mixed(t *testing.T) *Fleet {
 	t.Helper()
 	file, err := os.Open(testkit.DecisionsFile(t, "mixed.evenkeel.gz"))
@@ -237,7 +233,7 @@ func mixed(t *testing.T) *Fleet {
 	return fleet
 }
 
-// shipped is approximately the shipped policy.
+// shipped returns approximately the shipped policy.
 func shipped(t testing.TB) *Policy {
 	t.Helper()
 	windows := []usage.Window{usage.Avg5m, {Kind: usage.KindQuantile, Percentile: 50, Over: 5 * time.Minute}, {Kind: usage.KindAvg, Over: 15 * time.Minute}}
@@ -279,7 +275,7 @@ type chronicle struct {
 	player *player
 	step   int
 	server *extender.Server
-	told   map[string]string // what was last written about a move
+	told   map[string]string // the last text about each move
 }
 
 // witness records plans before their moves are made.
@@ -303,15 +299,14 @@ func decisions(t *testing.T, c *Config, v *Variant) string {
 		}
 		r.moves()
 		if r.step%6 == 1 {
-			// Answers wait for the pod watch, which never shows the pods that are asked
-			// about.
+			// Answers wait for the pod watch, which never shows the pods in question.
 			synctest.Test(t, func(t *testing.T) { r.ask(t) })
 		}
 	}
 	return r.text.String()
 }
 
-// started is a variant before its first step.
+// started returns a variant before its first step.
 func started(t *testing.T, c *Config, v *Variant) *player {
 	t.Helper()
 	ctx := klog.NewContext(t.Context(), logr.Discard())
@@ -326,7 +321,7 @@ func started(t *testing.T, c *Config, v *Variant) *player {
 	return p
 }
 
-// playAll plays all steps, and calls after when each is over.
+// playAll plays all steps, and calls after at the end of each.
 func playAll(t *testing.T, p *player, after func(step int)) {
 	t.Helper()
 	ctx := klog.NewContext(t.Context(), logr.Discard())
@@ -338,8 +333,7 @@ func playAll(t *testing.T, p *player, after func(step int)) {
 	}
 }
 
-// listen connects the chronicle to plans and to the answers to
-// kube-scheduler.
+// listen makes the chronicle record plans and the answers to kube-scheduler.
 func (r *chronicle) listen() {
 	e := r.player.evenkeel
 	e.executor = witness{e, r}
@@ -378,13 +372,12 @@ func (r *chronicle) plan(made *strategies.Made) {
 	}
 }
 
-// short returns the first of several names, their number, and a checksum of
-// all.
+// short returns the first of several names, their number, and a checksum of all.
 func short(names []string) string {
 	return fmt.Sprintf("%s (%d, %08x)", names[0], len(names), crc32.ChecksumIEEE([]byte(strings.Join(names, "\n"))))
 }
 
-// moves records what became of moves since the last call.
+// moves records what has become of moves since the last call.
 func (r *chronicle) moves() {
 	inFlight, ended := r.player.evenkeel.observer.Ledger().Moves()
 	all := slices.Concat(inFlight, ended)
@@ -411,8 +404,8 @@ func clockOf(at time.Time) string {
 	return at.UTC().Format("02T15:04:05.000")
 }
 
-// ask asks about every node for a pod without an owner and for one more of a
-// known owner, as kube-scheduler does over HTTP.
+// ask asks about every node, for a pod without an owner and for another pod of a known owner, as
+// kube-scheduler does over HTTP.
 func (r *chronicle) ask(t *testing.T) {
 	t.Helper()
 	w := r.player.world

@@ -8,8 +8,8 @@ import (
 	"github.com/evenkeel/evenkeel/sim"
 )
 
-// The pods of a dense fleet together request the intended amount, whatever
-// their sizes, on the nodes that should be hot and on no others.
+// Whatever their sizes, the pods of a dense fleet together request the intended amount, on the
+// nodes that should be hot and on no others.
 func TestDenseFleet(t *testing.T) {
 	for _, kind := range sim.PodKinds {
 		for _, sigma := range []float64{0, 1.5} {

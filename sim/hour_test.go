@@ -8,16 +8,16 @@ import (
 	"github.com/evenkeel/evenkeel/ledger"
 )
 
-// In no hour of a replay do evictions exceed the hourly bounds: for all pods,
-// for each owner and for each namespace.
+// In no hour of a replay do evictions exceed the hourly limits for all pods, for each owner and for
+// each namespace.
 func TestNoHourExceedsItsBounds(t *testing.T) {
 	for name, tc := range map[string]struct {
 		fleet *Fleet
-		// all bounds the moves of an hour, if it is not 5 %.
+		// all is the hourly limit of all moves; 0 means 5 %.
 		all int
-		// alone disables steering, so that replacements may return.
+		// alone reports whether steering is disabled, so that replacements may return.
 		alone bool
-		// reached names the bounds that the replay reaches.
+		// reached names the limits that the replay reaches.
 		reached map[string]bool
 	}{
 		"shipped, generated":                  {fleet: generated(t, 300, 62)},
@@ -64,10 +64,10 @@ func TestNoHourExceedsItsBounds(t *testing.T) {
 	}
 }
 
-// mover identifies whose moves are counted.
+// mover identifies the owner, the namespace or the cluster for which moves are counted.
 type mover struct{ kind, namespace, owner string }
 
-// hour is what was evicted within an hour, and the existing pods.
+// hour counts the evictions within an hour and the existing pods.
 type hour struct{ used, pods map[mover]int }
 
 func hourOf(p *player) hour {

@@ -6,8 +6,8 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// In a result, and for the oracle, a node is as full as production judges it:
-// system usage covered by its reserve does not count.
+// Results and the oracle judge how full a node is as production does: system usage that is covered
+// by the reserve does not count.
 func TestResultsCountTheReserveOnce(t *testing.T) {
 	const gib = 1 << 30
 	for name, tc := range map[string]struct {

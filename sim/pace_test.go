@@ -27,8 +27,8 @@ func (p *promised) Planned(_ context.Context, _ *plugin.Plugin, made *strategies
 	}
 }
 
-// A packed node is relieved in about the time that the first plan predicts,
-// with the shipped bounds and with tight ones of other kinds.
+// A packed node is relieved in about the time that the first plan predicts, with the shipped limits
+// and with other, tighter ones.
 func TestReliefTakesAsLongAsSaid(t *testing.T) {
 	shippedBounds := safeguards.Config{MaxPercentPerHour: 5, MaxPercentPerHourOfOwner: 50}
 	for name, tc := range map[string]struct {
@@ -89,8 +89,8 @@ func TestReliefTakesAsLongAsSaid(t *testing.T) {
 	}
 }
 
-// promise replays a fleet, and returns the prediction, when the last pod was
-// evicted, and how many were.
+// promise replays a fleet. It returns the prediction, when the last pod was evicted, and how many
+// pods were evicted.
 func promise(t *testing.T, c *Config, p *Policy) (said *promised, last time.Time, moves int) {
 	t.Helper()
 	player := started(t, c, &Variant{Name: "evenkeel", Policy: p, Evicts: true, Steers: true})

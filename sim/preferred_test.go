@@ -17,10 +17,9 @@ import (
 	"github.com/evenkeel/evenkeel/strategies/realusage"
 )
 
-// Where demand swings by day and night, pods return to nodes that they prefer and stay
-// there. Until the nodes' daily peaks are known, after two days, some go back and forth: a
-// pod four times at most. After that none does, and nodes are hardly hot for longer than
-// with relief alone.
+// If demand follows day and night, pods return to nodes that they prefer and stay there. Until the
+// nodes' daily peaks are known, after two days, some pods go back and forth, each at most four
+// times. After that, none does, and nodes are hardly hot for longer than with relief alone.
 func TestPodsThatReturnStayThroughTheDay(t *testing.T) {
 	const days, learnt, mostOfOne, mostHotter = 6, 3, 4, 0.1
 	alone, both := swinging(t, days), swinging(t, days)
@@ -41,21 +40,22 @@ func TestPodsThatReturnStayThroughTheDay(t *testing.T) {
 	}
 }
 
-// swing is a fleet under a load that swings by day and night, and what became of it.
+// swing is a fleet under a load that follows day and night, and the result of its replay.
 type swing struct {
 	fleet *Fleet
 	steps int
 	// hot is the share of node-time that is hot, in percent.
 	hot float64
-	// returned counts the moves to preferred nodes, most those of the pod that was moved most
-	// often. left holds the days on which pods were moved off nodes that they had returned to.
+	// returned counts the moves to preferred nodes, and most the moves of the pod that was moved
+	// most often. left holds the days on which pods were moved off nodes to which they had
+	// returned.
 	returned, most int
 	left           []int
 }
 
-// swinging has six nodes with 20 pods each. The pods of two of them swing by day and night,
-// up to about the reject line, and must not be moved. Those of the others are steady, and
-// prefer the two.
+// swinging has six nodes with 20 pods each. The pods of two nodes must not be moved, and their
+// usage swings by day and night, up to about the reject line. The pods of the other nodes are
+// steady and prefer these two nodes.
 func swinging(t *testing.T, days int) *swing {
 	t.Helper()
 	const nodes, each = 6, 20
@@ -96,7 +96,7 @@ func swinging(t *testing.T, days int) *swing {
 	return s
 }
 
-// preferring is the template of pods that prefer cheap nodes.
+// preferring returns the template of pods that prefer cheap nodes.
 func preferring(r *Replica) *v1.Pod {
 	name := "set-" + strconv.Itoa(r.Owner)
 	return &v1.Pod{

@@ -8,9 +8,9 @@ import (
 	"github.com/evenkeel/evenkeel/sim/recording"
 )
 
-// odd returns a valid recording unlike any cluster: requests and usage exceed
-// capacity, a node is not ready, another repels everything, a selector selects
-// nothing, and pods are bound where nothing fits.
+// odd is a valid recording unlike any cluster: requests and usage exceed capacity, a node is not
+// ready, another repels everything, a selector selects nothing, and pods are bound where nothing
+// fits.
 const odd = `{"header":{"version":1,"start":"2026-03-02T09:30:00Z","intervalSeconds":300}}
 {"node":{"id":0,"name":"a","ready":false,"allocatable":{"cpu":"1m","memory":"1"}}}
 {"node":{"id":1,"name":"b","ready":true,"unschedulable":true,"allocatable":{"cpu":"4","memory":"8Gi","pods":"0"},"taints":[{"key":"k","effect":"NoExecute"}]}}

@@ -20,8 +20,8 @@ import (
 
 const gib = 1 << 30
 
-// live is a cluster to be recorded: large and small nodes, of which node 0 is
-// crowded, and their usage outside pods.
+// live is a cluster to be recorded, with its usage outside pods. It has large and small nodes, and
+// node 0 is crowded.
 type live struct {
 	interval time.Duration
 	nodes    []*v1.Node
@@ -58,7 +58,7 @@ func recordedPod(name, node, kind, owner string) *v1.Pod {
 	}
 }
 
-// record writes and reads the given number of readings.
+// record writes the given number of readings and reads them back.
 func (l *live) record(t *testing.T, readings int) *recording.Recording {
 	t.Helper()
 	var file bytes.Buffer
@@ -95,8 +95,8 @@ func (l *live) record(t *testing.T, readings int) *recording.Recording {
 	return rec
 }
 
-// crowd is a cluster whose first node, a small one, has most of the pods; a
-// DaemonSet has one pod on each node.
+// crowd returns a cluster whose first node, a small one, has most of the pods. A DaemonSet has one
+// pod on each node.
 func crowd(interval time.Duration) *live {
 	l := &live{interval: interval, nodes: []*v1.Node{recordedNode("a", 4), recordedNode("b", 16), recordedNode("c", 8)}}
 	l.pods = func(reading int) (pods []recording.PodReading) {
@@ -130,8 +130,7 @@ func played(t *testing.T, fleet *sim.Fleet, variants ...sim.Variant) []sim.Resul
 	return results
 }
 
-// If nothing moves, every node is replayed at its recorded usage, in percent of
-// its own size.
+// If nothing moves, every node is replayed at its recorded usage, in percent of its own size.
 func TestRecordedNodesAreReplayed(t *testing.T) {
 	const readings = 20
 	l := crowd(sim.Step)
@@ -155,8 +154,8 @@ func TestRecordedNodesAreReplayed(t *testing.T) {
 	}
 }
 
-// Pods that must not be evicted stay; an oracle moves the others off the
-// crowded node, to where there is most space for their size.
+// Pods that must not be evicted stay. An oracle moves the others off the crowded node, to where
+// there is most space for their size.
 func TestRecordedPodsAreMoved(t *testing.T) {
 	fleet, _, err := sim.NewRecordedFleet(sim.Recorded{Recording: crowd(sim.Step).record(t, 30)})
 	if err != nil {
@@ -184,8 +183,7 @@ func TestRecordedPodsAreMoved(t *testing.T) {
 	}
 }
 
-// Pods that are the only one of their owner are never moved, although the same
-// pods with a common owner are.
+// A pod that is its owner's only one is never moved. The same pods with a common owner are.
 func TestRecordedSinglesStay(t *testing.T) {
 	for name, tc := range map[string]struct {
 		owner func(i int) string
@@ -217,8 +215,8 @@ func TestRecordedSinglesStay(t *testing.T) {
 	}
 }
 
-// Pods that arrived later are placed then, those that left are gone, and a
-// pinned one is placed on its node.
+// Pods that arrived later are placed at that time, those that left are gone, and a pinned pod is
+// placed on its node.
 func TestRecordedComingAndGoing(t *testing.T) {
 	l := crowd(sim.Step)
 	always := l.pods
@@ -226,7 +224,7 @@ func TestRecordedComingAndGoing(t *testing.T) {
 	l.pods = func(reading int) []recording.PodReading {
 		pods := always(reading)
 		if reading >= 5 {
-			pods = pods[1:] // web-0 has gone
+			pods = pods[1:] // web-0 is gone
 		}
 		if reading >= 3 && reading < 9 {
 			pods = append(pods, recording.PodReading{Object: agent, Used: &cluster.Amounts{1000, gib}})
@@ -243,8 +241,8 @@ func TestRecordedComingAndGoing(t *testing.T) {
 		if step >= 3 && step < 9 {
 			c += 1000
 		}
-		// The pod is bound shortly after its step begins, of which at most the lag is
-		// missing.
+		// The pod is bound shortly after its step begins, so at most the lag is missing from its
+		// usage.
 		if got := row[2] * 8000 / 100; got > c+1 || got < c-1000*0.11-1 {
 			t.Errorf("step %d: the node of the late agent uses %.0f milli-cores, want %.0f", step, got, c)
 		}
@@ -260,8 +258,8 @@ func TestRecordedComingAndGoing(t *testing.T) {
 	}
 }
 
-// Unmeasured usage is filled in: from the previous value, the first later one,
-// others of the template, or the request.
+// Unmeasured usage is filled in from the previous value, the first later one, other pods of the
+// template, or the request.
 func TestRecordedGaps(t *testing.T) {
 	l := crowd(sim.Step)
 	always := l.pods
@@ -279,8 +277,8 @@ func TestRecordedGaps(t *testing.T) {
 		t.Fatalf("assumed %+v, %v", assumed, err)
 	}
 	for pod, want := range map[int]string{
-		0: "520 520 520 530 530 550", // known from reading 2, but not in reading 4
-		9: "500 500 500 500 500 500", // never known, nor for any similar pod: its request
+		0: "520 520 520 530 530 550", // known from reading 2 on, except in reading 4
+		9: "500 500 500 500 500 500", // never known, nor for any similar pod, so its request is used
 	} {
 		var got []string
 		for step := range 6 {
@@ -295,7 +293,8 @@ func TestRecordedGaps(t *testing.T) {
 	}
 }
 
-// Shorter intervals give the same steps, unless each reading is played as one.
+// Recordings with shorter intervals result in the same steps, unless each reading is played as a
+// step.
 func TestRecordedIntervals(t *testing.T) {
 	rec := crowd(time.Minute).record(t, 12)
 	fleet, _, err := sim.NewRecordedFleet(sim.Recorded{Recording: rec})

@@ -14,8 +14,8 @@ import (
 	"github.com/evenkeel/evenkeel/sim/trace"
 )
 
-// skew is a trace of groups that are idle or busy for a whole day, so that
-// nodes differ and stay different.
+// skew returns a trace of groups that are idle or busy for a whole day, so that nodes differ and
+// remain different.
 func skew(series, steps int) *trace.Trace {
 	t := &trace.Trace{Name: "skew"}
 	for i := range series {
@@ -47,7 +47,7 @@ var upstream = &nodeutilization.LowNodeUtilizationArgs{
 	MetricsUtilization: &nodeutilization.MetricsUtilization{Source: api.KubernetesMetrics},
 }
 
-// Two runs of the same Config are equal, and all variants begin alike.
+// Two runs of the same Config have equal results, and all variants start with the same usage.
 func TestRunCanBeRepeated(t *testing.T) {
 	variants := []sim.Variant{{Name: "none"}, {Name: "oracle", Oracle: true}, {Name: "upstream", Upstream: upstream}}
 	once, err := sim.Run(t.Context(), config(t, variants...))
@@ -68,8 +68,7 @@ func TestRunCanBeRepeated(t *testing.T) {
 	}
 }
 
-// The replicas' demand is either on some node or lost in a restart, whatever
-// moves them.
+// Whatever moves the replicas, their demand is always on some node or lost in a restart.
 func TestDemandIsKept(t *testing.T) {
 	c := config(t, append(challengers(), sim.Variant{Name: "none"}, sim.Variant{Name: "upstream", Upstream: upstream}, sim.Variant{Name: "oracle", Oracle: true})...)
 	results, err := sim.Run(t.Context(), c)
@@ -87,13 +86,12 @@ func TestDemandIsKept(t *testing.T) {
 				got += percent
 			}
 			restarts := 0.0
-			if r.Variant != "oracle" { // a moved pod is away for a part of the step and the next one
+			if r.Variant != "oracle" { // a moved pod is away for a part of this step and the next one
 				for _, n := range r.EvictionsAt[max(0, step-1) : step+1] {
 					restarts += float64(n)
 				}
 			}
-			// No replica demands more than 100 % of 1000m, and a restart costs a tenth
-			// of a step.
+			// No replica demands more than 100 % of 1000m, and a restart costs a tenth of a step.
 			lost := restarts * 0.1 * 100 * 1000 / float64(c.Fleet.Capacity[0])
 			if got > want+0.01 || got < want-lost-0.01 {
 				t.Errorf("%s, step %d: nodes have %.2f %%, the replicas demand %.2f %%, restarts cost at most %.2f", r.Variant, step, got, want, lost)
@@ -126,11 +124,11 @@ func challengers() []sim.Variant {
 	}
 }
 
-// The rivals begin like all others, evict, leave less hot than doing nothing,
-// stay within their limits, and do all of it reproducibly.
+// The rivals start with the same usage as all other variants, evict, leave less hot than doing
+// nothing does, and stay within their limits. Their results are reproducible.
 func TestRivals(t *testing.T) {
 	steep, shape := skew(200, 48), sim.DefaultShape()
-	shape.MeanCPUPercent = 60 // so that some nodes are above Koordinator's 75%, some below its 45%
+	shape.MeanCPUPercent = 60 // so that some nodes are above Koordinator's 75%, and some below its 45%
 	for _, series := range steep.Series {
 		for k := range series {
 			series[k] = 1.2*series[k] - 10

@@ -10,9 +10,8 @@ import (
 	"github.com/evenkeel/evenkeel/sim/trace"
 )
 
-// If all nodes are about full and demand varies, each of them is full at times.
-// Pods do not follow these changes: a moved pod stays for a day before it
-// leaves a full node.
+// If all nodes are about full and demand varies, each of them is full from time to time. Pods do
+// not follow these changes: a moved pod stays for a day before it leaves a full node.
 func TestMovedPodsDoNotFollowTheTurnsOfFullNodes(t *testing.T) {
 	for name, series := range map[string]func(*rand.Rand, []float32){"noise": noisy, "waves of a day": waving} {
 		t.Run(name, func(t *testing.T) {
@@ -40,8 +39,8 @@ func TestMovedPodsDoNotFollowTheTurnsOfFullNodes(t *testing.T) {
 	}
 }
 
-// Spikes of five minutes, one every four hours each, end on their own. If nodes
-// are at 40% otherwise, hardly any of them justifies a move.
+// Each pod has a spike of five minutes every four hours, which ends on its own. If nodes are at 40%
+// otherwise, hardly any spike justifies a move.
 func TestSpikesOfFiveMinutesMoveHardlyAnyPod(t *testing.T) {
 	const seeds, days, mostADay = 4, 4, 1
 	moved := 0
@@ -77,8 +76,8 @@ func spiky(rng *rand.Rand, series []float32) {
 	}
 }
 
-// replayedDrawn replays nodes with 20 pods each, of different sizes, and
-// returns the number of evictions, and the moves.
+// replayedDrawn replays nodes with 20 pods of different sizes each. It returns the number of
+// evictions and the moves.
 func replayedDrawn(t *testing.T, seed uint64, nodes int, percent float64, steps int, change func(*rand.Rand, []float32)) (evictions int, moves []ledger.Move) {
 	t.Helper()
 	cpu, rng := &trace.Trace{Name: "drawn"}, rand.New(rand.NewPCG(seed, 12))

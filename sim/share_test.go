@@ -9,8 +9,8 @@ import (
 	"github.com/evenkeel/evenkeel/sim/trace"
 )
 
-// overfull is a fleet of two nodes with 20 pods, of which the first ten demand
-// more than a node has.
+// overfull returns a fleet of two nodes with 20 pods. The first ten pods demand more than a node
+// has.
 func overfull(t *testing.T) *Fleet {
 	t.Helper()
 	made := &trace.Trace{}
@@ -33,9 +33,9 @@ func overfull(t *testing.T) *Fleet {
 	return fleet
 }
 
-// Pods on an overloaded node are measured by the CPU that they get. Together they get all
-// of it; none gets more than it demands, and those that get less get equal shares. A pod
-// that leaves has had its share. The demand is unchanged, as is a node that has enough
+// The usage measured for pods on an overloaded node is the CPU that they get. Together they get all
+// of it, none gets more than it demands, and those that get less get equal shares. A pod that
+// leaves has had its share. The demand does not change, and neither does a node that has enough
 // CPU.
 func TestPodsOfAFullNodeAreMeasuredAtTheirShare(t *testing.T) {
 	for _, leaves := range []bool{false, true} {
@@ -74,7 +74,7 @@ func TestPodsOfAFullNodeAreMeasuredAtTheirShare(t *testing.T) {
 	}
 }
 
-// The decisions of others follow, and without the setting nothing changes.
+// The decisions of others are based on served usage as well. Without the setting, nothing changes.
 func TestMeasuringServedUsageIsASetting(t *testing.T) {
 	for _, served := range []bool{false, true} {
 		play := Config{

@@ -24,8 +24,8 @@ func familyOf(pod *v1.Pod) cluster.Family {
 	return cluster.FamilyOf(kin.Namespace, kin.Owner, kin.TemplateHash)
 }
 
-// The names of an owner's versions and of their pods look like ReplicaSets of
-// one Deployment.
+// The names of an owner's versions and of their pods look like those of ReplicaSets of one
+// Deployment.
 func TestVersionsLookReal(t *testing.T) {
 	w, _ := settled(t, fleetOf(t, 40, 50), 0)
 	recorded := &v1.Pod{ObjectMeta: metav1.ObjectMeta{
@@ -56,8 +56,7 @@ func TestVersionsLookReal(t *testing.T) {
 	}
 }
 
-// A pod of a new version is expected to use what the previous version's pods
-// use.
+// A pod of a new version is expected to use as much as the previous version's pods.
 func TestANewVersionIsExpectedToDoAsTheOneBefore(t *testing.T) {
 	w, e := steered(t, fleetOf(t, 40, 50), usual, 0)
 	expect := func(pod *v1.Pod) cluster.Amounts {

@@ -17,7 +17,7 @@ import (
 	"github.com/evenkeel/evenkeel/sim/trace"
 )
 
-// onlooker stores the pods that a watch reports.
+// onlooker keeps the pods that a watch has reported.
 type onlooker struct {
 	pods   map[string]*v1.Pod
 	scaled int
@@ -28,8 +28,8 @@ func (o *onlooker) DeletePod(pod *v1.Pod) { delete(o.pods, pod.Name) }
 func (o *onlooker) ScaledDown(string)     { o.scaled++ }
 func (o *onlooker) Passed(time.Time)      {}
 
-// fleetOf makes a fleet of pods that use half of their allocation, ten per
-// owner, and request this share of the nodes.
+// fleetOf returns a fleet of pods that use half of their allocation, ten per owner, and together
+// request the given share of the nodes.
 func fleetOf(t *testing.T, pods int, requested float64) *Fleet {
 	t.Helper()
 	made := &trace.Trace{}
@@ -45,7 +45,7 @@ func fleetOf(t *testing.T, pods int, requested float64) *Fleet {
 	return fleet
 }
 
-// settled returns a world whose first pods are placed, with an onlooker.
+// settled returns a world whose first pods have been placed, with an onlooker.
 func settled(t *testing.T, fleet *Fleet, gap time.Duration) (*world, *onlooker) {
 	t.Helper()
 	w, err := newWorld(t.Context(), fleet, kubescheduler.Config{Seed: 1}, gap)
@@ -63,10 +63,10 @@ func settled(t *testing.T, fleet *Fleet, gap time.Duration) (*world, *onlooker) 
 	return w, o
 }
 
-// Whatever happens to pods at the same time, the state stays consistent: every
-// existing replica has one pod of its owner's newest version, on a node or
-// waiting; the watch reports exactly those; demand is on a node or lost; and
-// evictions leave no more pods missing than budgets allow.
+// Whatever happens to pods at the same time, the state stays consistent. Every existing replica has
+// one pod of its owner's newest version, which is on a node or waits for one. The watch reports
+// exactly these pods. Demand is on a node or lost, and evictions leave no more pods missing than
+// budgets allow.
 func TestWorldKeepsItsBooks(t *testing.T) {
 	waited := 0
 	for seed := range uint64(8) {
@@ -75,7 +75,7 @@ func TestWorldKeepsItsBooks(t *testing.T) {
 		fleet.Steps = 24
 		for i := range fleet.Replicas {
 			r := &fleet.Replicas[i]
-			r.Requests[cluster.CPU] = r.Requests[cluster.CPU] * int64(8+7*(r.Owner%2)) / 10 // large and small, so that free room is fragmented
+			r.Requests[cluster.CPU] = r.Requests[cluster.CPU] * int64(8+7*(r.Owner%2)) / 10 // large and small, so that free space is fragmented
 			if random.IntN(4) == 0 {
 				r.From = random.IntN(12)
 				r.Until = r.From + 1 + random.IntN(12)
@@ -185,7 +185,7 @@ func (b *books) check(t *testing.T) {
 	}
 }
 
-// reckon compares the replicas' demand with that on nodes and the lost one.
+// reckon compares the replicas' demand with the sum of the demand on nodes and the lost demand.
 func (b *books) reckon(t *testing.T, step int) {
 	t.Helper()
 	for i := range b.replicas {
@@ -202,8 +202,7 @@ func (b *books) reckon(t *testing.T, step int) {
 	}
 }
 
-// A rollout without space waits until there is some, and the old pods stay in the
-// meantime.
+// A rollout without space waits until there is some, and the old pods stay in the meantime.
 func TestARolloutWaitsForRoom(t *testing.T) {
 	fleet := fleetOf(t, 20, 100)
 	fleet.Replicas[19].Until = 2
@@ -228,8 +227,8 @@ func TestARolloutWaitsForRoom(t *testing.T) {
 	}
 }
 
-// Deploys depend only on the seed, are in time order and within the run, and
-// about as many as requested.
+// Deploys depend only on the seed, are sorted by time and within the run, and are about as many as
+// requested.
 func TestDeploysAreDrawn(t *testing.T) {
 	fleet := fleetOf(t, 1000, 50)
 	fleet.Deploys = []Deploy{{Owner: 3, At: 2 * Step}, {Owner: 4, At: 400 * Step}}
@@ -254,7 +253,7 @@ func TestDeploysAreDrawn(t *testing.T) {
 	}
 }
 
-// ownedBy is the metadata of a pod of an owner's first version.
+// ownedBy returns the metadata of a pod of an owner's first version.
 func ownedBy(owner int) metav1.ObjectMeta {
 	name := "set-" + strconv.Itoa(owner)
 	return metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{

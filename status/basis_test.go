@@ -21,8 +21,8 @@ func unsettled(t *testing.T) *Facts {
 	return &Facts{View: h.View, Lines: h.Lines, States: h.States, Board: scorer.NewBoard(h.View, h.Lines, scorer.Config{}), SamplesNeeded: 3, NoPlan: "no plan"}
 }
 
-// If a node's measured usage suggests another state, its basis explains why the node is not hot, or not cool: what is
-// measured, what counts, the difference, and until when.
+// If a node's measured usage suggests another state, its basis explains why the node is not hot, or
+// not cool: what is measured, what counts, why the two differ, and until when.
 func TestBasis(t *testing.T) {
 	want := map[string]string{
 		testkit.StartingNode: "starting is warm since 05:26 UTC, not hot yet: cpu avg_5m is measured at 96.6%, above the evict line 65%, and counts as 12.2%: " +
@@ -55,8 +55,8 @@ func TestBasis(t *testing.T) {
 	}
 }
 
-// There is also a basis for a node that is not judged yet, became ready too recently, or is above its evict line in
-// only some windows. A node that is hot or unknown needs none.
+// A node also has a basis if it has not been judged yet, became ready too recently, or is above its
+// evict line in only some windows. A node that is hot or unknown needs none.
 func TestBasisOfStates(t *testing.T) {
 	cases := map[string]struct {
 		play      func(*harbor)
@@ -142,7 +142,7 @@ func TestBasisOfStates(t *testing.T) {
 // If starting pods alone do not explain why a node is not hot, the text is "not hot" instead of "not hot yet".
 func TestNotHotYet(t *testing.T) {
 	for name, tc := range map[string]struct {
-		starting int64 // of 40 points that do not count; the others are from pods that ended
+		starting int64 // of 40 points that do not count; the others belong to pods that have ended
 		yet      bool
 	}{
 		"by starting pods":                  {4000, true},
@@ -165,7 +165,7 @@ func TestNotHotYet(t *testing.T) {
 	}
 }
 
-// A basis decoded from another process's JSON reads the same.
+// A basis decoded from another process's JSON results in the same text.
 func TestBasisByJSON(t *testing.T) {
 	f := unsettled(t)
 	for i := range f.View.Nodes {
@@ -187,7 +187,7 @@ func TestBasisByJSON(t *testing.T) {
 	}
 }
 
-// The basis also has the line that the newest reading exceeds.
+// The basis also contains the line that the newest reading exceeds.
 func TestBasisHasTheLine(t *testing.T) {
 	h := newHarbor(t)
 	h.node("n1", thresholds.Unknown, 9000, 9000, 9000, func(_ *cluster.Node, u *usage.NodeUsage) { u.Unknown = reasons.WindowTooShort })

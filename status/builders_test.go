@@ -27,12 +27,13 @@ var (
 	wholeNode = cluster.Amounts{10_000, 100 * gib}
 )
 
-// harbor is a cluster that a test builds by hand: nodes with 10 cores and 100 GiB, so that 100m are one percent.
+// harbor is a cluster that a test builds: nodes with 10 cores and 100 GiB, so that 100m are one
+// percent.
 type harbor struct {
 	t      testing.TB
 	view   *usage.View
 	states map[string]thresholds.NodeState
-	moves  [2][]ledger.Move // in flight and ended
+	moves  [2][]ledger.Move // in flight, and ended
 	rules  []thresholds.Rule
 	limits []scorer.Limit
 }
@@ -108,7 +109,8 @@ func (h *harbor) facts() *Facts {
 	}
 }
 
-// planned returns the facts with a plan, for a question about a pod. Filters reject the nodes in refuse.
+// planned returns the facts with a plan, for a question about a pod. Filters reject the nodes in
+// refuse.
 func (h *harbor) planned(asked string, refuse ...string) *Facts {
 	h.t.Helper()
 	f := h.facts()
@@ -153,7 +155,7 @@ func (h *harbor) planned(asked string, refuse ...string) *Facts {
 	return f
 }
 
-// landings judges every other node as a destination of a pod.
+// landings judges every other node as a destination for a pod.
 func landings(in *plan.Input, pod *strategies.Pod) (all []strategies.Landing) {
 	for i := range in.Nodes {
 		n := &in.Nodes[i]
@@ -179,7 +181,7 @@ func landings(in *plan.Input, pod *strategies.Pod) (all []strategies.Landing) {
 
 var daily = forecast.Clock{Period: 24 * time.Hour}
 
-// nightly is the usage of a pod that works from two to four at night.
+// nightly returns the usage of a pod that works from two to four at night.
 func nightly(quiet, busy int64) *forecast.Pattern {
 	var r forecast.Recurrence
 	for second := int64(0); second < 3*86400; second += 300 {
@@ -193,7 +195,7 @@ func nightly(quiet, busy int64) *forecast.Pattern {
 	return r.Pattern()
 }
 
-// beforeDawn is a cluster in which n2 will be hot at night.
+// beforeDawn returns a cluster in which n2 will be hot at night.
 func beforeDawn(t testing.TB) *harbor {
 	h := newHarbor(t)
 	h.node("n1", thresholds.Cool, 1000, 1000, 1000)
@@ -204,7 +206,7 @@ func beforeDawn(t testing.TB) *harbor {
 	return h
 }
 
-// saturated is a cluster without a cool node, with more demand than fits below its lines.
+// saturated returns a cluster without a cool node and with more demand than fits below its lines.
 func saturated(t testing.TB) *harbor {
 	h := newHarbor(t)
 	h.node("n1", thresholds.Hot, 9900, 9900, 9900)
@@ -238,7 +240,7 @@ func (f filters) Fits(_ *cluster.Pod, node string) (bool, string) {
 
 func (filters) Move(*cluster.Pod, string) (func(), error) { return func() {}, nil }
 
-// fleet is a hot node with four pods, a warm one, and cool ones.
+// fleet returns a cluster with a hot node with four pods, a warm node, and cool ones.
 func fleet(t testing.TB) *harbor {
 	h := newHarbor(t)
 	h.node("n1", thresholds.Hot, 8300, 8120, 8090)

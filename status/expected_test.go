@@ -2,7 +2,7 @@ package status
 
 import "testing"
 
-// Expected effects are described in words, and only those that exist.
+// The description of expected effects contains only those that exist.
 func TestExpectedInWords(t *testing.T) {
 	for want, e := range map[string]*Expected{
 		"":                                   nil,

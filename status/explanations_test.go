@@ -53,8 +53,8 @@ func TestTableHasReserve(t *testing.T) {
 	}
 }
 
-// A table has at most 20 rows of a kind and states how many more there are. The JSON has all of them, and decodes to
-// the same explanation.
+// A table has at most 20 rows of a kind, and states how many more there are. The JSON contains all
+// of them, and decodes to the same explanation.
 func TestLongLists(t *testing.T) {
 	p := status.OfManyNodes(t)
 	table := shown(&p, layout.Style{}, false)

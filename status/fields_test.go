@@ -10,8 +10,8 @@ import (
 	"github.com/evenkeel/evenkeel/status/page"
 )
 
-// Views embed common values. encoding/json silently omits fields with the same name at
-// the same depth, so no name may occur twice in a struct and what it embeds.
+// Views embed common values. encoding/json silently omits fields with the same name at the same
+// depth, so no name may occur twice in a struct and the structs that it embeds.
 func TestNoJSONFieldIsHidden(t *testing.T) {
 	seen := map[reflect.Type]bool{}
 	for _, document := range []any{
@@ -41,7 +41,8 @@ func checkFields(t *testing.T, of reflect.Type, seen map[reflect.Type]bool) {
 	addFields(t, of, map[string]string{}, seen)
 }
 
-// addFields adds the JSON names of a struct and of its embedded structs, with the fields that have them.
+// addFields adds the JSON names of a struct and of its embedded structs, each with the field that
+// has it.
 func addFields(t *testing.T, of reflect.Type, where map[string]string, seen map[reflect.Type]bool) {
 	t.Helper()
 	for field := range of.Fields() {

@@ -71,7 +71,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// A node that is closed to a pod by a limit names that limit.
+// If a limit closes a node to a pod, the explanation names that limit.
 func TestLandingBeyondALimit(t *testing.T) {
 	p, err := OfPod(limited(t).facts(), "shop", "web-3")
 	if err != nil {

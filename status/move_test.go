@@ -6,8 +6,8 @@ import (
 	"github.com/evenkeel/evenkeel/ledger"
 )
 
-// Explanations name a replacement, because people read them. Programs that follow pods by /status need the UID, because
-// a name may be reused.
+// Explanations contain the name of a replacement, because people read them. Programs that follow
+// pods by /status need the UID, because a name may be reused.
 func TestReplacementsInReports(t *testing.T) {
 	m := ledger.Move{Replacement: "uid-2", ReplacementName: "web-2"}
 	if got := MoveOf(&m).Replacement; got != "uid-2" {

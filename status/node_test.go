@@ -15,7 +15,7 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// The first sentences state what a node is, by which numbers, and what would be done.
+// The first sentences state a node's state, the numbers behind it, and what would be done.
 func TestNodeSummary(t *testing.T) {
 	cordoned := func(n *cluster.Node, _ *usage.NodeUsage) { n.Schedulable = false }
 	memory := func(bytes int64) func(*cluster.Node, *usage.NodeUsage) {
@@ -122,7 +122,7 @@ func TestNodeSummary(t *testing.T) {
 	}
 }
 
-// A process without a plan reports everything except the plan, and says that there is none.
+// A process without a plan reports everything else, and states that there is no plan.
 func TestNodeWithoutAPlan(t *testing.T) {
 	f := fleet(t).facts()
 	f.NoPlan = "this process only answers kube-scheduler"
@@ -142,7 +142,8 @@ func TestNodeWithoutAPlan(t *testing.T) {
 	}
 }
 
-// The windows that explanations report as exceeded are those that the lines judge to be, whatever their values.
+// The windows that an explanation marks as exceeded are those that the lines judge to be, whatever
+// their values.
 func TestMetricsAgreeWithTheLines(t *testing.T) {
 	for _, used := range [][2]int64{{0, 0}, {6500, 6500}, {6501, 6501}, {6501, 6500}, {9000, 100}, {100, 9000}, {20_000, 20_000}} {
 		h := newHarbor(t)
@@ -162,7 +163,7 @@ func TestMetricsAgreeWithTheLines(t *testing.T) {
 	}
 }
 
-// Unknown values are left out, and comparisons are reversed for a metric of which lower values are worse.
+// Unknown values are left out. Comparisons are reversed for a metric whose lower values are worse.
 func TestMetrics(t *testing.T) {
 	h := newHarbor(t)
 	h.node("n1", thresholds.Warm, 1000, 2000, 3000)

@@ -11,7 +11,7 @@ import (
 	"github.com/evenkeel/evenkeel/strategies"
 )
 
-// A plan includes the basis of its nodes' states, and the hot nodes that are not part of it.
+// A plan includes the basis of its nodes' states and the hot nodes that are not part of it.
 func TestPlanHasBases(t *testing.T) {
 	h := testkit.Unsettled(t)
 	h.States[testkit.CalmNode] = thresholds.NodeState{State: thresholds.Hot}
@@ -29,7 +29,8 @@ func TestPlanHasBases(t *testing.T) {
 	}
 }
 
-// Reasons such as too few other replicas or a quota are checked again in each cycle. Reasons in the pod itself are not.
+// Reasons such as too few other replicas or a quota are checked again in each cycle. Reasons in the
+// pod itself are not.
 func TestPassing(t *testing.T) {
 	facts := &PlanFacts{At: noon}
 	for reason, want := range map[reasons.Reason]bool{

@@ -142,8 +142,8 @@ func TestPodSummary(t *testing.T) {
 	}
 }
 
-// The planned destination comes first, then the nodes that accept the pod, by score, then the others, each with its
-// reason.
+// The planned destination comes first, then the nodes that accept the pod, sorted by score, then
+// the others, each with its reason.
 func TestLandings(t *testing.T) {
 	score := func(v int) *int { return &v }
 	h := fleet(t)

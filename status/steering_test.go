@@ -14,8 +14,8 @@ import (
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// Conclusions about steering depend on the policy first, then on a hold, then on proof. Nothing unproven is called
-// proven.
+// The conclusion about steering depends first on the policy, then on a hold, then on proof. Nothing
+// unproven is called proven.
 func TestSteering(t *testing.T) {
 	landed := func(asked bool, node string, ago time.Duration) ledger.Move {
 		return ledger.Move{

@@ -8,8 +8,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// With nodes alone, the store is synced once it is told that there will be no
-// pods, and none are requested.
+// If only nodes are attached, the store is synced once it is told that there will be no pods, and
+// it requests none.
 func TestAttachNodes(t *testing.T) {
 	client := fake.NewClientset(aNode("n1"), aPod("a", "n1"))
 	factory := informers.NewSharedInformerFactory(client, 0)
@@ -19,7 +19,7 @@ func TestAttachNodes(t *testing.T) {
 		t.Fatal(err)
 	}
 	factory.Start(t.Context().Done())
-	t.Cleanup(factory.Shutdown) // when the context has ended
+	t.Cleanup(factory.Shutdown) // once the context has ended
 	if !cache.WaitForCacheSync(t.Context().Done(), synced) {
 		t.Fatal("not synced")
 	}

@@ -139,8 +139,8 @@ func TestPodRecord(t *testing.T) {
 		p.CreationTimestamp, p.Status.StartTime = metav1.Time{Time: time.Unix(100, 0)}, &metav1.Time{Time: time.Unix(110, 0)}
 		p.Spec.Priority = &priority
 		p.Spec.Containers = []v1.Container{{Name: "a", Resources: needs("100m")}, {Name: "b", Resources: needs("200m")}}
-		// a sidecar counts in addition to the containers; the other init container
-		// needs less than their sum
+		// A sidecar counts in addition to the containers. The other init container needs less than
+		// their sum.
 		p.Spec.InitContainers = []v1.Container{{Name: "sidecar", RestartPolicy: &always, Resources: needs("50m")}, {Name: "init", Resources: needs("200m")}}
 		p.Spec.Overhead = v1.ResourceList{v1.ResourceCPU: resource.MustParse("10m")}
 		p.Status.QOSClass = v1.PodQOSBurstable
@@ -149,13 +149,13 @@ func TestPodRecord(t *testing.T) {
 	want := &cluster.Pod{
 		UID: "uid-p", Namespace: "ns", Name: "p", Node: "n1",
 		Owner: cluster.Owner{UID: "rs-1", Kind: "ReplicaSet", Name: "web"}, TemplateHash: "h1",
-		Requests: cluster.Amounts{360, 0}, Limits: cluster.Amounts{0, 3 << 30}, // no limit stays no limit, with or without overhead
+		Requests: cluster.Amounts{360, 0}, Limits: cluster.Amounts{0, 3 << 30}, // an amount without a limit has none, with or without overhead
 		Priority: 1000, Created: time.Unix(100, 0), Started: time.Unix(110, 0), Ready: true, Scheduled: true,
 	}
 	if diff := cmp.Diff(want, Pod(object)); diff != "" {
 		t.Errorf("record (-want +got):\n%s", diff)
 	}
-	// A reflector holds only the record.
+	// The reflector stores only the record.
 	held, err := podFeed{NewStore(nil)}.Transformer()(object)
 	if err != nil {
 		t.Fatal(err)
@@ -165,8 +165,8 @@ func TestPodRecord(t *testing.T) {
 	}
 }
 
-// The CPU limits of a pod are those at which the kernel throttles: of each
-// container, and of the pod as a whole.
+// The CPU limits of a pod are those at which the kernel throttles: that of each container, and that
+// of the pod as a whole.
 func TestCPULimits(t *testing.T) {
 	limited := func(name, cpu string) v1.Container {
 		return v1.Container{Name: name, Resources: v1.ResourceRequirements{Limits: v1.ResourceList{v1.ResourceCPU: resource.MustParse(cpu)}}}
@@ -193,7 +193,7 @@ func TestCPULimits(t *testing.T) {
 	}
 }
 
-// Which label distinguishes an owner's revisions, and what counts as an owner.
+// The cases show which label distinguishes an owner's revisions, and what counts as an owner.
 func TestPodOwners(t *testing.T) {
 	both := map[string]string{"pod-template-hash": "h1", "controller-revision-hash": "web-7"}
 	controller, not := true, false

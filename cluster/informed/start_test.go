@@ -12,8 +12,8 @@ import (
 
 func after(d time.Duration) metav1.Time { return metav1.NewTime(time.Unix(1_800_000_000, 0).Add(d)) }
 
-// A pod's newest start is that of the running container that started last, such
-// as a restarted one or a sidecar.
+// A pod's newest start is that of the running container that started last, for example one that was
+// restarted or a sidecar.
 func TestNewestStartOfAPod(t *testing.T) {
 	running := func(d time.Duration) v1.ContainerStatus {
 		return v1.ContainerStatus{State: v1.ContainerState{Running: &v1.ContainerStateRunning{StartedAt: after(d)}}}
@@ -57,8 +57,8 @@ func TestNewestStartOfAPod(t *testing.T) {
 	}
 }
 
-// A node is ready since its condition last turned true, but never since before
-// it was created.
+// A node has been ready since its condition last turned true, but never since before it was
+// created.
 func TestReadySince(t *testing.T) {
 	object := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", CreationTimestamp: after(0)}}
 	ready := v1.NodeCondition{Type: v1.NodeReady, Status: v1.ConditionTrue, LastTransitionTime: after(time.Minute)}

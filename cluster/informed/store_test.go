@@ -56,7 +56,7 @@ func phase(phase v1.PodPhase) func(*v1.Pod) { return func(p *v1.Pod) { p.Status.
 
 func uid(uid types.UID) func(*v1.Pod) { return func(p *v1.Pod) { p.UID = uid } }
 
-// told is a Store with the changes that it reported.
+// told is a Store with the changes that it has reported.
 type told struct {
 	*Store
 	changes []string
@@ -81,7 +81,7 @@ func newTold() *told {
 	return s
 }
 
-// placed renders a snapshot: nodes in order, pods in order.
+// placed describes a snapshot, with nodes and pods in order.
 func (s *told) placed() string {
 	var all []string
 	s.Observe(func(snapshot *cluster.Snapshot) {
@@ -96,7 +96,7 @@ func (s *told) placed() string {
 	return strings.Join(all, " ")
 }
 
-// Which changes of pods are reported, and where pods appear.
+// The cases show which changes to pods are reported, and where pods appear.
 func TestStore(t *testing.T) {
 	cases := map[string]struct {
 		play   func(*told)
@@ -222,8 +222,7 @@ func TestStore(t *testing.T) {
 	}
 }
 
-// A snapshot does not change when the store does, and shares unchanged nodes
-// with the next one.
+// A snapshot does not change when the store does, and shares unchanged nodes with the next one.
 func TestSnapshotsAreImmutableAndShared(t *testing.T) {
 	s := newTold()
 	s.SetNode(aNode("n1"))
@@ -293,9 +292,8 @@ func TestSnapshotsStayUnderRandomChanges(t *testing.T) {
 	}
 }
 
-// Whatever arrives in whatever order, the store holds the latest state of each
-// pod, every pod is reported as coming and going in turn, and pods of one
-// template share its strings.
+// Whatever arrives in whatever order, the store holds the latest state of each pod. Every pod is
+// reported as coming and going in turn, and pods of one template share its strings.
 func TestStoreUnderRandomChanges(t *testing.T) {
 	rng := rand.New(rand.NewPCG(61, 62))
 	for range 100 {
@@ -364,7 +362,7 @@ func checkStore(t *testing.T, s *Store, last map[string]*v1.Pod) {
 	}
 }
 
-// Fed by shared informers the store is synced once both have delivered, and
+// If shared informers feed the store, it is synced once both have delivered their lists, and then
 // follows the watch.
 func TestAttach(t *testing.T) {
 	client := fake.NewClientset(aNode("n1"), aPod("a", "n1"))
@@ -378,7 +376,7 @@ func TestAttach(t *testing.T) {
 		t.Error("synced before anything was delivered")
 	}
 	factory.Start(t.Context().Done())
-	t.Cleanup(factory.Shutdown) // when the context has ended
+	t.Cleanup(factory.Shutdown) // once the context has ended
 	if !cache.WaitForCacheSync(t.Context().Done(), synced) {
 		t.Fatal("not synced")
 	}
@@ -411,8 +409,7 @@ func TestTombstone(t *testing.T) {
 
 func terminating(p *v1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)} }
 
-// An added or removed taint shows in the next Snapshot, and so does a new
-// meaning of taints.
+// The next Snapshot shows an added or removed taint, and applies a new TaintRule.
 func TestTaintsReachTheNextSnapshot(t *testing.T) {
 	s := NewStore(nil)
 	look := func() (now cluster.Node) {
@@ -447,8 +444,8 @@ func TestTaintsReachTheNextSnapshot(t *testing.T) {
 	}
 }
 
-// Closed reports that a node is closed as soon as the watch shows it, whatever
-// the latest Snapshot contains.
+// Closed reports that a node is closed as soon as the watch shows it, whatever the latest Snapshot
+// contains.
 func TestClosedNow(t *testing.T) {
 	s := newTold()
 	s.SetTaints(cluster.TaintRule{Leaving: []string{"leaving"}})

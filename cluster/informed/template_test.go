@@ -14,7 +14,7 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// listed returns a pod with its own strings, as decoding makes it.
+// listed returns a pod with its own strings, as decoding creates it.
 func listed(i int) *v1.Pod {
 	own := func(s string) string { return strings.Clone(s) }
 	yes := true
@@ -27,13 +27,12 @@ func listed(i int) *v1.Pod {
 	}
 }
 
-// The records of a list share their strings before the list is complete, and
-// stay the same records.
+// The records of a list share their strings before the list is complete, and stay the same records.
 func TestAListSharesStrings(t *testing.T) {
 	for _, known := range []bool{false, true} {
 		store := NewStore(nil)
 		feed := podFeed{store}
-		if known { // a list that is read again
+		if known { // the list is read again
 			if err := feed.Replace([]any{listed(9)}, ""); err != nil {
 				t.Fatal(err)
 			}
@@ -62,8 +61,7 @@ func TestAListSharesStrings(t *testing.T) {
 	}
 }
 
-// What is remembered for sharing is bounded, whatever arrives, and sharing
-// continues.
+// Whatever arrives, what is remembered for sharing is bounded, and sharing continues.
 func TestWhatIsSharedIsBounded(t *testing.T) {
 	store := NewStore(nil)
 	for i := range mostShared + 10 {

@@ -51,8 +51,8 @@ func named(t *testing.T, pod *v1.Pod, nodes ...string) *v1.Pod {
 	return pod
 }
 
-// Each of the pod's own terms is combined with each node, and nothing else in
-// the pod changes except what the policy changes, too.
+// Add combines each of the pod's own terms with each node. Nothing else in the pod changes except
+// what the policy changes as well.
 func TestAdd(t *testing.T) {
 	spread := []v1.TopologySpreadConstraint{{TopologyKey: "zone", LabelSelector: &metav1.LabelSelector{}}}
 	many := make([]v1.NodeSelectorTerm, maxTerms/2)
@@ -108,8 +108,7 @@ func TestAdd(t *testing.T) {
 	}
 }
 
-// Remove removes what the API server added, whatever terms the pod had of its
-// own.
+// Remove removes what the API server added, whatever terms the pod had before.
 func TestRemove(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 2000 {
@@ -146,8 +145,8 @@ func TestRemove(t *testing.T) {
 	}
 }
 
-// Anyone may have set the annotation, so an affinity that does not look as the
-// API server writes it stays.
+// Anyone may have set the annotation, so an affinity stays if the API server would not have written
+// it like that.
 func TestRemoveLeavesOthersAlone(t *testing.T) {
 	for name, pod := range map[string]*v1.Pod{
 		"no annotation":               requiring(field("n1")),
@@ -176,8 +175,8 @@ func naming(t v1.NodeSelectorTerm, node string) v1.NodeSelectorTerm {
 	return t
 }
 
-// Names suit a pod that the API server restricts to them without changing what
-// its spread counts.
+// Suit reports whether the API server can restrict a pod to node names without changing what its
+// spread constraints count.
 func TestSuit(t *testing.T) {
 	spread := func(pod *v1.Pod) {
 		pod.Spec.TopologySpreadConstraints = []v1.TopologySpreadConstraint{{LabelSelector: &metav1.LabelSelector{}}}

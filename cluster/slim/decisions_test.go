@@ -21,10 +21,10 @@ import (
 	"github.com/evenkeel/evenkeel/placement"
 )
 
-// For stored pods, the filters, the records and the questions of upstream's
-// plugins give the same results as for whole ones.
+// For stored pods, the filters, the records and the questions of upstream's plugins have the same
+// results as for whole pods.
 func TestDecisionsAreThoseOnWholePods(t *testing.T) {
-	kinds := map[string]bool{} // kinds of verdicts seen, because a test in which all pods fit everywhere would prove nothing
+	kinds := map[string]bool{} // the kinds of verdicts seen, because a test in which all pods fit everywhere would prove nothing
 	onWhole, onStored := newFilters(t), newFilters(t)
 	for seed := range uint64(15) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
@@ -75,7 +75,7 @@ func results(t *testing.T, filters *placement.Filters, nodes []*v1.Node, pods []
 	return all
 }
 
-// asked returns what is read of a pod apart from the filters.
+// asked returns everything that is read from a pod apart from the filters.
 func asked(pod *v1.Pod) map[string]any {
 	states := sets.New("CrashLoopBackOff", "Error")
 	requests, limits := upstream.PodRequestsAndLimits(pod)
@@ -109,7 +109,7 @@ func randomCluster(rnd *rand.Rand) (nodes []*v1.Node, pods []*v1.Pod) {
 	return nodes, pods
 }
 
-// randomPod returns a pod of one of six templates with random other fields.
+// randomPod returns a pod of one of six templates whose other fields are random.
 func randomPod(rnd *rand.Rand, i int) *v1.Pod {
 	owner, pod := fmt.Sprint("owner-", i%6), full(fmt.Sprint("pod-", i))
 	app := map[string]string{"app": owner, "pod-template-hash": "1"}

@@ -17,8 +17,8 @@ import (
 	"github.com/evenkeel/evenkeel/cluster/slim"
 )
 
-// Of a pod with every field that the API has, only these are dropped: a field
-// of a new API version is kept until it is known that nothing reads it.
+// Only these fields are dropped from a pod that has every field of the API. A field of a new API
+// version is kept until it is known that nothing reads it.
 func TestOnlyTheseFieldsOfAPodAreDropped(t *testing.T) {
 	before := full("a")
 	got := slimmed(t, slim.New(), before.DeepCopy())
@@ -61,8 +61,7 @@ func prefixed(with string, names []string) []string {
 	return out
 }
 
-// The annotations that protect pods, request their eviction or exempt them are
-// kept.
+// Annotations that protect pods, request their eviction or exempt them are kept.
 func TestAnnotationsThatAreReadAreKept(t *testing.T) {
 	kept := map[string]string{
 		"descheduler.alpha.kubernetes.io/evict": "true", "descheduler.alpha.kubernetes.io/prefer-no-eviction": "true",
@@ -81,7 +80,7 @@ func TestAnnotationsThatAreReadAreKept(t *testing.T) {
 	}
 }
 
-// A volume that restricts where a pod can run, or protects it, is kept.
+// A volume is kept if it restricts where a pod can run, or protects the pod.
 func TestVolumesThatAreReadAreKept(t *testing.T) {
 	cases := map[string]struct {
 		source v1.VolumeSource
@@ -119,8 +118,8 @@ func slimmed(t *testing.T, s *slim.Slimmer, object any) *v1.Pod {
 	return pod
 }
 
-// full returns a pod with a value in every field except the sources of volumes
-// that are dropped; which distinguishes pods.
+// full returns a pod with a value in every field, except the sources of volumes that are dropped.
+// which distinguishes pods.
 func full(which string) *v1.Pod {
 	pod := &v1.Pod{}
 	fill(reflect.ValueOf(pod).Elem(), 0)
@@ -130,7 +129,7 @@ func full(which string) *v1.Pod {
 	return pod
 }
 
-// fill sets every field to something.
+// fill sets every field to some value.
 func fill(v reflect.Value, depth int) {
 	if !v.CanSet() || depth > 12 {
 		return
@@ -172,8 +171,8 @@ func fill(v reflect.Value, depth int) {
 	}
 }
 
-// changes returns the paths at which two values differ; for values that are
-// empty afterwards, only the outermost.
+// changes returns the paths at which two values differ. For values that are empty afterwards, it
+// returns only the outermost path.
 func changes(path string, before, after reflect.Value) []string {
 	if !after.IsValid() || after.IsZero() && !before.IsZero() {
 		return []string{path}
@@ -222,8 +221,8 @@ func join(path string, field *reflect.StructField) string {
 	return path + "." + field.Name
 }
 
-// A container's start time is kept only if the container did not start promptly
-// after its pod, because otherwise the two are not distinguished.
+// A container's start time is kept only if the container did not start promptly after its pod.
+// Otherwise, the two starts are not distinguished.
 func TestLateStartsAreKept(t *testing.T) {
 	began := time.Unix(1_800_000_000, 0)
 	for after, kept := range map[time.Duration]bool{0: false, 10 * time.Second: false, 11 * time.Second: true, time.Hour: true} {

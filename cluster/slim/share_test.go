@@ -19,8 +19,8 @@ import (
 	"github.com/evenkeel/evenkeel/cluster/slim"
 )
 
-// replica returns a pod of a controller as it comes from the API server,
-// sharing nothing with other pods.
+// replica returns a controller's pod as it comes from the API server: it shares nothing with other
+// pods.
 func replica(name, owner, hash string) *v1.Pod {
 	pod := full(name)
 	controller := true
@@ -29,7 +29,6 @@ func replica(name, owner, hash string) *v1.Pod {
 	return pod
 }
 
-// Replicas share what they have in common.
 func TestReplicasShareWhatTheyHaveInCommon(t *testing.T) {
 	s := slim.New()
 	a, b := slimmed(t, s, replica("a", "web", "1")), slimmed(t, s, replica("b", "web", "1"))
@@ -52,8 +51,8 @@ func TestReplicasShareWhatTheyHaveInCommon(t *testing.T) {
 	}
 }
 
-// Fields in which a pod differs from others are not shared, and the shared
-// fields do not change for the other pods.
+// Fields in which a pod differs from others are not shared, and the shared fields of the other pods
+// do not change.
 func TestPodsKeepWhatSetsThemApart(t *testing.T) {
 	cases := map[string]func(*v1.Pod){
 		"another owner":            func(p *v1.Pod) { p.OwnerReferences[0].UID = "other"; p.Spec.Containers[0].Image = "v2" },
@@ -76,7 +75,7 @@ func TestPodsKeepWhatSetsThemApart(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			other := replica("b", "web", "1")
 			change(other)
-			want := slimmed(t, slim.New(), other.DeepCopy()) // with no other pod to share with
+			want := slimmed(t, slim.New(), other.DeepCopy()) // without another pod to share with
 			s := slim.New()
 			first := slimmed(t, s, replica("a", "web", "1"))
 			before := first.DeepCopy()
@@ -95,8 +94,7 @@ func TestPodsKeepWhatSetsThemApart(t *testing.T) {
 	}
 }
 
-// Objects of other kinds lose the parts that are known to be large, and keep
-// those that are read.
+// Objects of other kinds lose the parts that are known to be large and keep those that are read.
 func TestOtherKinds(t *testing.T) {
 	meta := func(change func(*metav1.ObjectMeta)) metav1.ObjectMeta {
 		controller := true
@@ -119,7 +117,7 @@ func TestOtherKinds(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "web"}, Annotations: map[string]string{"evenkeel.io/steered": "gate", "a": "b"}},
 		Spec:       v1.PodSpec{NodeName: "n", HostNetwork: true, SchedulingGates: []v1.PodSchedulingGate{{Name: "x/y"}}},
 	}
-	// What decides whether its pods can be steered stays.
+	// The parts that decide whether its pods can be steered are kept.
 	steering := v1.PodTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{"evenkeel.io/steered": "gate"}},
 		Spec:       v1.PodSpec{NodeName: "n", SchedulingGates: []v1.PodSchedulingGate{{Name: "x/y"}}},
@@ -198,7 +196,7 @@ func TestWhenOwnersChangedIsKept(t *testing.T) {
 	}
 	for _, object := range []metav1.Object{&appsv1.ReplicaSet{}, &appsv1.StatefulSet{}, &v1.ReplicationController{}} {
 		object.SetManagedFields(fields)
-		for range 2 { // an object may come through twice
+		for range 2 { // an object may pass through twice
 			if _, err := slim.New().Transform(object); err != nil {
 				t.Fatal(err)
 			}

@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Anything that no informer should deliver is passed on unchanged.
+// Objects that no informer should deliver are passed on unchanged.
 func TestWhatIsNoObjectIsHandedOn(t *testing.T) {
 	cases := map[string]any{
 		"nothing": nil, "a word": "pod", "a tombstone": cache.DeletedFinalStateUnknown{Key: "a/b", Obj: &v1.Pod{}}, "no pod": v1.Pod{},
@@ -50,7 +50,7 @@ func TestOddPods(t *testing.T) {
 	}
 }
 
-// What is remembered is bounded, whatever arrives, and sharing continues.
+// Whatever arrives, what is remembered is bounded, and sharing continues.
 func TestMemoryIsBounded(t *testing.T) {
 	s, yes := New(), true
 	for i := range mostWords + 10 {

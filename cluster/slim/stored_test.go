@@ -12,8 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// A stored pod is read by others while the next pod of its template is compared
-// with it. Not even the cached string of a quantity is written.
+// Others read a stored pod while the next pod of its template is compared with it. The comparison
+// must not write to it, not even the cached string of a quantity.
 func TestStoredPodIsNotWrittenTo(t *testing.T) {
 	s, limit := New(), resource.NewQuantity(math.MaxInt64, resource.BinarySI)
 	untouched := *limit
@@ -33,8 +33,8 @@ func TestStoredPodIsNotWrittenTo(t *testing.T) {
 	}
 }
 
-// The comparison of pods visits fields, and must not read unexported fields of
-// other packages; only times and quantities have such.
+// The comparison of pods visits fields, and must not read unexported fields of other packages. Only
+// times and quantities have such fields.
 func TestFieldsOfPodsCanBeCompared(t *testing.T) {
 	compared := []reflect.Type{reflect.TypeFor[resource.Quantity](), reflect.TypeFor[metav1.Time]()}
 	seen := map[reflect.Type]bool{}
@@ -57,7 +57,7 @@ func TestFieldsOfPodsCanBeCompared(t *testing.T) {
 			}
 		case reflect.Interface, reflect.Func, reflect.Chan:
 			t.Errorf("%s cannot be compared", of)
-		default: // a plain value or a map of these
+		default: // a plain value, or a map of such values
 		}
 	}
 	walk(reflect.TypeFor[v1.Pod]())
@@ -66,8 +66,7 @@ func TestFieldsOfPodsCanBeCompared(t *testing.T) {
 	}
 }
 
-// Only values that are certainly equal are equal: times in another location are
-// not.
+// Only values that are certainly equal count as equal. Times in another location do not.
 func TestEqualTimes(t *testing.T) {
 	noon := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	a := v1.PodCondition{LastTransitionTime: metav1.NewTime(noon)}

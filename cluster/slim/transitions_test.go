@@ -9,8 +9,8 @@ import (
 	"github.com/evenkeel/evenkeel/cluster/slim"
 )
 
-// Without the times of conditions a pod is otherwise unchanged, and replicas
-// with different times share their conditions.
+// A pod without the times of conditions is otherwise unchanged, and replicas with different times
+// share their conditions.
 func TestWithoutTransitions(t *testing.T) {
 	s := slim.New().WithoutTransitions()
 	early, late := replica("a", "web", "1"), replica("b", "web", "1")

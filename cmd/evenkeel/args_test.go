@@ -90,7 +90,8 @@ func TestHelpNamesTheCommandAsItWasCalled(t *testing.T) {
 	}
 }
 
-// The logging flags, which all commands have, are listed by `evenkeel options` and not in a command's help.
+// The logging flags, which all commands have, are listed by `evenkeel options` and not in the help
+// of each command.
 func TestLoggingFlagsAreAmongTheOptions(t *testing.T) {
 	options, err := execute(t, "evenkeel", "options")
 	if err != nil {

@@ -43,7 +43,7 @@ profiles:
 	loadPolicyHead = "apiVersion: evenkeel.io/v1alpha1\nkind: LoadPolicy\n"
 )
 
-// kubeconfigOf returns a kubeconfig file for an address.
+// kubeconfigOf returns a kubeconfig file for a server.
 func kubeconfigOf(server string) string {
 	return `
 apiVersion: v1
@@ -135,8 +135,8 @@ func badInputFiles(t *testing.T) string {
 	return dir
 }
 
-// A mistake gives one line that names the file or flag and what is wrong with it. The exit code is 2 if the mistake is
-// in what the user typed, 1 if it is in the environment.
+// A mistake leads to one line that names the file or flag and the problem. The exit code is 2 if
+// the user's input is wrong, and 1 if the cause is in the environment.
 func TestBadInputIsToldInOneLine(t *testing.T) {
 	const usage, environment = 2, 1
 	policyFile := func(name string) []string {
@@ -151,7 +151,7 @@ func TestBadInputIsToldInOneLine(t *testing.T) {
 	tests := map[string]struct {
 		args []string
 		code int
-		// says holds what each line must contain, in order.
+		// says holds the words that each line must contain, in order.
 		says []string
 	}{
 		"no policy file":                        {policyFile("gone.yaml"), usage, []string{"gone.yaml: no such file"}},
@@ -247,14 +247,13 @@ func TestBadInputIsToldInOneLine(t *testing.T) {
 	}
 }
 
-// result is how a run of evenkeel ended, and what it printed.
+// result holds how a run of evenkeel ended and what it printed.
 type result struct {
 	code           int
 	stdout, stderr string
 }
 
-// runIn runs evenkeel in a folder until it ends, isolated from the machine's
-// configuration.
+// runIn runs evenkeel to its end in a folder, isolated from the machine's configuration.
 func runIn(t *testing.T, dir string, args ...string) result {
 	t.Helper()
 	program, err := os.Executable()

@@ -11,8 +11,8 @@ import (
 	"github.com/evenkeel/evenkeel/hack/documents"
 )
 
-// Every evenkeel command line in a document or in a command's help is accepted. Commands mentioned in running text may
-// be incomplete.
+// Every evenkeel command line in a document or in a command's help is accepted. A command that is
+// mentioned in running text may be incomplete.
 func TestDocumentedCommandLinesAreTaken(t *testing.T) {
 	lines, err := documents.Read("../..")
 	if err != nil {
@@ -44,8 +44,8 @@ func TestDocumentedCommandLinesAreTaken(t *testing.T) {
 	}
 }
 
-// take parses a command line up to the point where it would run, and returns
-// the name of the command.
+// take parses a command line up to the point at which it would run, and returns the name of the
+// command.
 func take(args []string, mention bool) (name string, err error) {
 	c, err := documents.Take(newRoot(), process.WithGoFlags(args), mention)
 	if err == nil && !mention {
@@ -63,7 +63,7 @@ func subject(c *cobra.Command) error {
 	return errors.New("it explains node NAME or pod NAMESPACE/NAME")
 }
 
-// The check rejects what Evenkeel itself rejects.
+// take rejects what Evenkeel itself rejects.
 func TestTake(t *testing.T) {
 	for line, want := range map[string]struct {
 		mention bool

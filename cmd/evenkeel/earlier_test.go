@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Every command that takes a policy also reads policies of legacy systems. The error names the wrong field
-// of such a policy.
+// Every command that accepts a policy also reads policies of legacy systems, and its error names
+// the wrong field of such a policy.
 func TestEveryCommandReadsEarlierPolicies(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "earlier.yaml")
 	text := "apiVersion: descheduler/v1alpha1\nkind: DeschedulerPolicy\nstrategies: {NoSuchStrategy: {enabled: true}}\n"

@@ -16,12 +16,12 @@ import (
 	"github.com/evenkeel/evenkeel/policy"
 )
 
-// meant is how an extender command line is understood.
+// meant is the meaning of an extender command line.
 type meant struct {
 	Memory    *presets.Memory // the settings whose policy is used
 	Listen    string
 	LogBodies bool
-	// Verbosity and Format are the logging flags.
+	// Verbosity and Format are the values of the logging flags.
 	Verbosity, Format string
 }
 
@@ -41,7 +41,7 @@ func extend(t *testing.T, args ...string) (meant, *policy.File, error) {
 	var c *cobra.Command
 	c = extenderCommand(func(_ context.Context, options flags.Options) error {
 		given, got.Listen, got.LogBodies = options.Given, options.ListenAddress, options.LogBodies
-		// The legacy extender's flags did not include TLS.
+		// The legacy extender had no flags for TLS.
 		if preset := given != nil; options.MemoryOnly != preset || options.InsecureServing != preset {
 			t.Errorf("memory only: %v, plain HTTP allowed: %v, with the policy %v", options.MemoryOnly, options.InsecureServing, given)
 		}
@@ -71,7 +71,7 @@ func policyOf(t *testing.T, settings *presets.Memory) *policy.File {
 	return file
 }
 
-// without clears the variables that the preset reads from the test's environment.
+// without unsets the environment variables that the preset reads.
 func without(t *testing.T) {
 	t.Helper()
 	for _, name := range []string{

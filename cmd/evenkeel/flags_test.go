@@ -12,8 +12,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite docs/flags.md and the decisions in test/decisions")
 
-// docs/flags.md lists every command with its flags, their defaults and help. The simulator's part is written by its own
-// module.
+// docs/flags.md lists every command with its flags, their defaults and help. The simulator's own
+// module writes its part.
 func TestFlagsReference(t *testing.T) {
 	t.Setenv("POD_NAMESPACE", "")
 	var want strings.Builder

@@ -57,7 +57,8 @@ nodePools:
     lines: {cpu: {low: 60, reject: 85, evict: 90, leave: 85}}
 `
 
-// liveCluster is what the API server of a fake cluster lists: objects by path, and the metrics of its pods.
+// liveCluster is what the API server of a fake cluster lists: objects by path, and the metrics of
+// its pods.
 type liveCluster struct {
 	t       *testing.T
 	now     time.Time
@@ -83,7 +84,7 @@ var listKinds = map[string]string{
 
 func (c *liveCluster) add(path string, object any) { c.objects[path] = append(c.objects[path], object) }
 
-// node adds a node with 10 cores and 64 GiB whose usage is given in percent. -1 means not reported.
+// node adds a node with 10 cores and 64 GiB. Its usage is in percent, or -1 if it is not reported.
 func (c *liveCluster) node(name string, cpu, memory int, change ...func(*v1.Node)) {
 	list := v1.ResourceList{
 		v1.ResourceCPU: resource.MustParse("10"), v1.ResourceMemory: resource.MustParse("64Gi"), v1.ResourcePods: resource.MustParse("110"),
@@ -130,7 +131,7 @@ func (c *liveCluster) budget(namespace, name string, allowed int32) {
 	})
 }
 
-// pod adds a pod of an owner with the given usage, and requests of half as much.
+// pod adds a pod of an owner with the given usage and requests of half as much.
 func (c *liveCluster) pod(namespace, owner, node string, milli, mib int64, change ...func(*v1.Pod)) {
 	name := fmt.Sprintf("%s-%02d", owner, c.pods)
 	c.pods++
@@ -220,7 +221,7 @@ func priority(value int32) func(*v1.Pod) {
 	return func(p *v1.Pod) { p.Spec.Priority = &value }
 }
 
-// crowded is a cluster in which many pods stay, at least one for every possible reason.
+// crowded returns a cluster in which many pods stay, at least one for every possible reason.
 func crowded(t *testing.T) *liveCluster {
 	c := &liveCluster{t: t, now: time.Now(), objects: map[string][]any{}}
 	c.node("hot-cpu", 92, 40)
@@ -282,7 +283,7 @@ func crowded(t *testing.T) *liveCluster {
 	return c
 }
 
-// complete adds the missing pods of each ReplicaSet, on a node without measurements.
+// complete adds the missing pods of each ReplicaSet to a node without measurements.
 func (c *liveCluster) complete() {
 	pods := map[string]int{}
 	for _, object := range c.objects[podsPath] {
@@ -298,12 +299,11 @@ func (c *liveCluster) complete() {
 	}
 }
 
-// changing matches what differs between runs: times, ages and the port of the
-// test's server.
+// changing matches what differs between runs: times, ages and the port of the test's server.
 var changing = regexp.MustCompile(`\b(age|measured)Seconds: \d+|\bsamplesOver: [1-9]\d*|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z|\b\d\d:\d\d UTC|127\.0\.0\.1:\d+`)
 
-// The output of plan, explain and top for a live cluster stays the same: each move and each reason, for nodes and for
-// pods. They all observe at the same time, because each needs two samples.
+// The output of plan, explain and top for a live cluster stays the same: each move and each reason,
+// for nodes and for pods. All commands observe at the same time, because each needs two samples.
 func TestLiveDecisionsAreAsBefore(t *testing.T) {
 	c := crowded(t)
 	flags := []string{"--kubeconfig=" + c.kubeconfig(), "--policy-config-file=" + c.write("policy.yaml", livePolicy), "-o=json"}
@@ -331,7 +331,7 @@ func TestLiveDecisionsAreAsBefore(t *testing.T) {
 	all.Wait()
 	var text strings.Builder
 	for i, question := range questions {
-		want := map[string]error{"plan": exit.ErrDiffers}[question] // plan exits with this error because it has moves
+		want := map[string]error{"plan": exit.ErrDiffers}[question] // plan exits with this error if there are moves
 		if !errors.Is(failed[i], want) {
 			t.Fatalf("%s: %v", question, failed[i])
 		}

@@ -16,7 +16,7 @@ import (
 	"github.com/evenkeel/evenkeel/internal/testkit"
 )
 
-// marked is how a nodesync command line is understood.
+// marked is the meaning of a nodesync command line.
 type marked struct {
 	Policy, Kubeconfig, Prometheus, Web string
 	Interval                            time.Duration
@@ -96,7 +96,7 @@ func TestNodeSyncFlags(t *testing.T) {
 	}
 }
 
-// The arguments of other commands stay unchanged.
+// The arguments of other commands do not change.
 func TestGoFlagsAreOfNodeSyncAlone(t *testing.T) {
 	for _, args := range [][]string{nil, {"run", "-prom", "x"}, {"top", "--s"}} {
 		if diff := cmp.Diff(args, process.WithGoFlags(args)); diff != "" {
@@ -105,7 +105,8 @@ func TestGoFlagsAreOfNodeSyncAlone(t *testing.T) {
 	}
 }
 
-// nodesync has every flag in the usage text of dynamicScheduler's article, with the value given there.
+// nodesync has every flag in the usage text of dynamicScheduler's article, and accepts the value
+// given there.
 func TestNodeSyncTakesTheFlagsOfTheArticle(t *testing.T) {
 	_, usage, found := strings.Cut(string(testkit.EarlierSystem(t, "dynamic-scheduler.md")), "Usage of ./dynamicScheduler:\n")
 	if !found {

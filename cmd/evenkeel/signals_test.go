@@ -60,7 +60,8 @@ func start(t *testing.T, args ...string) *started {
 	return p
 }
 
-// startReading runs evenkeel with an endless file as its last argument. It returns once evenkeel is reading that file.
+// startReading runs evenkeel with an endless file as its last argument, and returns once evenkeel
+// is reading that file.
 func startReading(t *testing.T, args ...string) *started {
 	t.Helper()
 	fifo := filepath.Join(t.TempDir(), "fifo")
@@ -89,7 +90,7 @@ func (p *started) terminate(t *testing.T) {
 	}
 }
 
-// code waits for the end and returns the exit code, or -1 if a signal killed the program instead.
+// code waits until the program ends and returns its exit code, or -1 if a signal killed it.
 func (p *started) code(t *testing.T) int {
 	t.Helper()
 	select {
@@ -161,7 +162,7 @@ func TestSignalsEndWriting(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := start(t, "convert", "-f", file)
-	if _, err := p.stdout.Read(make([]byte, 1)); err != nil { // it has begun to write
+	if _, err := p.stdout.Read(make([]byte, 1)); err != nil { // evenkeel has started to write
 		t.Fatal(err)
 	}
 	p.terminate(t)

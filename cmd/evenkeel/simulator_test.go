@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// installed writes a program that prints its arguments and its standard input.
+// installed installs a program that prints its arguments and its standard input.
 func installed(t *testing.T, path string) string {
 	t.Helper()
 	if err := os.WriteFile(path, []byte("#!/bin/sh\necho \"$@:\" `cat`\nexit 7\n"), 0o700); err != nil {
@@ -18,8 +18,8 @@ func installed(t *testing.T, path string) string {
 	return path
 }
 
-// However a command of the simulator is invoked, the simulator receives the whole command line and standard input, and
-// its output and exit code are passed on.
+// However a command of the simulator is invoked, the simulator receives the whole command line and
+// the standard input, and its output and exit code are passed on.
 func TestSimulatorAnswers(t *testing.T) {
 	dir := t.TempDir()
 	installed(t, filepath.Join(dir, simulator))

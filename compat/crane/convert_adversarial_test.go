@@ -13,10 +13,10 @@ import (
 	"github.com/evenkeel/evenkeel/policy"
 )
 
-// place matches the position at the beginning of a problem.
+// place matches the position at the start of a message.
 var place = regexp.MustCompile("^line [0-9]+, column [0-9]+: ")
 
-// Every mistake gives one line with the file, the field, the value and what is allowed.
+// Every mistake leads to one line with the file, the field, the value and what is allowed.
 func TestMistakesAreNamed(t *testing.T) {
 	const (
 		sync  = "syncPolicy: [{name: cpu_usage_avg_5m, period: 3m}, {name: cpu_usage_max_avg_1h, period: 15m}]"

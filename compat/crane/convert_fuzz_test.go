@@ -11,8 +11,8 @@ import (
 	"github.com/evenkeel/evenkeel/policy"
 )
 
-// Whatever follows the head of a policy, the document either is rejected as the user's mistake or becomes a policy that
-// loads.
+// Whatever follows the head of a policy, the document is either rejected as a mistake of the user,
+// or becomes a policy that can be loaded.
 func FuzzConvert(f *testing.F) {
 	f.Add(whole("0.65", "0.75")[len(head):])
 	f.Add(whole("65", "75")[len(head):])

@@ -20,7 +20,7 @@ import (
 
 const head = "apiVersion: scheduler.policy.crane.io/v1alpha1\nkind: DynamicSchedulerPolicy\n"
 
-// whole returns a policy that uses everything in Crane's format, with limits in the given unit.
+// whole returns a policy that uses every part of Crane's format, with limits in the given unit.
 func whole(limit5m, limit1h string) string {
 	return head + `spec:
   syncPolicy:
@@ -94,7 +94,8 @@ func load(t *testing.T, text string) *policy.File {
 	return file
 }
 
-// A policy of Crane's may replace a LoadPolicy, and means the same as its equivalent in the current format.
+// One of Crane's policies can replace a LoadPolicy. It means the same as its equivalent in the
+// current format.
 func TestPolicyLoadsAsALoadPolicy(t *testing.T) {
 	cases := map[string]struct{ text, unit string }{
 		"crane-scheduler: limits are fractions":        {whole("0.65", "0.75"), "fraction"},
@@ -114,7 +115,8 @@ func TestPolicyLoadsAsALoadPolicy(t *testing.T) {
 	}
 }
 
-// The one-line policy in the documentation of crane-scheduler-plus means the same as the policy above.
+// The one-line policy in the documentation of crane-scheduler-plus means the same as the policy
+// above.
 func TestPolicyOfTheText(t *testing.T) {
 	text := string(testkit.EarlierSystem(t, "crane-scheduler-plus.md"))
 	_, text, _ = strings.Cut(text, head[:strings.Index(head, "\n")])
@@ -141,7 +143,7 @@ func noted(file *policy.File, field, text string) (found, lossy bool) {
 	return false, false
 }
 
-// What Crane ignores is ignored here, too, with a note.
+// What Crane ignores is ignored here as well, with a note.
 func TestWhatCranePassesOver(t *testing.T) {
 	cases := map[string]struct {
 		spec                   string
@@ -158,7 +160,7 @@ func TestWhatCranePassesOver(t *testing.T) {
 		},
 		"a limit on a metric that is not synced": {
 			spec: "syncPolicy: [{name: cpu_usage_avg_5m, period: 3m}]\npredicate: [{name: cpu_usage_avg_5m, maxLimitPecent: 80}, {name: mem_usage_avg_5m, maxLimitPecent: 65}]",
-			// The evict line is 5 above 80, the leave line 15 below it.
+			// The evict line is 5 above 80, and the leave line 15 below the evict line.
 			wantLimits: 1, field: "scoring.measured.limits", note: "predicate[1] (mem_usage_avg_5m) is left out: Crane ignores",
 			wantMetrics: []usage.Metric{usage.CPU}, wantUnit: source.Percent, wantCPULow: 65, wantReject: 80,
 		},
@@ -180,7 +182,7 @@ func TestWhatCranePassesOver(t *testing.T) {
 		},
 		"a limit near 100%": {
 			spec: "syncPolicy: [{name: cpu_usage_avg_5m, period: 3m}]\npredicate: [{name: cpu_usage_avg_5m, maxLimitPecent: 1}]",
-			// The evict line is at 100, the reject line 3 below it.
+			// The evict line is at 100, and the reject line 3 below it.
 			wantLimits: 1, field: "lines", note: "moving pods is new",
 			wantMetrics: []usage.Metric{usage.CPU}, wantUnit: source.Fraction, wantCPULow: 82, wantReject: 97,
 		},
@@ -220,8 +222,8 @@ func TestWhatCranePassesOver(t *testing.T) {
 	}
 }
 
-// In Crane, two metrics of one window may have different periods. The current format has only one, so the longer
-// counts.
+// In Crane, two metrics of one window may have different periods. The current format has one period
+// per window, so the longer one counts.
 func TestTheLongerPeriodCounts(t *testing.T) {
 	file := load(t, head+"spec: {syncPolicy: [{name: mem_usage_avg_5m, period: 10m}, {name: cpu_usage_avg_5m, period: 3m}, {name: cpu_usage_max_avg_1h, period: 1h}]}\n")
 	avg5m, max1h := usage.Avg5m, usage.Window{Kind: usage.KindMaxAvg, Over: time.Hour}

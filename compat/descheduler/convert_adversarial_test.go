@@ -11,7 +11,7 @@ import (
 
 // Every mistake is reported with its path, its value and what is allowed.
 func TestMistakesAreNamed(t *testing.T) {
-	// The ten names, as a message lists them.
+	// names are the ten names as a message lists them.
 	const names = `"RemoveDuplicates", "LowNodeUtilization", "RemovePodsViolatingInterPodAntiAffinity", "RemovePodsViolatingNodeAffinity", ` +
 		`"RemovePodsViolatingNodeTaints", "RemovePodsViolatingTopologySpreadConstraint", "RemovePodsHavingTooManyRestarts", ` +
 		`"PodLifeTime", "RemoveFailedPods", "HighNodeUtilization"`

@@ -175,8 +175,8 @@ func TestNothingEnabledEvictsNothing(t *testing.T) {
 	}
 }
 
-// A resource missing from one of the two maps was filled in with 100%, which no node exceeds and which keeps no node
-// from being low.
+// A resource that is missing from one of the two maps was set to 100%, which no node exceeds and
+// which keeps no node from being low.
 func TestAResourceThatOneMapLeavesOutLimitsNothing(t *testing.T) {
 	got := converted(t, `
 strategies:

@@ -102,11 +102,12 @@ func TestRenew(t *testing.T) {
 	}
 }
 
-// A lifetime in its original position counts. Fields that existed only in descheduler's documentation are left out.
+// A lifetime in its original position takes effect. Fields that existed only in descheduler's
+// documentation are left out.
 func TestFieldsOfTheFirstReleases(t *testing.T) {
 	cases := map[string]struct {
 		strategies string
-		args       string // of the strategy's plugin
+		args       string // the strategy's plugin's
 		err        string
 	}{
 		"a lifetime as in 0.18": {"PodLifeTime: {enabled: true, params: {maxPodLifeTimeSeconds: 60}}", "{maxPodLifeTimeSeconds: 60}", ""},

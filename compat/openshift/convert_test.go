@@ -25,7 +25,7 @@ func docOf(spec string) map[string]any {
 	return object
 }
 
-// convert returns the converted spec, and its notes as text.
+// convert converts a spec, and returns the object and its notes as text.
 func convert(t *testing.T, spec string) (object map[string]any, notes string) {
 	t.Helper()
 	converted, errs := Convert(docOf(spec))
@@ -52,7 +52,7 @@ func profiles(t *testing.T, spec string) string {
 
 const spared = "{exclude: [kube-system, hypershift, openshift]}"
 
-// normal is YAML with its keys sorted.
+// normal returns YAML with sorted keys.
 func normal(t *testing.T, text string) string {
 	t.Helper()
 	var tree any
@@ -66,8 +66,8 @@ func normal(t *testing.T, text string) string {
 	return string(sorted)
 }
 
-// Each profile has the plugins and arguments that the operator gives it (testdata/assets of its reconciler), except
-// plugins that measure usage.
+// Each profile has the plugins and arguments that the operator gives it (testdata/assets of its
+// reconciler), except for plugins that measure usage.
 func TestEachProfile(t *testing.T) {
 	const claims = "{name: DefaultEvictor, args: {podProtections: {extraEnabled: [PodsWithPVC]}}}"
 	for name, tc := range map[string]struct{ spec, want string }{
@@ -168,7 +168,7 @@ func TestPredictiveEvictsNothing(t *testing.T) {
 	}
 }
 
-// Limits apply to the cycle; virtual machines have default limits.
+// Limits apply to the cycle. Virtual machines have default limits.
 func TestLimits(t *testing.T) {
 	for spec, want := range map[string]map[string]any{
 		"profiles: [AffinityAndTaints]":                                              {},

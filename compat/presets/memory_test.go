@@ -67,7 +67,7 @@ func TestMemoryPreset(t *testing.T) {
 	}
 }
 
-// Every threshold gives a policy whose lines are in order and that judges only memory.
+// Every threshold results in a policy whose lines are in order and that judges only memory.
 func TestMemoryPresetForEveryThreshold(t *testing.T) {
 	for _, threshold := range []float64{0.5, 1, 2, 19, 20, 21, 50, 80, 85.5, 96, 97, 97.5, 98, 99, 100} {
 		settings := presets.DefaultMemory()
@@ -79,7 +79,8 @@ func TestMemoryPresetForEveryThreshold(t *testing.T) {
 		if reject := *got.Lines[usage.Memory].Reject; reject > threshold {
 			t.Errorf("%v: moves are planned up to %v", threshold, reject)
 		}
-		// The extender first rounded usage down to a whole percent, so 85.5 means 86 or more.
+		// The extender first rounded usage down to a whole percent, so a threshold of 85.5 means 86
+		// or more.
 		if from := *got.Scoring.Measured.Limits[0].FromPercent; from != math.Ceil(threshold) {
 			t.Errorf("%v: kept out from %v", threshold, from)
 		}

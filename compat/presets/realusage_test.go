@@ -40,7 +40,7 @@ func loadRealUsage(t *testing.T, s presets.RealUsage) (policy.LoadPolicy, []stri
 	return file.Load, notes
 }
 
-// Both plugins score only by their recorded series, spread over the nodes of a pod.
+// Both plugins score only by their recorded series, with scores spread over the nodes of a pod.
 func TestRealUsagePreset(t *testing.T) {
 	for metric, s := range map[usage.Metric]presets.RealUsage{
 		usage.Memory: {PrometheusURL: "http://p:9090", TimeoutSeconds: 10, IntervalSeconds: 10},
@@ -74,8 +74,8 @@ func TestRealUsagePreset(t *testing.T) {
 	}
 }
 
-// A number of seconds that policies do not allow becomes the nearest allowed one, with a note. The policy is always
-// valid.
+// A number of seconds that policies do not allow becomes the nearest allowed one, with a note, so
+// the policy is always valid.
 func TestRealUsagePresetKeepsWithinBounds(t *testing.T) {
 	for _, seconds := range []int{1, 4, 5, 30, 299, 300, 301, 3600, 1 << 40} {
 		s := presets.RealUsage{PrometheusURL: "http://p", TimeoutSeconds: seconds, IntervalSeconds: seconds}

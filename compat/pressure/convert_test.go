@@ -92,8 +92,8 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// Only the rules set the label. They do so at once, on all nodes except the control plane, without moving a pod and
-// without querying more than they need.
+// Only the rules set the label. They do so at once, on all nodes except the control plane, without
+// moving a pod and without querying more than they need.
 func TestOnlyTheRulesMakeTheLabel(t *testing.T) {
 	file, _ := load(t, "Rulename: {a: {Promsql: a, Threshold: 1}, b: {Promsql: b, Threshold: 1}}")
 	p := &file.Load
@@ -124,7 +124,7 @@ func TestOnlyTheRulesMakeTheLabel(t *testing.T) {
 	}
 }
 
-// A note names everything that is renamed or whose meaning changed.
+// There is a note about everything that is renamed or whose meaning changed.
 func TestNotes(t *testing.T) {
 	file, _ := load(t, "PromJob: {}\nRulename: {A: {Promsql: a, Threshold: 1}, b: {Promsql: b, Threshold: 1}}")
 	var told []string
@@ -145,7 +145,8 @@ func TestNotes(t *testing.T) {
 	}
 }
 
-// Any file is either rejected with a message or accepted, and then each rule appears exactly once.
+// Any file is either rejected with a message or accepted. In an accepted file, each rule appears
+// exactly once.
 func FuzzRules(f *testing.F) {
 	for _, text := range []string{
 		"Rulename: {a: {Promsql: a, Threshold: 1}}",

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Differences are logged once: where logs go, and which levels are not distinguished.
+// Two differences are logged once: where logs go, and which levels are not distinguished.
 func TestMemoryFlagsTellWhatIsLost(t *testing.T) {
 	var m Extender
 	m.format, m.level = "logger:syslog?appname=bob&local=7", "error"

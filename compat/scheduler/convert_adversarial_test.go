@@ -8,7 +8,8 @@ import (
 	"github.com/evenkeel/evenkeel/compat/scheduler"
 )
 
-// A mistake is one error that names the field. It never leads to a file that kube-scheduler would reject.
+// A mistake leads to one error that names the field, and never to a file that kube-scheduler would
+// reject.
 func TestConvertRefuses(t *testing.T) {
 	extender := func(fields string) string {
 		return `{"kind": "Policy", "apiVersion": "v1", "extenders": [{"urlPrefix": "x", ` + fields + `}]}`

@@ -140,7 +140,7 @@ func TestConvert(t *testing.T) {
 	}
 }
 
-// Every note that names a field names one that exists.
+// The fields that notes name exist.
 func TestNotesNameFields(t *testing.T) {
 	got, errs := scheduler.Convert(tree(t, `{"kind": "Policy", "apiVersion": "v1", "hardPodAffinitySymmetricWeight": 1,
 		"extenders": [{"urlPrefix": "x"}, {"urlPrefix": "y", "prioritizeVerb": "p", "weight": 1, "enableHttps": true, "httpTimeout": 1000000}]}`))
@@ -160,7 +160,7 @@ func TestNotesNameFields(t *testing.T) {
 	}
 }
 
-// The Policy in the memory extender's readme becomes an entry with the same requests.
+// The Policy in the memory extender's readme becomes an entry that leads to the same requests.
 func TestConvertTheReadmesPolicy(t *testing.T) {
 	text := string(testkit.EarlierSystem(t, "kube-scheduler-extender.md"))
 	for block := range strings.SplitSeq(text, "```") {

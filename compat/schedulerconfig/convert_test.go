@@ -29,7 +29,7 @@ func read(t *testing.T, text string) map[string]any {
 func TestConvert(t *testing.T) {
 	cases := map[string]struct {
 		in, want string
-		notes    []string // beginnings of the notes, with "lost " in front of lossy ones
+		notes    []string // how the notes start, with "lost " in front of lossy ones
 	}{
 		"the current version stays unchanged, and its plugins are listed": {
 			in: `
@@ -163,7 +163,7 @@ profiles:
 	}
 }
 
-// v1 is the head of a configuration of the current version.
+// v1 is the start of a configuration of the current version.
 const v1 = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 
 // plugin returns a configuration with the args of one plugin.
@@ -171,7 +171,8 @@ func plugin(name, args string) string {
 	return v1 + "profiles: [{pluginConfig: [{name: " + name + ", args: " + args + "}]}]"
 }
 
-// A configuration with which kube-scheduler would not start is rejected, including for the args of plugins.
+// A configuration with which kube-scheduler would not start is rejected, including for the args of
+// plugins.
 func TestConvertRefuses(t *testing.T) {
 	cases := map[string]struct{ in, want string }{
 		"a version that no kube-scheduler had": {

@@ -14,8 +14,8 @@ import (
 	"github.com/evenkeel/evenkeel/hack/measure"
 )
 
-// TestTable pins the table of some rows: held, missed, not measured, or without
-// a rival.
+// TestTable checks the rows of the table: a goal that is reached, missed or not measured, and a
+// figure without a rival.
 func TestTable(t *testing.T) {
 	at := func(name, unit string) measure.Series { return measure.Series{Package: "p", Name: name, Unit: unit} }
 	measured := measure.Figures{
@@ -64,8 +64,8 @@ func words(table string) (lines []string) {
 	return lines
 }
 
-// TestRowsAskForWhatTheSuiteMeasures checks that the package of each figure is
-// in the suite, and that each figure is listed once.
+// TestRowsAskForWhatTheSuiteMeasures checks that the suite contains the package of each figure, and
+// that each figure is listed once.
 func TestRowsAskForWhatTheSuiteMeasures(t *testing.T) {
 	known, labels := map[string]bool{}, map[string]bool{}
 	for _, e := range suite {

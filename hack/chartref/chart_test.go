@@ -26,8 +26,8 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage/kinds"
 )
 
-// sameAs maps files of values in ci to the manifests that are equivalent to the
-// chart with these values.
+// sameAs maps each file of values in ci to the manifests that are equivalent to the chart with
+// these values.
 var sameAs = map[string][]string{
 	"serve-admission": {"overlays/admission"},
 	"serve-names": {
@@ -41,10 +41,9 @@ var sameAs = map[string][]string{
 	"nodesync":          {"overlays/nodesync"},
 }
 
-// runsAs are the manifests that run the same processes. If the API server
-// steers, the chart does not answer kube-scheduler, like the overlay admission;
-// a webhook in addition to that is in no overlay, and is covered by the chart's
-// unit tests.
+// runsAs returns the manifests that run the same processes as the chart. If the API server steers,
+// the chart does not answer kube-scheduler, like the overlay admission. No overlay has a webhook in
+// addition to that, so the chart's unit tests cover it.
 func runsAs() map[string][]string {
 	same := maps.Clone(sameAs)
 	same["serve-names"] = sameAs["serve-admission"]
@@ -52,7 +51,7 @@ func runsAs() map[string][]string {
 	return same
 }
 
-// Each file of values in ci is compared.
+// Each file of values in ci is compared with manifests.
 func TestEveryModeIsCompared(t *testing.T) {
 	files, err := filepath.Glob(chart(root, "ci", "*-values.yaml"))
 	if err != nil {
@@ -68,8 +67,8 @@ func TestEveryModeIsCompared(t *testing.T) {
 	}
 }
 
-// The checked-in files are what is generated from deploy and values.yaml, and
-// their folder contains nothing else.
+// The files in the repository are those that are generated from deploy and values.yaml, and their
+// folder contains nothing else.
 func TestMadeFilesAreUpToDate(t *testing.T) {
 	made, err := makeAll(root)
 	if err != nil {
@@ -96,8 +95,8 @@ func TestMadeFilesAreUpToDate(t *testing.T) {
 	}
 }
 
-// rights returns what each ServiceAccount among the objects may do: one verb on
-// one resource in one scope per line.
+// rights returns what each ServiceAccount among the objects is allowed to do: one verb on one
+// resource in one scope per line.
 func rights(t *testing.T, all []object) map[string][]string {
 	t.Helper()
 	found, rules := map[string][]string{}, map[string][]rbacv1.PolicyRule{}
@@ -118,7 +117,7 @@ func rights(t *testing.T, all []object) map[string][]string {
 		scope := cmp.Or(binding.Namespace, "cluster")
 		for _, subject := range binding.Subjects {
 			if _, ours := found[subject.Name]; !ours {
-				continue // there is no ServiceAccount of that name
+				continue // there is no ServiceAccount with that name
 			}
 			if subject.Namespace != "evenkeel" {
 				t.Errorf("%s %s: a subject of the namespace %q", one.kind(), one.name(), subject.Namespace)
@@ -156,8 +155,7 @@ func spell(scope string, rule rbacv1.PolicyRule) (all []string) {
 	return all
 }
 
-// In each mode the chart gives each ServiceAccount exactly the rights that the
-// manifests give it.
+// In each mode, the chart gives each ServiceAccount exactly the rights that the manifests do.
 func TestChartHasTheRightsOfTheManifests(t *testing.T) {
 	for name, manifests := range sameAs {
 		t.Run(name, func(t *testing.T) {
@@ -196,7 +194,7 @@ func same(all []object) map[string]object {
 	return found
 }
 
-// Steering and fencing are identical.
+// Objects for steering and fencing are identical.
 func TestChartSteersAndFencesAsTheManifests(t *testing.T) {
 	for name, manifests := range sameAs {
 		t.Run(name, func(t *testing.T) {
@@ -207,8 +205,8 @@ func TestChartSteersAndFencesAsTheManifests(t *testing.T) {
 	}
 }
 
-// In each overlay a drain evicts one replica of a Deployment at a time, and a
-// Deployment with one replica does not block the drain of a node.
+// In each overlay, a drain evicts one replica of a Deployment at a time, and a Deployment with one
+// replica does not block the drain of a node.
 func TestReplicasHaveABudget(t *testing.T) {
 	overlays, err := filepath.Glob(filepath.Join(root, "deploy", "overlays", "*"))
 	if err != nil {
@@ -250,7 +248,7 @@ func TestReplicasHaveABudget(t *testing.T) {
 	}
 }
 
-// workload is the compared part of a process.
+// workload holds the parts of a process that are compared.
 type workload struct {
 	Labels   map[string]string
 	Pod      v1.PodSpec
@@ -258,8 +256,8 @@ type workload struct {
 	Job      batchv1.CronJobSpec
 }
 
-// workloads returns the processes, by kind and name, without what only the
-// chart has or sizes.
+// workloads returns the processes, by kind and name, without what only the chart has or sets the
+// size of.
 func workloads(t *testing.T, all []object) map[string]workload {
 	t.Helper()
 	found := map[string]workload{}
@@ -270,7 +268,7 @@ func workloads(t *testing.T, all []object) map[string]workload {
 			spec := into[appsv1.Deployment](t, one).Spec
 			w = workload{Labels: spec.Selector.MatchLabels, Pod: spec.Template.Spec, Replicas: *spec.Replicas}
 			container := &w.Pod.Containers[0]
-			if container.Resources.Limits == nil { // GOMEMLIMIT follows
+			if container.Resources.Limits == nil { // GOMEMLIMIT depends on it
 				container.Resources.Limits, container.Resources.Requests = nil, nil
 			}
 			container.Lifecycle = nil
@@ -287,8 +285,8 @@ func workloads(t *testing.T, all []object) map[string]workload {
 	return found
 }
 
-// unsized removes the resources of processes that have no limit in the
-// manifests, and what follows from the chart's.
+// unsized removes the resources of processes that have no limit in the manifests, and the values
+// that the chart derives from them.
 func unsized(chart, manifests map[string]workload) {
 	for name, w := range manifests {
 		if w.Pod.Containers[0].Resources.Limits != nil {
@@ -308,8 +306,8 @@ func unsized(chart, manifests map[string]workload) {
 	}
 }
 
-// The same command runs with the same arguments, probes, ports, volumes, limits
-// and security contexts.
+// The same command runs with the same arguments, probes, ports, volumes, limits and security
+// contexts.
 func TestChartRunsWhatTheManifestsRun(t *testing.T) {
 	for name, manifests := range runsAs() {
 		t.Run(name, func(t *testing.T) {
@@ -334,7 +332,7 @@ func network(t *testing.T, all []object) map[string][]string {
 		case "Service":
 			service := into[v1.Service](t, one)
 			if service.Spec.ClusterIP == v1.ClusterIPNone {
-				continue // the ServiceMonitor's
+				continue // for the ServiceMonitor
 			}
 			for _, port := range service.Spec.Ports {
 				found[key] = append(found[key], fmt.Sprintf("%s %d to %s of %v", port.Name, port.Port, port.TargetPort.String(), service.Spec.Selector))
@@ -352,8 +350,7 @@ func network(t *testing.T, all []object) map[string][]string {
 	return found
 }
 
-// With the chart each port can be reached by exactly those who can reach it
-// with the manifests.
+// With the chart, exactly the same clients can reach each port as with the manifests.
 func TestChartOpensThePortsOfTheManifests(t *testing.T) {
 	for name, manifests := range runsAs() {
 		t.Run(name, func(t *testing.T) {
@@ -364,7 +361,7 @@ func TestChartOpensThePortsOfTheManifests(t *testing.T) {
 	}
 }
 
-// Evenkeel loads the policies in the chart's output.
+// Evenkeel can load the policies in the rendered chart.
 func TestPoliciesOfTheChartAreValid(t *testing.T) {
 	for name := range sameAs {
 		t.Run(name, func(t *testing.T) {
@@ -383,8 +380,7 @@ func TestPoliciesOfTheChartAreValid(t *testing.T) {
 	}
 }
 
-// The cleanup hook may delete what `evenkeel cleanup --ledger` deletes, by its
-// name.
+// The cleanup hook has permission to delete what `evenkeel cleanup --ledger` deletes, by name.
 func TestCleanupMayDeleteWhatIsStored(t *testing.T) {
 	got := map[string][]string{}
 	for _, one := range readObjects(t, chart(root, "testdata", "serve-admission.yaml")) {

@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// helm runs one of the project's commands that need bin/helm, and returns its
-// output. Without bin/helm the test is skipped.
+// helm runs one of the project's commands that need bin/helm, and returns its output. It skips the
+// test if bin/helm does not exist.
 func helm(t *testing.T, command string, args ...string) []byte {
 	t.Helper()
 	if _, err := os.Stat(filepath.Join(root, "bin", "helm")); err != nil {
@@ -91,7 +91,8 @@ func TestRenderedFieldsAreKnown(t *testing.T) {
 	}
 }
 
-// The same holds if every possible value is set, and they are accepted.
+// The rendered objects also have only known fields, and are accepted, if every possible value is
+// set.
 func TestAllValuesAreAccepted(t *testing.T) {
 	for name, args := range map[string][]string{
 		"serve":    {"--set", "mode=serve,steering.by=extender"},
@@ -112,7 +113,7 @@ func TestAllValuesAreAccepted(t *testing.T) {
 	}
 }
 
-// wantText fails the test for a namespace below a value that is not text.
+// wantText fails the test if a namespace below a value is not text.
 func wantText(t *testing.T, where string, value any) {
 	t.Helper()
 	switch is := value.(type) {
@@ -152,8 +153,8 @@ func TestNamespaceOfDigitsIsText(t *testing.T) {
 	}
 }
 
-// If one release evicts and another runs nodesync, each in its namespace, no
-// object belongs to both. Hooks do, one after the other, when a release is
+// If one release evicts and another runs nodesync, each in its own namespace, they have no object
+// in common. Only hooks have the same names, and these run one after the other, when a release is
 // uninstalled.
 func TestTwoReleasesHaveNothingInCommon(t *testing.T) {
 	policy := []string{"--set", "policy.nodesync.taint.enabled=true,policy.usage.sources[0].type=Kubelet,metrics.prometheusRule.enabled=true,metrics.dashboard.enabled=true"}
@@ -177,9 +178,9 @@ func TestTwoReleasesHaveNothingInCommon(t *testing.T) {
 	}
 }
 
-// Alerts and the dashboard are copied unchanged from the chart's files: what
-// looks like a template expression there belongs to Prometheus or Grafana.
-// Without the files there is neither.
+// Alerts and the dashboard are copied unchanged from the chart's files, because what looks like a
+// template expression in them belongs to Prometheus or Grafana. Without the files, neither is
+// rendered.
 func TestAlertsAndDashboardAreTakenFromFiles(t *testing.T) {
 	copied := filepath.Join(t.TempDir(), "evenkeel")
 	if err := os.CopyFS(copied, os.DirFS(chart(root))); err != nil {

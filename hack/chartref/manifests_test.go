@@ -33,7 +33,7 @@ func (o object) at(path ...string) any {
 	return here
 }
 
-// into decodes the object.
+// into decodes the object into a type.
 func into[T any](t *testing.T, o object) T {
 	t.Helper()
 	var made T
@@ -66,8 +66,7 @@ func readObjects(t *testing.T, path string) (all []object) {
 	return all
 }
 
-// rendered returns the objects of the chart rendered with the values of ci,
-// without hooks.
+// rendered returns the objects of the chart, rendered with a file of values in ci, without hooks.
 func rendered(t *testing.T, values string) []object {
 	t.Helper()
 	return slices.DeleteFunc(readObjects(t, chart(root, "testdata", values+".yaml")), func(o object) bool {
@@ -89,8 +88,8 @@ type kustomization struct {
 	} `json:"patches"`
 }
 
-// built returns the objects of paths below deploy: files, or folders with a
-// kustomization. It implements the part of kustomize that these need.
+// built returns the objects of paths below deploy, which are files or folders with a kustomization.
+// It implements the part of kustomize that they need.
 func built(t *testing.T, paths ...string) (all []object) {
 	t.Helper()
 	for _, path := range paths {
@@ -99,8 +98,8 @@ func built(t *testing.T, paths ...string) (all []object) {
 	return all
 }
 
-// build adds the objects of a path to the existing ones, and changes these if
-// it is a component.
+// build adds the objects of a path to the existing ones. If the path is a component, it also
+// changes the existing ones.
 func build(t *testing.T, path string, there []object) []object {
 	t.Helper()
 	if filepath.Ext(path) == ".yaml" {
@@ -109,7 +108,7 @@ func build(t *testing.T, path string, there []object) []object {
 	text, err := os.ReadFile(filepath.Join(path, "kustomization.yaml"))
 	var k kustomization
 	if err == nil {
-		// An unknown field here would change objects unnoticed.
+		// Otherwise, an unknown field could change objects unnoticed.
 		err = yaml.UnmarshalStrict(text, &k)
 	}
 	if err != nil {
@@ -130,7 +129,7 @@ func build(t *testing.T, path string, there []object) []object {
 	return there
 }
 
-// rename appends to the name of a fence or of its binding.
+// rename appends a suffix to the name of a fence or of its binding.
 func rename(o object, suffix string) {
 	if metadata, ok := o["metadata"].(map[string]any); ok {
 		metadata["name"] = o.name() + suffix

@@ -32,8 +32,8 @@ import (
 	rbacvalidation "k8s.io/kubernetes/pkg/apis/rbac/validation"
 )
 
-// refused returns what the API server would reject about an object, and whether
-// its kind is checked: admission kinds are the same as in the manifests, which
+// refused returns what the API server would reject about an object, and whether its kind is
+// checked. Admission kinds are not checked, because they are the same as in the manifests, which
 // the end-to-end tests apply.
 func refused(t *testing.T, one object) (mistakes field.ErrorList, looked bool) {
 	t.Helper()
@@ -74,7 +74,7 @@ func refused(t *testing.T, one object) (mistakes field.ErrorList, looked bool) {
 	return refusedCore(t, decoded)
 }
 
-// refusedCore does the same for kinds of the core.
+// refusedCore is refused for kinds of the core group.
 func refusedCore(t *testing.T, decoded runtime.Object) (field.ErrorList, bool) {
 	t.Helper()
 	switch is := decoded.(type) {
@@ -85,7 +85,7 @@ func refusedCore(t *testing.T, decoded runtime.Object) (field.ErrorList, bool) {
 	case *core.ResourceQuota:
 		return corevalidation.ValidateResourceQuota(is), true
 	case *core.Service:
-		is.Spec.IPFamilies = []core.IPFamily{core.IPv4Protocol} // as it is allocated
+		is.Spec.IPFamilies = []core.IPFamily{core.IPv4Protocol} // as allocated by the API server
 		if is.Spec.IPFamilyPolicy == nil {
 			is.Spec.IPFamilyPolicy = new(core.IPFamilyPolicySingleStack)
 		}

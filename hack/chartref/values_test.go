@@ -22,7 +22,7 @@ func write(t *testing.T, name, text string) string {
 	return path
 }
 
-// A comment becomes a description and a constraint, and a row of the table.
+// A comment results in a description, a constraint and a row of the table.
 func TestCommentsBecomeSchemaAndTable(t *testing.T) {
 	values, err := readValues(write(t, "values.yaml", `
 # What runs.
@@ -74,8 +74,7 @@ deep:
 	}
 }
 
-// Values that the templates require may not be null, which Helm treats as not
-// given.
+// Values that the templates require must not be null, because Helm treats null as absent.
 func TestNeededValues(t *testing.T) {
 	values, err := readValues(write(t, "values.yaml", `
 # A.
@@ -134,8 +133,7 @@ func TestBadValuesAreRefused(t *testing.T) {
 	}
 }
 
-// A template uses the named objects, in the release's namespace and with the
-// chart's labels.
+// A template contains the named objects, in the release's namespace and with the chart's labels.
 func TestManifestsBecomeTemplates(t *testing.T) {
 	path := write(t, "deploy/a.yaml", `# Why.
 apiVersion: v1

@@ -27,8 +27,8 @@ func readAll(t *testing.T) []Line {
 	return lines
 }
 
-// Every document linked from the front page is read, and the program of every
-// command is checked here or elsewhere.
+// Every document linked from the front page is read, and the program of every command is checked
+// here or elsewhere.
 func TestEveryCommandIsKnown(t *testing.T) {
 	read := map[string]int{}
 	for _, line := range readAll(t) {
@@ -52,8 +52,7 @@ var (
 	makeVariable = regexp.MustCompile(`(?m)\$\(([A-Z0-9_]+)\)|^([A-Z0-9_]+) *[?:]?=`)
 )
 
-// Every documented make target exists, and so does every variable that is set
-// for one.
+// Every documented make target exists, and so does every variable that is set for one.
 func TestMakeTargetsExist(t *testing.T) {
 	makefile, err := os.ReadFile(filepath.Join(root, "Makefile"))
 	if err != nil {
@@ -88,11 +87,10 @@ func TestMakeTargetsExist(t *testing.T) {
 	}
 }
 
-// goVerbs are the commands of the go tool that documents name.
+// goVerbs are the subcommands of the go tool that documents use.
 var goVerbs = []string{"build", "install", "mod", "run", "test", "tool", "version", "vet"}
 
-// Every documented go command names existing packages, and existing tests in
-// them.
+// Every documented go command names only existing packages, and existing tests in them.
 func TestGoPackagesAndTestsExist(t *testing.T) {
 	for _, line := range readAll(t) {
 		folder := ""
@@ -132,7 +130,7 @@ func goMistakes(folder string, args []string) (mistakes []string) {
 			mistakes = append(mistakes, arg+" has no Go files")
 		}
 		files = append(files, found...)
-		if args[0] == "run" { // what follows is for the program
+		if args[0] == "run" { // the remaining arguments are for the program
 			break
 		}
 	}
@@ -209,8 +207,8 @@ var (
 	treeLike = regexp.MustCompile(`^(\./)?(bin|charts|cluster|cmd|compat|deploy|docs|evictor|examples|hack|internal|ledger|observe|placement|policy|reasons|scorer|sim|status|strategies|test)(/[A-Za-z0-9_.-]+)+$`)
 )
 
-// Every file or folder named in a documented command is in the checkout, is
-// written by another documented command, or is known to be the reader's own.
+// Every file or folder named in a documented command is in the repository, is written by another
+// documented command, or is known to be the reader's own.
 func TestPathsExist(t *testing.T) {
 	lines := readAll(t)
 	written := outputs(lines)
@@ -221,7 +219,7 @@ func TestPathsExist(t *testing.T) {
 			for _, name := range paths(c) {
 				_, err := os.Stat(filepath.Join(root, folder, name))
 				switch {
-				case theirs[name] != "": // there or not
+				case theirs[name] != "": // whether or not it exists
 					used[name] = true
 				case err == nil || writes(written, name):
 				default:
@@ -244,8 +242,8 @@ func TestPathsExist(t *testing.T) {
 // deploy/evenkeel, name objects.
 var kubectlFiles = []string{"-f", "--filename", "-k", "--kustomize", "--patch-file"}
 
-// paths returns the words of a command that name a file or a folder of a
-// checkout, including those after a =.
+// paths returns the words of a command that name a file or a folder of the repository, including
+// words after a =.
 func paths(c Command) (names []string) {
 	for i, arg := range c.Args {
 		flag, _, joined := strings.Cut(arg, "=")
@@ -263,8 +261,8 @@ func paths(c Command) (names []string) {
 	return names
 }
 
-// outputs returns the files and folders that documented commands write, besides
-// the programs that make builds.
+// outputs returns the files and folders that documented commands write, and the programs that make
+// builds.
 func outputs(lines []Line) []string {
 	written := []string{"bin/evenkeel", "bin/kube-scheduler"}
 	for _, line := range lines {

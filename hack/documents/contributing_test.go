@@ -15,7 +15,7 @@ var (
 	quotedPath = regexp.MustCompile("`((?:[A-Za-z0-9_.<>-]+/)+[A-Za-z0-9_.<>-]*)`")
 )
 
-// Every path that instructions name is there, as far as it is not to be chosen.
+// Every path in instructions exists, up to the part that readers choose.
 func TestPathsOfInstructionsExist(t *testing.T) {
 	for _, file := range []string{"CONTRIBUTING.md", "docs/architecture.md"} {
 		text, err := os.ReadFile(filepath.Join(root, file))

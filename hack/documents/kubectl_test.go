@@ -10,9 +10,8 @@ import (
 	"testing"
 )
 
-// verbs are kubectl's commands that documents may use, with the flags that each
-// may have besides those of every command. A flag that ends with = takes a
-// value.
+// verbs are the kubectl commands that documents may use, each with the flags that it may have in
+// addition to those of every command. A flag that ends with = takes a value.
 var verbs = map[string][]string{
 	"annotate":     {"--all", "--overwrite", "-l="},
 	"apply":        {"-f=", "-k=", "--server-side", "--dry-run="},
@@ -36,12 +35,11 @@ var verbs = map[string][]string{
 	"wait":         {"--for=", "--timeout="},
 }
 
-// everywhere are flags of every command of kubectl.
+// everywhere are the flags that every kubectl command has.
 var everywhere = []string{"-n=", "--namespace=", "--kubeconfig=", "--context=", "--as="}
 
-// Every documented kubectl command has a verb and flags that are known to
-// exist, with values where they take some, and names of Evenkeel's objects that
-// the manifests or Evenkeel itself create.
+// Every documented kubectl command has a known verb and known flags, with values if they take some.
+// The names of Evenkeel's objects are those that the manifests or Evenkeel itself create.
 func TestKubectlCommandsAreWellFormed(t *testing.T) {
 	lines, checked := readAll(t), 0
 	known := append(shippedNames(t), createdNames(lines)...)
@@ -53,7 +51,7 @@ func TestKubectlCommandsAreWellFormed(t *testing.T) {
 			checked++
 			words, mistakes := kubectlWords(c.Args)
 			if line.File == "CHANGELOG.md" {
-				words = nil // it names objects of earlier versions, too
+				words = nil // it names objects of earlier versions as well
 			}
 			for _, word := range words {
 				kind, name, both := strings.Cut(word, "/")
@@ -88,8 +86,8 @@ func createdNames(lines []Line) (names []string) {
 	return names
 }
 
-// kubectlWords splits kubectl's arguments into the words that are not flags,
-// without the verb, and the mistakes in the rest.
+// kubectlWords returns those of kubectl's arguments that are not flags, without the verb, and the
+// mistakes in the others.
 func kubectlWords(args []string) (words, mistakes []string) {
 	var flags []string
 	for i := 0; i < len(args); i++ {
@@ -118,8 +116,7 @@ func kubectlWords(args []string) (words, mistakes []string) {
 	return words[1:], mistakes
 }
 
-// takesValue reports whether the flag has a value for any command: the verb may
-// come after it.
+// takesValue reports whether the flag takes a value in any command, because the verb may follow it.
 func takesValue(flag string) bool {
 	for _, flags := range verbs {
 		if slices.Contains(flags, flag+"=") {
@@ -130,7 +127,7 @@ func takesValue(flag string) bool {
 }
 
 func TestKubectlWords(t *testing.T) {
-	for command, want := range map[string][2]int{ // words, mistakes
+	for command, want := range map[string][2]int{ // numbers of words and of mistakes
 		"-n evenkeel create configmap evenkeel-pause --from-literal=reason=x": {2, 0},
 		"apply -k deploy/base":        {0, 0},
 		"frobnicate -n evenkeel pods": {1, 1},
@@ -146,11 +143,11 @@ func TestKubectlWords(t *testing.T) {
 
 var objectName = regexp.MustCompile(`(?m)^\s*-?\s*name: (evenkeel[a-z-]*)$`)
 
-// inCode matches names of objects that Evenkeel creates itself.
+// inCode matches the names of objects that Evenkeel itself creates.
 var inCode = regexp.MustCompile(`= "(evenkeel-[a-z-]+)"`)
 
-// shippedNames returns the names of objects in the manifests, and of those that
-// Evenkeel creates.
+// shippedNames returns the names of the objects in the manifests and of those that Evenkeel
+// creates.
 func shippedNames(t *testing.T) (names []string) {
 	t.Helper()
 	for folder, pattern := range map[string]*regexp.Regexp{"deploy": objectName, "evictor": inCode, "internal/commands": inCode} {

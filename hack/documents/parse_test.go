@@ -7,11 +7,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// documented are documents and the commands in them: the line and the words, with
-// ? for an unknown program.
+// documented are documents with the commands in them: each with its line and its words, or ? for an
+// unknown program.
 var documented = map[string]struct {
 	document string
-	want     []string // line, command
+	want     []string // line and command
 }{
 	"a fenced block without a language": {
 		"Try it:\n\n```\nmake build   # compiles\n\n# the nodes\nbin/evenkeel top\n```\n", []string{"4 make build", "7 evenkeel top"},
@@ -42,7 +42,7 @@ var documented = map[string]struct {
 	"a placeholder":         {"    evenkeel explain node <node name>\n", []string{"1 evenkeel explain node NODE-NAME"}},
 }
 
-// The commands of a document are found on their lines, regardless of what surrounds them.
+// The commands of a document are found on their lines, whatever surrounds them.
 func TestParse(t *testing.T) {
 	for name, tc := range documented {
 		t.Run(name, func(t *testing.T) {
@@ -67,7 +67,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// What to type is kept as it is written, without its comment.
+// The text of a command is kept as it is written, without its comment.
 func TestText(t *testing.T) {
 	lines, err := Parse("x.md", "    evenkeel record --out 'a b' \\\n      --for 1m && evenkeel simulate --recording \"a b\"   # a day\n")
 	if err != nil || len(lines) != 1 {
@@ -83,7 +83,7 @@ func TestText(t *testing.T) {
 	}
 }
 
-// What no shell would accept is rejected, with its place.
+// A command that no shell would accept is rejected, with its position.
 func TestParseRefuses(t *testing.T) {
 	for name, tc := range map[string]struct{ document, want string }{
 		"an open quote":       {"```\nmake a\nmake soak FLAGS='--for\n```\n", `x.md:3: a quote is not closed in "make soak FLAGS='--for"`},
@@ -97,7 +97,7 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
-// The comments of YAML are read, on their lines.
+// The comments of YAML are found, with their lines.
 func TestComments(t *testing.T) {
 	got := comments("# For `evenkeel\n# top`.\na: b # not this\n  # here\n")
 	if diff := cmp.Diff("For `evenkeel\ntop`.\n\nhere\n", got); diff != "" {

@@ -12,8 +12,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Everything that serve watches is served: client-go's informers get their
-// first lists, including the empty ones.
+// Everything that serve watches is served. client-go's informers get their first lists, including
+// empty ones.
 func TestOwnersAndBudgetsAreServed(t *testing.T) {
 	for name, watchList := range map[string]bool{"streamed": true, "in pages": false} {
 		t.Run(name, func(t *testing.T) {
@@ -47,8 +47,7 @@ func TestOwnersAndBudgetsAreServed(t *testing.T) {
 	}
 }
 
-// Pods of the current revision belong to the ReplicaSet that their owner
-// reference names.
+// Pods of the current revision belong to the ReplicaSet in their owner reference.
 func TestPodsBelongToServedReplicaSets(t *testing.T) {
 	f := &fleet{nodes: 3, podsPerNode: 2}
 	sets := map[string]bool{}
@@ -67,7 +66,7 @@ func TestPodsBelongToServedReplicaSets(t *testing.T) {
 	}
 }
 
-// Pods are replaced; their number stays the same.
+// Pods are replaced, and their number stays the same.
 func TestPodsAreReplaced(t *testing.T) {
 	f := &fleet{nodes: 3, podsPerNode: 2, churn: 60 * 100 * 20, watchList: true}
 	fake := httptest.NewServer(newServer(f).handler())
@@ -95,7 +94,7 @@ func TestPodsAreReplaced(t *testing.T) {
 	})
 }
 
-// Usage makes exactly every tenth node hot.
+// The served usage makes exactly every tenth node hot.
 func TestEveryTenthNodeIsHot(t *testing.T) {
 	f := &fleet{nodes: 20, podsPerNode: 30}
 	fake := httptest.NewServer(newServer(f).handler())
@@ -122,7 +121,7 @@ func TestEveryTenthNodeIsHot(t *testing.T) {
 	}
 }
 
-// The lines have the format of Go's benchmarks.
+// The lines have the format of Go benchmarks.
 func TestBenchmarkLines(t *testing.T) {
 	var out strings.Builder
 	printLines(&out, []row{

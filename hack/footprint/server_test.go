@@ -31,8 +31,8 @@ func newFake(t *testing.T, watchList bool) string {
 	return fake.URL
 }
 
-// Both ways of getting the first list, in both formats, result in the same
-// cluster, and changes follow.
+// Both ways of getting the first list result in the same cluster, in both formats, and changes
+// follow.
 func TestClientsSeeTheWholeCluster(t *testing.T) {
 	cases := map[string]struct {
 		watchList bool
@@ -75,8 +75,7 @@ func TestClientsSeeTheWholeCluster(t *testing.T) {
 	}
 }
 
-// From the first list on, an extender's reflectors store only records, which
-// match the objects.
+// From the first list on, an extender's reflectors store only records, and these match the objects.
 func TestReflectorsKeepRecords(t *testing.T) {
 	for name, watchList := range map[string]bool{"streamed": true, "in pages": false} {
 		t.Run(name, func(t *testing.T) {
@@ -115,7 +114,7 @@ func TestReflectorsKeepRecords(t *testing.T) {
 	}
 }
 
-// The fake's usage is accepted without a complaint.
+// Evenkeel accepts the fake's usage without a problem.
 func TestUsageIsSane(t *testing.T) {
 	url := newFake(t, true)
 	median := usage.Window{Kind: usage.KindQuantile, Percentile: 50, Over: usage.Avg5m.Over}

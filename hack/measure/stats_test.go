@@ -31,7 +31,7 @@ func TestMedian(t *testing.T) {
 	}
 }
 
-// Medians of integers stay integers, however many there are.
+// Medians of integers stay integers, whatever their number.
 func TestMedianOfWholeNumbers(t *testing.T) {
 	const most = int64(1<<63 - 1)
 	if got := Median([]int64{most, most - 2}); got != most-1 {

@@ -53,7 +53,7 @@ func TestReferenceNeedsEveryComment(t *testing.T) {
 	}
 }
 
-// Every example is in the reference.
+// The reference contains every example.
 func TestReferenceHasEveryExample(t *testing.T) {
 	page, err := reference(filepath.Join(root, "policy"))
 	if err != nil {
@@ -104,7 +104,7 @@ func TestReferenceReportsAMissingFolder(t *testing.T) {
 	}
 }
 
-// No page sends a user to a setting that is retired.
+// No page refers users to a retired setting.
 func TestNoPageNamesARetiredSetting(t *testing.T) {
 	c, err := readComments(folders(filepath.Join(root, "policy"))...)
 	if err != nil {
@@ -146,7 +146,8 @@ func TestNoPageNamesARetiredSetting(t *testing.T) {
 	}
 }
 
-// A default that is text is shown as it is written, others with blanks as in a policy.
+// A default that is text is shown as it is written. Other defaults are shown with spaces, as in a
+// policy.
 func TestDefaultsAreShown(t *testing.T) {
 	for want, value := range map[string]any{
 		"`\"a(b.*, 1)\"`":  "a(b.*, 1)",

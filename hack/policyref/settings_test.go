@@ -14,9 +14,9 @@ import (
 	"github.com/evenkeel/evenkeel/policy"
 )
 
-// settings returns the fields of the LoadPolicy by their paths. It leaves out
-// retired ones, sections, optional sections such as scoring.measured, and the
-// fields of elements of lists and maps.
+// settings returns the fields of the LoadPolicy by their paths. It leaves out retired ones,
+// sections, optional sections such as scoring.measured, and the fields of elements of lists and
+// maps.
 func settings(t *testing.T) map[string]entry {
 	t.Helper()
 	c, err := readComments(folders(filepath.Join(root, "policy"))...)
@@ -47,7 +47,7 @@ func settings(t *testing.T) map[string]entry {
 	return all
 }
 
-// Whoever edits policy.yaml finds every setting there.
+// policy.yaml contains every setting, for those who edit it.
 func TestShippedPolicyStatesEverySetting(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(root, "policy.yaml"))
 	if err != nil {
@@ -75,7 +75,7 @@ func TestShippedPolicyStatesEverySetting(t *testing.T) {
 	}
 }
 
-// Every number and duration has bounds: below zero nothing is allowed.
+// Every number and duration has bounds, none of them below zero.
 func TestEverySettingHasBounds(t *testing.T) {
 	below := map[reflect.Type]string{reflect.TypeFor[metav1.Duration](): "-1s", reflect.TypeFor[intstr.IntOrString](): "-1"}
 	checked := 0

@@ -12,7 +12,7 @@ import (
 	"github.com/evenkeel/evenkeel/ledger"
 )
 
-// leads is a Leader; with an error it no longer leads.
+// leads is a Leader, which no longer leads if err is set.
 type leads struct{ err error }
 
 func (l *leads) Leads() error { return l.err }
@@ -34,9 +34,8 @@ func TestOnlyTheLeaderWrites(t *testing.T) {
 	}
 }
 
-// A process that leads again no longer holds the ledger, just like a process
-// that has just started. A newer version may have led meanwhile, and its
-// document stays.
+// A process that leads again no longer holds the ledger, just like a process that has just started.
+// A newer version may have led in the meantime, and its document must stay.
 func TestALedgerOfTheTermBeforeIsNotRestored(t *testing.T) {
 	for name, tc := range unreadable(t) {
 		t.Run(name, func(t *testing.T) {
@@ -62,8 +61,8 @@ func TestALedgerOfTheTermBeforeIsNotRestored(t *testing.T) {
 	}
 }
 
-// A process that leads again but could not read the ledger yet never overwrites
-// another's, not even one that starts over at a lower generation.
+// A process that leads again but has not been able to read the ledger yet never overwrites another
+// process's ledger, not even one that starts over at a lower generation.
 func TestATermBeginsByReading(t *testing.T) {
 	d := newDesk()
 	first, second := d.store(t, "first"), d.store(t, "second")
@@ -96,8 +95,8 @@ func TestATermBeginsByReading(t *testing.T) {
 	}
 }
 
-// A process that takes over after the object was deleted, and started it anew,
-// restores it like any other.
+// If a process takes over after the object was deleted and starts it anew, it restores the object
+// later like any other.
 func TestWhatBeginsAnewIsRestored(t *testing.T) {
 	d := newDesk()
 	first, second := d.store(t, "first"), d.store(t, "second")
@@ -126,8 +125,8 @@ func TestWhatBeginsAnewIsRestored(t *testing.T) {
 	}
 }
 
-// If an object states that a ledger was written but contains none, that is
-// damage, not a first start.
+// If an object states that a ledger was written but contains none, the ledger is damaged. This is
+// not a first start.
 func TestAMissingLedgerIsDamage(t *testing.T) {
 	d := newDesk()
 	holder := d.store(t, "holder")
@@ -165,8 +164,8 @@ func TestAMissingLedgerIsDamage(t *testing.T) {
 	}
 }
 
-// A process that no longer leads sets nothing aside, either, because each copy
-// takes one of a few names.
+// A process that no longer leads does not set anything aside either, because each copy uses up one
+// of a few names.
 func TestOnlyTheLeaderSetsAside(t *testing.T) {
 	d, lost := newDesk(), errors.New("the Lease is lost")
 	s, leader := d.store(t, "w"), &leads{}

@@ -25,7 +25,7 @@ import (
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// desk is an API server plus what a Store reports.
+// desk is an API server, together with what a Store reports.
 type desk struct {
 	client   *fake.Clientset
 	reported []string
@@ -105,7 +105,7 @@ func TestWhatOneWritesAnotherReads(t *testing.T) {
 	}
 }
 
-// Content that is not the store's survives every write.
+// Content that does not belong to the store survives every write.
 func TestOthersContentStays(t *testing.T) {
 	d := newDesk(configMap(func(c *v1.ConfigMap) {
 		c.Labels = map[string]string{"team": "sre"}
@@ -122,8 +122,8 @@ func TestOthersContentStays(t *testing.T) {
 	}
 }
 
-// unreadable returns contents that this version cannot read as a ledger, and
-// the copies of them that must be set aside, which are complete.
+// unreadable returns contents that this version cannot read as a ledger, and the complete copies
+// that must be set aside.
 func unreadable(t *testing.T) map[string]struct {
 	change func(*v1.ConfigMap)
 	kept   string
@@ -184,7 +184,7 @@ func zipped(t *testing.T, content string) []byte {
 	return packed.Bytes()
 }
 
-// changes writes the object as another client would.
+// changes changes the object as another client would.
 func (d *desk) changes(t *testing.T, change func(*v1.ConfigMap)) {
 	t.Helper()
 	object := d.object(t)
@@ -227,9 +227,8 @@ func TestUnreadableIsSetAside(t *testing.T) {
 	}
 }
 
-// A process that does not hold the ledger does not start from unreadable
-// content, and does not overwrite it. It continues once the stored content is
-// restored or removed.
+// A process that does not hold the ledger does not start from unreadable content and does not
+// overwrite it. It continues once the stored content is restored or removed.
 func TestUnreadableIsNotBegunWith(t *testing.T) {
 	for name, tc := range unreadable(t) {
 		t.Run(name, func(t *testing.T) {
@@ -276,8 +275,7 @@ func TestUnreadableIsNotBegunWith(t *testing.T) {
 	})
 }
 
-// accept acknowledges the loss as a user would: with the command that was last
-// reported.
+// accept acknowledges the loss as a user would, with the command in the last report.
 func (d *desk) accept(t *testing.T) {
 	t.Helper()
 	_, value, _ := strings.Cut(d.reported[len(d.reported)-1], AcceptAnnotation+"=")
@@ -285,9 +283,9 @@ func (d *desk) accept(t *testing.T) {
 	d.changes(t, func(c *v1.ConfigMap) { c.Annotations = map[string]string{AcceptAnnotation: value} })
 }
 
-// A process that does not hold the ledger continues without it once a user
-// accepts the loss of the unreadable one. All of the content is kept,
-// generations continue, and another loss has to be accepted separately.
+// A process that does not hold the ledger continues without it once a user accepts the loss of the
+// unreadable one. All of its content is kept, generations continue, and another loss must be
+// accepted separately.
 func TestLossIsAccepted(t *testing.T) {
 	for name, tc := range unreadable(t) {
 		t.Run(name, func(t *testing.T) {
@@ -324,8 +322,8 @@ func TestLossIsAccepted(t *testing.T) {
 	}
 }
 
-// An acknowledgement applies to exactly one content of the key. Neither earlier
-// content nor content that changed after it was read is overwritten.
+// An acknowledgement applies to exactly one content of the key. Earlier content is not overwritten,
+// and neither is content that changed after it was read.
 func TestAnotherLossIsNotAccepted(t *testing.T) {
 	d := newDesk(configMap(func(c *v1.ConfigMap) { c.BinaryData = map[string][]byte{Key: []byte("garbage")} }))
 	s := d.store(t, "w")
@@ -346,9 +344,9 @@ func TestAnotherLossIsNotAccepted(t *testing.T) {
 	}
 }
 
-// A process that once held the ledger does not overwrite a ledger that another
-// process has written since in a version that it cannot read, because that
-// would lose the other's moves in flight.
+// A process that once held the ledger does not overwrite a ledger that another process has since
+// written in a version that this process cannot read. That would lose the other process's moves in
+// flight.
 func TestOnlyTheNewestIsRestored(t *testing.T) {
 	signed := func(generation, writer string) func(*v1.ConfigMap) {
 		return func(c *v1.ConfigMap) {
@@ -358,7 +356,7 @@ func TestOnlyTheNewestIsRestored(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		change func(*v1.ConfigMap)
-		seen   bool // the watch reported a later ledger
+		seen   bool // the watch has reported a later ledger
 		want   error
 	}{
 		"its own":                     {change: signed("1", "w")},
@@ -394,8 +392,8 @@ func TestOnlyTheNewestIsRestored(t *testing.T) {
 	}
 }
 
-// Unreadable content is kept next to earlier copies as long as there are free
-// names. After that, it is not overwritten until someone has looked.
+// Unreadable content is kept next to earlier copies as long as names are free. After that, nothing
+// is overwritten until somebody has looked at the copies.
 func TestAllThatIsSetAsideIsKept(t *testing.T) {
 	d := newDesk()
 	s := d.store(t, "w")
@@ -430,8 +428,7 @@ func TestAllThatIsSetAsideIsKept(t *testing.T) {
 	}
 }
 
-// Content is set aside only once, even if the ledger could not be written at
-// the first attempt.
+// Content is set aside only once, even if the first attempt to write the ledger failed.
 func TestSetAsideOnce(t *testing.T) {
 	d := newDesk()
 	s := d.store(t, "w")
@@ -468,8 +465,7 @@ func TestSetAsideRefused(t *testing.T) {
 	}
 }
 
-// If two processes both think that they evict, the second one to write finds
-// out.
+// If two processes both believe that they lead, the second one to write finds out that it does not.
 func TestOnlyOneWrites(t *testing.T) {
 	d := newDesk()
 	first, second := d.store(t, "first"), d.store(t, "second")
@@ -492,7 +488,7 @@ func TestOnlyOneWrites(t *testing.T) {
 	}
 }
 
-// A write whose response was lost does not count as another process's.
+// A write whose response was lost does not count as a write of another process.
 func TestLostAnswer(t *testing.T) {
 	d := newDesk()
 	s := d.store(t, "w")
@@ -522,8 +518,7 @@ func TestLostAnswer(t *testing.T) {
 	}
 }
 
-// Another client changes, deletes or creates the object between reading and
-// writing it.
+// Another client may change, delete or create the object between the read and the write.
 func TestMeddling(t *testing.T) {
 	conflict := apierrors.NewConflict(schema.GroupResource{Resource: "configmaps"}, "ledger", errors.New("changed"))
 	for name, tc := range map[string]struct {
@@ -578,8 +573,8 @@ func TestDeletedIsMadeAgain(t *testing.T) {
 	}
 }
 
-// Every ledger that another process writes is reported, and so is unreadable
-// content. A deletion is not reported.
+// Follow reports every ledger that another process writes and unreadable content, but not a
+// deletion.
 func TestFollow(t *testing.T) {
 	d := newDesk()
 	follower := d.store(t, "follower")
@@ -613,8 +608,8 @@ func TestFollow(t *testing.T) {
 	}
 }
 
-// A following replica reports an unreadable ledger for as long as it exists,
-// because no other one is written before the next move, which may take days.
+// A following replica reports an unreadable ledger for as long as it exists, because the next one
+// may be written only with the next move, days later.
 func TestUnreadableUntilDeleted(t *testing.T) {
 	damaged := configMap(func(c *v1.ConfigMap) { c.BinaryData = map[string][]byte{Key: {1}} })
 	theirs := damaged.DeepCopy()
@@ -656,8 +651,8 @@ func TestNewWants(t *testing.T) {
 	}
 }
 
-// Asking for the store's state, as metrics do, does not wait for the API server
-// to respond to it.
+// Reading the store's state, as metrics do, does not wait for the API server to respond to the
+// store.
 func TestKnowledgeDoesNotWait(t *testing.T) {
 	d := newDesk()
 	s := d.store(t, "a")

@@ -21,8 +21,8 @@ import (
 
 var now = time.Date(2026, time.March, 2, 12, 0, 0, 0, time.UTC)
 
-// subject returns a policy with the given LoadPolicy fields, whose profiles enable the given plugins at the extension
-// point balance.
+// subject returns a policy with the given LoadPolicy fields. Its profiles enable the given plugins
+// at the extension point balance.
 func subject(t *testing.T, load string, balance ...string) Subject {
 	t.Helper()
 	file, err := policy.Load("p.yaml", []byte("apiVersion: evenkeel.io/v1alpha1\nkind: LoadPolicy\n"+load), kinds.All)
@@ -47,7 +47,7 @@ func subject(t *testing.T, load string, balance ...string) Subject {
 
 const ours = policy.DefaultStrategy
 
-// A retired setting gives one warning, with its position.
+// A retired setting leads to one warning with its position.
 func TestRetiredSettings(t *testing.T) {
 	findings, _ := Examine(subject(t, "eviction: {interval: 1s}", ours))
 	var got []Finding
@@ -89,7 +89,7 @@ func TestFindings(t *testing.T) {
 	cases := map[string]struct {
 		load    string
 		balance []string
-		want    string // beginning of a finding, as "level field: text"
+		want    string // how a finding starts, as "level field: text"
 	}{
 		"nothing to run":                              {load: "eviction: {defaultProfile: false}", want: "note eviction.defaultProfile: false, and without a DeschedulerPolicy nothing is evicted"},
 		"memory left out":                             {load: "lines: {cpu: {evict: 70}}", balance: []string{ours}, want: "warning lines: memory is not judged, because lines does not name it"},
@@ -153,8 +153,8 @@ func TestFindings(t *testing.T) {
 	}
 }
 
-// If the level at which rising memory counts as full is at or below the evict line, any rise is urgent. The defaults
-// are 95% and an evict line of 80%.
+// If the level at which rising memory counts as full is at or below the evict line, any rise is
+// urgent. The defaults are 95% and an evict line of 80%.
 func TestRisesThatAreAlwaysUrgent(t *testing.T) {
 	const says = "warning lines: memory counts as nearly full at "
 	for name, tc := range map[string]struct {
@@ -303,8 +303,8 @@ scoring:
 	}
 }
 
-// The words list which pods are left alone. Otherwise a spelling mistake in a selector would show only after an
-// eviction.
+// The description lists which pods are left alone. Otherwise a spelling mistake in a selector would
+// become apparent only after an eviction.
 func TestWordsSayWhatIsLeftAlone(t *testing.T) {
 	s := subject(t, "eviction: {recreatingControllers: [CloneSet.apps.kruise.io]}\nusage: {sampleInterval: 20s}", ours)
 	profile := &s.Profiles.Profiles[0]
@@ -327,7 +327,7 @@ func TestWordsSayWhatIsLeftAlone(t *testing.T) {
 	}
 }
 
-// Each profile has its own namespaces.
+// The description names the namespaces of each profile separately.
 func TestWordsNameTheProfileOfNamespaces(t *testing.T) {
 	s := subject(t, "", ours)
 	first := &s.Profiles.Profiles[0]
@@ -349,7 +349,7 @@ func TestWordsNameTheProfileOfNamespaces(t *testing.T) {
 	}
 }
 
-// Thresholds in a plugin's arguments take effect, so the words describe them.
+// Thresholds in a plugin's arguments take effect, so the description contains them.
 func TestWordsGoByThePluginsArguments(t *testing.T) {
 	s := subject(t, "", ours)
 	s.Profiles.Profiles[0].PluginConfigs[0].Args = &realusage.Args{TargetThresholds: api.ResourceThresholds{"cpu": 91}}
@@ -362,7 +362,7 @@ func TestWordsGoByThePluginsArguments(t *testing.T) {
 	}
 }
 
-// Apart from its profile, the shipped policy gives only this warning.
+// Apart from its profile, the shipped policy leads to only this warning.
 func TestTheShippedPolicyGivesNoWarning(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join("..", "..", "policy.yaml"))
 	if err != nil {
@@ -381,8 +381,7 @@ func TestTheShippedPolicyGivesNoWarning(t *testing.T) {
 	}
 }
 
-// A server without an address is a mistake unless something else may set the
-// address.
+// A server without an address is a mistake, unless the address may be set elsewhere.
 func TestAddressesThatAreNotSet(t *testing.T) {
 	for name, tc := range map[string]struct {
 		server source.Server

@@ -19,7 +19,7 @@ import (
 	"github.com/evenkeel/evenkeel/status"
 )
 
-// quick is a LoadPolicy that judges nodes by the newest readings.
+// quick is a LoadPolicy that judges nodes by their newest readings.
 const quick = `
 ---
 apiVersion: evenkeel.io/v1alpha1
@@ -36,8 +36,8 @@ profiles:
     plugins: {balance: {enabled: [RemoveDuplicates]}}
 ` + quick
 
-// A policy that moves nothing by real usage also evicts nothing in a replay, and a note
-// reports that.
+// A policy that moves nothing by real usage evicts nothing in a replay either, and a note reports
+// that.
 func TestSimulateAPolicyThatMovesNothingByUsage(t *testing.T) {
 	for text, want := range map[string]bool{
 		duplicatesOnly: false,
@@ -60,14 +60,14 @@ func TestSimulateAPolicyThatMovesNothingByUsage(t *testing.T) {
 	}
 }
 
-// withArgs is a policy that gives RealUsageLowNodeUtilization arguments.
+// withArgs returns a policy with arguments for RealUsageLowNodeUtilization.
 func withArgs(args string) string {
 	moves := strings.ReplaceAll(duplicatesOnly, "RemoveDuplicates", "RealUsageLowNodeUtilization")
 	return strings.ReplaceAll(moves, "{name: RealUsageLowNodeUtilization}", "{name: RealUsageLowNodeUtilization, args: "+args+"}")
 }
 
-// A replay plays the arguments that a policy gives its strategies: thresholds, and what
-// else a strategy plans by.
+// A replay uses the arguments that a policy gives its strategies: thresholds, and everything else
+// by which a strategy plans.
 func TestSimulatePlaysTheArguments(t *testing.T) {
 	evictions := func(args string) int {
 		file := filepath.Join(t.TempDir(), "p.yaml")
@@ -93,7 +93,7 @@ func TestSimulatePlaysTheArguments(t *testing.T) {
 	}
 }
 
-// A replay refuses a policy that no process would start with.
+// A replay refuses a policy with which no process would start.
 func TestSimulateRefusesWhatRunRefuses(t *testing.T) {
 	for args, want := range map[string]string{
 		"{targetThresholds: {cpu: 30}}": "lines[cpu].low: Invalid value: 45: must be below the reject line (27)",
@@ -108,8 +108,8 @@ func TestSimulateRefusesWhatRunRefuses(t *testing.T) {
 	}
 }
 
-// A policy from somebody else can name a file that only the caller may read. A
-// recording sends it to the policy's server only if explicitly allowed.
+// A policy from somebody else can name a file that only the caller is allowed to read. A recording
+// sends its content to the policy's server only if explicitly allowed.
 func TestCredentialsAreNotSentUnasked(t *testing.T) {
 	for _, allowed := range []bool{false, true} {
 		t.Run(fmt.Sprintf("allowed: %t", allowed), func(t *testing.T) {
@@ -129,12 +129,12 @@ func TestCredentialsAreNotSentUnasked(t *testing.T) {
 				w.Header().Set("Content-Type", "application/json")
 				switch query := r.URL.Query(); {
 				case query.Get("sendInitialEvents") != "":
-					w.WriteHeader(http.StatusUnprocessableEntity) // like an API server that only supports lists
+					w.WriteHeader(http.StatusUnprocessableEntity) // like an API server without streaming lists
 					_, _ = io.WriteString(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422}`)
 				case query.Get("watch") != "":
 					w.(http.Flusher).Flush()
 					<-r.Context().Done()
-				case strings.HasPrefix(r.URL.Path, "/apis/metrics.k8s.io/"): // the next source, once the first was queried or skipped
+				case strings.HasPrefix(r.URL.Path, "/apis/metrics.k8s.io/"): // the next source, after the first was queried or skipped
 					stop()
 				case r.URL.Path == "/api/v1/nodes":
 					_, _ = io.WriteString(w, `{"metadata":{"resourceVersion":"5"},"items":[{"metadata":{"name":"n0","uid":"n0"},"status":{

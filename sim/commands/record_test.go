@@ -33,15 +33,15 @@ import (
 	"github.com/evenkeel/evenkeel/sim"
 )
 
-// recorded is a live cluster that a recorder observes, in its own time: 10 pods
-// on one of four nodes, busy enough to make it hot.
+// recorded is a live cluster that a recorder observes, with its own clock. One of four nodes has 10
+// pods, which use enough to make it hot.
 type recorded struct {
 	*recorder
 	client   *fake.Clientset
 	observer *observer.Observer
 	clock    time.Time
 	fail     error
-	// at has functions that are called once the clock has reached their time.
+	// at holds functions that are called once the clock has reached their time.
 	at map[time.Duration]func()
 }
 
@@ -132,8 +132,8 @@ func recordedPod(i int, node string) *v1.Pod {
 // Name implements observer.Source.
 func (r *recorded) Name() string { return "test" }
 
-// Sample implements observer.Source: every pod uses the same, and each node a
-// little more.
+// Sample implements observer.Source. Every pod has the same usage, and each node uses a little more
+// than its pods.
 func (r *recorded) Sample(_ context.Context, snapshot *cluster.Snapshot) (usage.Batch, error) {
 	if r.fail != nil {
 		return usage.Batch{}, r.fail
@@ -165,8 +165,8 @@ func replayed(t *testing.T, file string) (results map[string]sim.Result, notes s
 	}), told.String()
 }
 
-// The recording of a cluster with one hot node replays as a cluster with one
-// hot node, which Evenkeel cools.
+// The recording of a cluster with one hot node replays as a cluster with one hot node, which
+// Evenkeel cools.
 func TestRecordAndReplay(t *testing.T) {
 	for name, hash := range map[string]bool{"with names": false, "without names": true} {
 		t.Run(name, func(t *testing.T) {
@@ -212,7 +212,7 @@ func unpacked(t *testing.T, file string) string {
 	return string(text)
 }
 
-// Stopping ends a recording cleanly; what was recorded until then is complete.
+// Stopping ends a recording cleanly, and everything recorded until then is complete.
 func TestRecordStopped(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "day.evenkeel.gz")
 	r := newRecorded(t, RecordOptions{Out: file, Interval: time.Minute})
@@ -227,8 +227,7 @@ func TestRecordStopped(t *testing.T) {
 	}
 }
 
-// If it is stopped before the first reading there is no file, and that is a
-// failure.
+// If recording is stopped before the first reading, no file is created, and the command fails.
 func TestRecordStoppedBeforeItBegan(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "day.evenkeel.gz")
 	r := newRecorded(t, RecordOptions{Out: file, Interval: time.Minute})
@@ -242,8 +241,8 @@ func TestRecordStoppedBeforeItBegan(t *testing.T) {
 	}
 }
 
-// Without history usage counts 150 seconds after it was first read, as shipped,
-// which is longer than lists may be stalled. The first reading waits for it.
+// Without history, usage counts 150 seconds after it was first read, as shipped. That is longer
+// than lists may stall, so the first reading waits for usage.
 func TestRecordWaitsForUsageToCount(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "day.evenkeel.gz")
 	r := newRecorded(t, RecordOptions{Out: file, For: 10 * time.Minute, Interval: 5 * time.Minute})
@@ -269,8 +268,8 @@ func TestRecordWaitsForUsageToCount(t *testing.T) {
 	}
 }
 
-// What cannot be measured for a while is left unknown; if the clock leaps the
-// numbers of missed readings are skipped.
+// Usage that cannot be measured for a while stays unknown. If the clock leaps, the numbers of the
+// missed readings are skipped.
 func TestRecordWithGaps(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "day.evenkeel.gz")
 	r := newRecorded(t, RecordOptions{Out: file, For: 40 * time.Minute, Interval: 5 * time.Minute})
@@ -303,8 +302,7 @@ func TestRecordWithGaps(t *testing.T) {
 	}
 }
 
-// The API server's clock determines when a recording began, but not how long it
-// lasts.
+// The API server's time determines when a recording began, but not how long it lasts.
 func TestRecordWhileTheClockIsSet(t *testing.T) {
 	for _, by := range []time.Duration{-time.Hour, time.Hour} {
 		file := filepath.Join(t.TempDir(), "day.evenkeel.gz")
@@ -328,7 +326,7 @@ func TestRecordWhileTheClockIsSet(t *testing.T) {
 	}
 }
 
-// If nothing of a cluster can be read, no file is created.
+// If no usage can be read, no file is created.
 func TestRecordWithoutUsage(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "day.evenkeel.gz")
 	r := newRecorded(t, RecordOptions{Out: file, Interval: time.Minute})
@@ -367,7 +365,7 @@ func TestRecordRefuses(t *testing.T) {
 			}
 		})
 	}
-	// Between the check and the start another process may have created the file.
+	// Another process may create the file between the check and the start.
 	r := newRecorded(t, RecordOptions{Out: there, Interval: time.Minute, For: time.Minute})
 	if err := r.run(t.Context()); exit.Code(err) != exit.Misuse {
 		t.Errorf("recorded over another file: %v", err)
@@ -382,8 +380,8 @@ func TestRecordRefuses(t *testing.T) {
 	if _, err := openRecording(there); err != nil {
 		t.Error(err)
 	}
-	// A recording shows everything that runs in the cluster, so its mode is restricted
-	// even if it replaces an existing file.
+	// A recording reveals everything that runs in the cluster, so its mode is restricted even if it
+	// replaces an existing file.
 	if info, err := os.Stat(there); err != nil || info.Mode() != 0o600 {
 		t.Errorf("the recording: %v, %v", info.Mode(), err)
 	}
@@ -423,7 +421,7 @@ func TestSimulateRefusesRecordings(t *testing.T) {
 	}
 }
 
-// A truncated recording is replayed as far as it goes, and a note says so.
+// A truncated recording is replayed as far as it goes, and a note reports that.
 func TestReplayOfACutRecording(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "day.evenkeel.gz")
 	r := newRecorded(t, RecordOptions{Out: file, For: time.Hour, Interval: 5 * time.Minute})
@@ -438,8 +436,8 @@ func TestReplayOfACutRecording(t *testing.T) {
 	}
 }
 
-// It reports what it waits for and what it has recorded: if not on a terminal,
-// in a line every fifteen seconds.
+// The command reports what it waits for and what it has recorded. If the output is not a terminal,
+// it does so in a line every fifteen seconds.
 func TestRecordSaysWhatItDoes(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "a.gz")
 	r := newRecorded(t, RecordOptions{Out: out, For: time.Minute, Interval: 30 * time.Second})

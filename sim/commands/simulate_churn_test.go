@@ -6,9 +6,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// When pods are deployed anew the extender alone leaves less node-time hot than
-// kube-scheduler alone, without a single eviction, and with evictions there is
-// even less; the deploys are the same for all, and a second run gives the same.
+// When pods are deployed anew, the extender alone leaves less node-time hot than kube-scheduler
+// alone, without a single eviction. With evictions, even less node-time is hot. The deploys are the
+// same for all variants, and a second run has the same results.
 func TestDeploysAreSteered(t *testing.T) {
 	play := func(o *SimulateOptions) {
 		o.Run.DeploysPerDay, o.Compare = 4, []string{"none", "extender-only", "evenkeel"}
@@ -37,9 +37,8 @@ func TestDeploysAreSteered(t *testing.T) {
 	}
 }
 
-// Budgets refuse evictions of upstream, which asks the API server, and keep
-// Evenkeel from asking. Under a budget that never allows an eviction neither
-// evicts anything.
+// Budgets refuse evictions of upstream, which asks the API server, and keep Evenkeel from asking.
+// Neither evicts anything under a budget that never allows an eviction.
 func TestBudgetsHold(t *testing.T) {
 	for name, tc := range map[string]struct {
 		percent          int

@@ -11,9 +11,8 @@ import (
 	"github.com/evenkeel/evenkeel/sim"
 )
 
-// A crowded node among empty ones must be cooled within half an hour, whatever
-// its pods cost and however many they are, with at most a tenth more evictions
-// than the minimum.
+// A crowded node among empty ones must be cooled within half an hour, however expensive its pods
+// are and however many there are, with at most a tenth more evictions than the minimum.
 const (
 	denseLine      = 65
 	denseMinutes   = 30
@@ -29,7 +28,7 @@ var (
 	denseSigmas = []float64{0, 0.5, 1, 1.5}
 )
 
-// One case for each density and load, with alternating kinds and sizes of pods.
+// There is one case for each density and load, with alternating kinds and sizes of pods.
 // BenchmarkDenseNodes plays all combinations.
 func TestDenseNodesAreCooled(t *testing.T) {
 	for i, pods := range densities {
@@ -44,8 +43,8 @@ func TestDenseNodesAreCooled(t *testing.T) {
 	}
 }
 
-// BenchmarkDenseNodes plays each kind of pods with each distribution of sizes, density
-// and load, and reports the worst case of each kind.
+// BenchmarkDenseNodes plays each kind of pods with each distribution of sizes, density and load,
+// and reports the worst case of each kind.
 func BenchmarkDenseNodes(b *testing.B) {
 	for _, kind := range sim.PodKinds {
 		b.Run(string(kind), func(b *testing.B) {
@@ -83,8 +82,7 @@ func denseName(d sim.Dense) string {
 	return fmt.Sprintf("%s,sigma=%v,pods=%d,load=%v", d.Kind, d.Sigma, d.Pods, d.LoadPercent)
 }
 
-// With the shipped hourly limits, 50 moves here, relief continues hour after
-// hour.
+// With the shipped hourly limits, which allow 50 moves here, relief continues hour after hour.
 func TestDenseNodesAreCooledAtTheirPace(t *testing.T) {
 	const pods, load, line, perHour = 250, 130, 65, 50
 	got := simulated(t, func(o *SimulateOptions) {
@@ -108,12 +106,11 @@ func TestDenseNodesAreCooledAtTheirPace(t *testing.T) {
 	}
 }
 
-// denseResult is the result for a crowded node within an hour.
+// denseResult is the result of replaying an hour of a crowded node.
 type denseResult struct {
 	// minutes is when the last node above the line was cooled.
 	minutes int
-	// fewest is the minimum number of evictions needed, rival the number that
-	// upstream's plugin makes.
+	// fewest is the minimum number of evictions, and rival the number that upstream's plugin makes.
 	evictions, fewest, rival int
 }
 
@@ -125,8 +122,8 @@ func (r denseResult) String() string {
 	return fmt.Sprintf("cool after %d minutes, at most %d are allowed; %d evictions, the fewest are %d and upstream makes %d", r.minutes, denseMinutes, r.evictions, r.fewest, r.rival)
 }
 
-// playDense replays an hour of a crowded node. Hourly limits are off, because
-// the shipped one of 5 % is at least 50 moves for all of a small cluster.
+// playDense replays an hour of a crowded node. Hourly limits are turned off, because in a small
+// cluster the shipped limit of 5 % allows at least 50 moves.
 func playDense(tb testing.TB, d sim.Dense) denseResult {
 	tb.Helper()
 	unbounded := filepath.Join(tb.TempDir(), "evenkeel")
@@ -150,8 +147,8 @@ func playDense(tb testing.TB, d sim.Dense) denseResult {
 	}
 }
 
-// fewestEvictions returns how many of the largest pods must leave the crowded
-// node to bring it below a line.
+// fewestEvictions returns how many of the largest pods must leave the crowded node until it is
+// below a line.
 func fewestEvictions(tb testing.TB, d sim.Dense, line int64) (fewest int) {
 	tb.Helper()
 	fleet, err := sim.NewDenseFleet(d)

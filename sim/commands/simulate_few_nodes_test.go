@@ -13,11 +13,11 @@ import (
 	"github.com/evenkeel/evenkeel/sim"
 )
 
-// stepsADay is how many steps of five minutes a day has.
+// stepsADay is the number of five-minute steps in a day.
 const stepsADay = 288
 
-// onFewNodes replays pods of log-normal sizes, 20 per node, that vary by this
-// much around their mean usage; with waves, also in a daily wave.
+// onFewNodes replays pods of log-normal sizes, 20 per node, whose usage varies around its mean.
+// With waves, it also follows a daily wave.
 func onFewNodes(tb testing.TB, nodes, days int, meanCPU, varies float64, waves bool, change ...func(*SimulateOptions)) map[string]sim.Result {
 	tb.Helper()
 	const perNode, sigma, keeps = 20, 0.7, 0.7
@@ -52,8 +52,7 @@ func onFewNodes(tb testing.TB, nodes, days int, meanCPU, varies float64, waves b
 	})
 }
 
-// fewPerPodAndDay is how many evictions are allowed on few nodes per pod and
-// day.
+// fewPerPodAndDay is how many evictions per pod and day are allowed on few nodes.
 const fewPerPodAndDay = 0.2
 
 // fewUsages are ways in which pods vary.
@@ -62,10 +61,10 @@ var fewUsages = map[string]struct {
 	waves  bool
 }{"steady": {0.02, false}, "waves": {0.02, true}, "noise": {0.3, false}}
 
-// On few nodes, pods do not move back and forth, whether cool nodes have space or all
-// nodes are busy. If usage is steady, nothing moves after the first day. If it varies a
-// lot on nodes that are nearly full, few pods move, and none returns within an hour.
-// BenchmarkFewNodes plays more nodes and days.
+// On few nodes, pods do not move back and forth, whether cool nodes have space or all nodes are
+// busy. If usage is steady, nothing moves after the first day. If usage varies a lot and nodes are
+// nearly full, few pods move, and none returns within an hour. BenchmarkFewNodes plays more nodes
+// and days.
 func TestFewNodesComeToRest(t *testing.T) {
 	evictions := 0
 	for _, meanCPU := range []float64{60, 95} {
@@ -117,8 +116,8 @@ func afterTheFirstDay(r sim.Result) (moves int) {
 	return moves
 }
 
-// No node is cool, and the demand for CPU on one exceeds its capacity. One or
-// two moves leave hardly any demand unserved, and no pod moves back.
+// No node is cool, and the demand for CPU on one node exceeds its capacity. One or two moves leave
+// hardly any demand unserved, and no pod moves back.
 func TestAFullNodeAmongBusyOnesIsRelieved(t *testing.T) {
 	for name, tc := range map[string]struct {
 		nodes           int
@@ -149,10 +148,9 @@ func TestAFullNodeAmongBusyOnesIsRelieved(t *testing.T) {
 	}
 }
 
-// A node that stays full is relieved once it is known to stay so, although
-// nothing shows the demand of its pods. That takes a few moves, and no pod
-// moves back. It works if the usage of some pods is never reported, or samples
-// are lost; without usage of pods nothing moves.
+// A node that stays full is relieved once it is known to stay so, although nothing shows the demand
+// of its pods. That takes a few moves, and no pod moves back. It works even if the usage of some
+// pods is never reported, or samples are lost. Without any usage of pods, nothing moves.
 func TestNodesThatStayFullAreRelieved(t *testing.T) {
 	for name, tc := range map[string]struct {
 		hidden, lost float64

@@ -11,9 +11,8 @@ import (
 	"github.com/evenkeel/evenkeel/sim"
 )
 
-// bursting replays six generated days of bursts with each forecast, scored from
-// the third day on, and returns the means over the seeds 1 to seeds by
-// forecast.
+// bursting replays six generated days of bursts with each forecast. It returns, by forecast, the
+// means over the seeds 1 to seeds, scored from the third day on.
 func bursting(tb testing.TB, generate string, series int, meanCPU float64, seeds uint64) map[string]sim.Result {
 	tb.Helper()
 	sums, files := map[string]sim.Result{}, map[string]string{}
@@ -53,9 +52,9 @@ func bursting(tb testing.TB, generate string, series int, meanCPU float64, seeds
 	return sums
 }
 
-// Bursts at the same hour of each day are relieved ahead from the third day on.
-// BenchmarkBursts measures the effect and its cost. On a fifth of its nodes, one pod
-// that moves or stays decides the outcome.
+// Bursts at the same hour of each day are relieved ahead of time from the third day on.
+// BenchmarkBursts measures the effect and its cost. This test has only a fifth of its nodes, where
+// one pod that moves or stays decides the outcome.
 func TestDailyBurstsAreRelievedAhead(t *testing.T) {
 	daily := bursting(t, "daily-bursts", 1000, 45, 1)
 	got, lasting, alone := daily["recurring"].HotPercent, daily["lasting"].HotPercent, daily["alone"].HotPercent
@@ -67,9 +66,8 @@ func TestDailyBurstsAreRelievedAhead(t *testing.T) {
 	}
 }
 
-// BenchmarkBursts compares relief ahead with relief of lasting load: for bursts
-// at the same hour of each day, and for bursts at any hour, which cannot be
-// predicted.
+// BenchmarkBursts compares relief ahead of time with relief of lasting load, for bursts at the same
+// hour of each day and for bursts at any hour, which cannot be predicted.
 func BenchmarkBursts(b *testing.B) {
 	for _, generate := range []string{"daily-bursts", "random-bursts"} {
 		b.Run(generate, func(b *testing.B) {
@@ -87,8 +85,8 @@ func BenchmarkBursts(b *testing.B) {
 	}
 }
 
-// BenchmarkRecordedDays plays three recorded days of PlanetLab with the defaults. The
-// traces are in the folder EVENKEEL_TRACES.
+// BenchmarkRecordedDays plays three recorded days of PlanetLab with the defaults. The environment
+// variable EVENKEEL_TRACES names the folder of the traces.
 func BenchmarkRecordedDays(b *testing.B) {
 	for _, day := range []string{"20110303", "20110306", "20110325"} {
 		b.Run(day, func(b *testing.B) {

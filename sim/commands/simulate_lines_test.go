@@ -14,8 +14,7 @@ import (
 	"github.com/evenkeel/evenkeel/sim"
 )
 
-// linesOf returns the variants in their order, each with its evict lines of CPU and
-// memory.
+// linesOf returns the variants in order, each with its evict lines of CPU and memory.
 func linesOf(t *testing.T, change func(*SimulateOptions)) (lines []string) {
 	t.Helper()
 	o := NewSimulateOptions()
@@ -36,8 +35,8 @@ func linesOf(t *testing.T, change func(*SimulateOptions)) (lines []string) {
 	return lines
 }
 
-// Rivals whose lines differ from the policy's have a row for each; every row
-// says which line was used.
+// A rival whose lines differ from the policy's has a row for each of the two, and every row shows
+// which line was used.
 func TestSimulateRivalLines(t *testing.T) {
 	rivals := []string{"none", "upstream-requests", "upstream-metrics", "openshift", "koordinator", "trimaran", "trimaran-risk", "extender-only", "evenkeel"}
 	tighter, relative := filepath.Join(t.TempDir(), "tighter.yaml"), filepath.Join(t.TempDir(), "relative.yaml")
@@ -95,8 +94,8 @@ func TestSimulateRivalLines(t *testing.T) {
 	}
 }
 
-// A node at 72% is too full for Koordinator with the policy's line, but not
-// with its own; upstream stops at the policy's line of memory.
+// A node at 72% is too full for Koordinator with the policy's line, but not with its own. Upstream
+// stops at the policy's line of memory.
 func TestSimulatePlaysTheLines(t *testing.T) {
 	results := simulated(t, func(o *SimulateOptions) {
 		o.Generate, o.RivalLines, o.Run.Steps = "dense", []string{"own", "equal"}, 24

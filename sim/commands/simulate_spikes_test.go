@@ -13,8 +13,8 @@ import (
 	"github.com/evenkeel/evenkeel/sim"
 )
 
-// spiking replays three days of pods with constant usage except for spikes of
-// five minutes, which each pod has independently about every four hours.
+// spiking replays three days of pods whose usage is constant except for spikes of five minutes.
+// Each pod has a spike about every four hours, independently of the others.
 func spiking(tb testing.TB, nodes int, meanCPU float64, seed uint64) sim.Result {
 	tb.Helper()
 	const perNode, days, every, times, sigma = 20, 3, 48, 8, 0.3
@@ -46,9 +46,8 @@ func spiking(tb testing.TB, nodes int, meanCPU float64, seed uint64) sim.Result 
 	})["evenkeel"]
 }
 
-// Spikes are no reason to move pods. If no node is fuller than others in the
-// long run, nodes are hot only for moments, when spikes coincide.
-// BenchmarkSpikes measures larger and fuller fleets.
+// Spikes are no reason to move pods. If no node is fuller than others in the long run, nodes are
+// hot only for moments in which spikes coincide. BenchmarkSpikes measures larger and fuller fleets.
 func TestSpikesThatCoincideMoveNoPod(t *testing.T) {
 	got := spiking(t, 2, 40, 1)
 	if got.Evictions > 0 {
@@ -59,10 +58,9 @@ func TestSpikesThatCoincideMoveNoPod(t *testing.T) {
 	}
 }
 
-// BenchmarkSpikes reports how many pods are moved because of spikes, as the
-// mean of three seeds. If many coincide for a quarter of an hour, a node that
-// is fuller than others may be hot for longer, as far as can be observed: nodes
-// at 45 % and 50 % are hot up to 6 % of the time.
+// BenchmarkSpikes reports how many pods are moved because of spikes, as the mean of three seeds. If
+// many spikes coincide for a quarter of an hour, a node that is fuller than others may appear to be
+// hot for longer: nodes at 45 % and 50 % are hot up to 6 % of the time.
 func BenchmarkSpikes(b *testing.B) {
 	const seeds = 3
 	for _, bc := range []struct {

@@ -46,8 +46,8 @@ func simulated(tb testing.TB, change func(*SimulateOptions)) map[string]sim.Resu
 	return results
 }
 
-// If a replay is shorter than its warm-up, one step is scored, a note says so,
-// and no hourly deviation is invented.
+// If a replay is shorter than its warm-up, one step is scored, a note reports that, and no hourly
+// deviation is invented.
 func TestSimulateLessThanTheWarmUp(t *testing.T) {
 	var told bytes.Buffer
 	result := simulated(t, func(o *SimulateOptions) { o.Compare, o.Run.Steps, o.Notes = []string{"none"}, 5, &told })["none"]
@@ -62,8 +62,8 @@ func TestSimulateLessThanTheWarmUp(t *testing.T) {
 	}
 }
 
-// On generated usage Evenkeel leaves less node-time hot than upstream, with few
-// evictions, and sends every pod where it planned; a second run gives the same.
+// On generated usage, Evenkeel leaves less node-time hot than upstream, with few evictions, and
+// every pod lands where it was planned. A second run has the same results.
 func TestSimulate(t *testing.T) {
 	once := simulated(t, nil)
 	none, upstream, evenkeel := once["none"], once["upstream-metrics"], once["evenkeel"]
@@ -159,8 +159,7 @@ func writeText(t *testing.T, path, text string) {
 	}
 }
 
-// Flags that would have no effect are rejected, because the result would not be what was
-// requested.
+// Flags that would have no effect are rejected, because the result would not be what was requested.
 func TestFlagsWithoutEffectAreRefused(t *testing.T) {
 	const dense = " cannot be combined with --generate=dense, which has its own nodes and pods"
 	for args, want := range map[string]string{
@@ -187,8 +186,7 @@ func TestFlagsWithoutEffectAreRefused(t *testing.T) {
 	}
 }
 
-// A report describes what Evenkeel's source missed, because its figures depend on that
-// source.
+// A report describes what Evenkeel's source missed, because the figures depend on that.
 func TestReportSaysWhatWasNotSeen(t *testing.T) {
 	dir := t.TempDir()
 	for args, want := range map[string]string{
@@ -224,8 +222,7 @@ func simulateBy(t *testing.T, args ...string) error {
 	return Simulate(t.Context(), o, io.Discard, nil)
 }
 
-// A warm-up that leaves nothing to score is rejected, because the result would not be a
-// comparison.
+// A warm-up that leaves nothing to score is rejected, because there would be no comparison.
 func TestWarmUpLeavesSomethingToScore(t *testing.T) {
 	for args, want := range map[string]string{
 		"--steps=24 --warm-up=24": "--warm-up: 24 is all of the 24 steps that are played; it must be less",
@@ -246,7 +243,7 @@ func TestWarmUpLeavesSomethingToScore(t *testing.T) {
 	}
 }
 
-// JSON is for people and scripts: it contains < and & unescaped.
+// JSON is for people and scripts, so < and & are not escaped in it.
 func TestJSONHasNoEscapesForPages(t *testing.T) {
 	var out bytes.Buffer
 	text := "avg_<time> & more"

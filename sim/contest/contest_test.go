@@ -14,16 +14,16 @@ import (
 	"github.com/evenkeel/evenkeel/sim/rivals"
 )
 
-// board is a world of nodes of 1000 milli-cores and bytes that records all
-// actions. Reservations are on the last node that the player admits.
+// board is a world of nodes with 1000 milli-cores and 1000 bytes that records all actions. It makes
+// reservations on the last node that the player admits.
 type board struct {
 	now    time.Time
 	player *contest.Player
 	nodes  []rivals.Node
 	past   map[string][]cluster.Amounts
-	// unreserved counts the reservations that fail at first.
+	// unreserved is the number of reservations that fail at first.
 	unreserved int
-	// refuses means that budgets forbid evictions.
+	// refuses reports whether budgets forbid evictions.
 	refuses bool
 
 	evicted []eviction
@@ -115,8 +115,8 @@ func play(t *testing.T, name contest.Name, b *board, until time.Duration) {
 	}
 }
 
-// Koordinator evicts only once a place is reserved, which is neither on the
-// pod's own node nor on one that is expected to be above 65%.
+// Koordinator evicts a pod only once a place is reserved, which is neither on the pod's own node
+// nor on a node that is expected to be above 65%.
 func TestKoordinatorReservesFirst(t *testing.T) {
 	at := func() *board {
 		return &board{nodes: []rivals.Node{node("low", 0), node("hot", 0, pod(1, 390), pod(2, 390)), node("middle", 0, pod(3, 600))}}
@@ -145,12 +145,12 @@ func TestKoordinatorReservesFirst(t *testing.T) {
 	}
 }
 
-// OpenShift taints before it evicts and plans no place.
+// OpenShift taints nodes before it evicts, and plans no destinations.
 func TestOpenShiftTaints(t *testing.T) {
 	b := &board{nodes: []rivals.Node{node("low", 100), node("hot", 900, pod(1, 900)), node("middle", 560)}}
 	play(t, contest.OpenShift, b, 5*time.Minute)
-	// The mean is 52%: 4 points above it are a distance of 12, 38 one of 100;
-	// their mean is 37.
+	// The mean is 52%. 4 points above it are a distance of 12, and 38 points one of 100. The mean
+	// of the distances is 37.
 	if diff := cmp.Diff(map[string]int{"low": 0, "hot": 2, "middle": 0}, b.taints); diff != "" {
 		t.Errorf("taints (-want +got):\n%s", diff)
 	}

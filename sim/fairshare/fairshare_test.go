@@ -40,8 +40,7 @@ func TestLevel(t *testing.T) {
 	}
 }
 
-// All CPU of a full node is given away, and a node that can serve all demand
-// serves it.
+// All CPU of a full node is distributed, and a node that can serve all demand serves it.
 func TestLevelGivesAllAway(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 5000 {

@@ -38,8 +38,7 @@ func newPod(i int, milli, mebibytes int64) *v1.Pod {
 	}
 }
 
-// oddities make the plugins look at more than requests, or at several nodes
-// together.
+// oddities make the plugins consider more than requests, or several nodes together.
 var oddities = []func(pod *v1.Pod){
 	func(pod *v1.Pod) {
 		pod.Spec.Affinity = &v1.Affinity{PodAntiAffinity: &v1.PodAntiAffinity{
@@ -74,7 +73,7 @@ var oddities = []func(pod *v1.Pod){
 	},
 }
 
-// pair is a Scheduler and one without a memo.
+// pair is a Scheduler with a memo and one without.
 type pair struct {
 	t           *testing.T
 	random      *rand.Rand
@@ -83,7 +82,7 @@ type pair struct {
 	made, alike int
 }
 
-// halved rejects every third node and gives points by name.
+// halved rejects every third node and scores by name.
 type halved struct{}
 
 func (halved) Filter(_ *v1.Pod, nodes []string) (kept []int) {
@@ -167,8 +166,8 @@ func (p *pair) remove() {
 	}
 }
 
-// The memo changes no placement: neither after pods came and went, nor with odd
-// pods in between, nor with taints.
+// The memo changes no placement, neither after pods came and went, nor with odd pods in between,
+// nor with taints.
 func TestMemoryChangesNothing(t *testing.T) {
 	for seed := range uint64(24) {
 		p := newPair(t, seed)
@@ -186,7 +185,7 @@ func TestMemoryChangesNothing(t *testing.T) {
 	}
 }
 
-// Kinds beyond the limit are placed as well.
+// Kinds of pods beyond the memo's limit are placed as well.
 func TestMemoryIsBounded(t *testing.T) {
 	p := newPair(t, 0)
 	p.with.memo.maxKinds = 2
@@ -198,8 +197,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 }
 
-// BenchmarkPlace fills nodes; "anew" has the plugins look at every node for
-// every pod.
+// BenchmarkPlace fills nodes. In the case "anew", the plugins check every node for every pod.
 func BenchmarkPlace(b *testing.B) {
 	for _, count := range []int{500, 1500, 5000} {
 		var nodes []*v1.Node

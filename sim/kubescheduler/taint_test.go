@@ -6,8 +6,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// Pods avoid nodes with soft taints, the more taints the more so, and no longer
-// once they are removed. The caller's node stays unchanged.
+// Pods avoid nodes with soft taints, more so the more taints there are, until the taints are
+// removed. The caller's node is not changed.
 func TestSoftTaints(t *testing.T) {
 	nodes := []*v1.Node{newNode(0, 8, 32), newNode(1, 8, 32), newNode(2, 8, 32)}
 	s, err := New(t.Context(), Config{Seed: 1}, nodes)

@@ -88,8 +88,8 @@ func aPod(name, node, ownerKind, owner string) *v1.Pod {
 
 func uses(milli, bytes int64) *cluster.Amounts { return &cluster.Amounts{milli, bytes} }
 
-// write makes a recording of two nodes: a pod that stays, one that goes, one
-// that comes, and unknown values.
+// write returns a recording of two nodes with a pod that stays, one that goes, one that comes, and
+// unknown values.
 func write(t testing.TB, hash *Hasher) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -130,7 +130,7 @@ func text(t testing.TB, packed []byte) string {
 	return string(unpacked)
 }
 
-// replaced returns a recording with one line replaced.
+// replaced returns a recording in which one line is replaced.
 func replaced(t testing.TB, number int, by string) string {
 	t.Helper()
 	lines := strings.SplitAfter(text(t, write(t, nil)), "\n")

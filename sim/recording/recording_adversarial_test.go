@@ -117,8 +117,8 @@ func TestGapsAreBounded(t *testing.T) {
 	}
 }
 
-// Long lists of short values are rejected before they take memory, even in a
-// line that begins like a reading; only readings may be long.
+// Long lists of short values are rejected before they take memory, even in a line that starts like
+// a reading. Only readings may be long.
 func TestLongListsAreRefused(t *testing.T) {
 	const header = `{"header":{"version":1,"start":"2026-03-02T09:30:00Z","intervalSeconds":300}}` + "\n"
 	list := "[" + strings.Repeat("{},", 1_000_000) + "{}]"
@@ -148,8 +148,8 @@ func TestLongListsAreRefused(t *testing.T) {
 	}
 }
 
-// A Writer's recording of a large cluster can be read, and a pod that is too large to be
-// read does not corrupt it.
+// The recording that a Writer makes of a large cluster can be read, and a pod that is too large to
+// be read does not corrupt it.
 func TestLargeClustersCanBeRead(t *testing.T) {
 	var out bytes.Buffer
 	w, err := NewWriter(&out, Header{Start: start, IntervalSeconds: 300}, nil)
@@ -187,7 +187,7 @@ func TestLargeClustersCanBeRead(t *testing.T) {
 // A corrupted file is not mistaken for a truncated one.
 func TestDamagedFile(t *testing.T) {
 	packed := write(t, nil)
-	packed[len(packed)-5] ^= 1 // in the checksum
+	packed[len(packed)-5] ^= 1 // part of the checksum
 	if rec, err := Read(bytes.NewReader(packed)); err == nil || !strings.Contains(err.Error(), "line ") {
 		t.Errorf("taken: %+v, %v", rec, err)
 	}

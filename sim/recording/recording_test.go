@@ -15,8 +15,8 @@ import (
 	"github.com/evenkeel/evenkeel/cluster/slim"
 )
 
-// What is written is read again: which pod was where from when to when, and
-// what each used, with unknown values left open.
+// Reading returns what was written: which pod was on which node from when to when, and what each
+// used, with unknown values left unknown.
 func TestRoundTrip(t *testing.T) {
 	rec, err := Read(bytes.NewReader(write(t, nil)))
 	if err != nil {
@@ -51,8 +51,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// A pod made from its template is the same to kube-scheduler as the recorded
-// one.
+// To kube-scheduler, a pod made from its template is the same as the recorded one.
 func TestPodOfTemplate(t *testing.T) {
 	object := aPod("secret-web-1", "secret-a", "ReplicaSet", "secret-web")
 	of := TemplateOf(object)
@@ -65,7 +64,7 @@ func TestPodOfTemplate(t *testing.T) {
 	}
 }
 
-// If Kubernetes has an owner's kind as well, the owner keeps its own API group.
+// An owner keeps its own API group even if Kubernetes has a kind of the same name.
 func TestOwnersKeepTheirGroups(t *testing.T) {
 	object := aPod("p", "n", "StatefulSet", "s")
 	object.OwnerReferences[0].APIVersion = "apps.kruise.io/v1beta1"
@@ -79,8 +78,7 @@ func TestOwnersKeepTheirGroups(t *testing.T) {
 	}
 }
 
-// slimmed returns a pod as stored by the informers from which recordings are
-// made.
+// slimmed returns a pod as it is stored by the informers from which recordings are made.
 func slimmed(t *testing.T, pod *v1.Pod) *v1.Pod {
 	t.Helper()
 	stored, err := slim.New().WithoutTransitions().Transform(pod.DeepCopy())
@@ -131,7 +129,7 @@ func TestStays(t *testing.T) {
 	}
 }
 
-// With hashed names no name can be read, and what matched still matches.
+// If names are hashed, none can be read, and what matched before still matches.
 func TestHashedNames(t *testing.T) {
 	packed := write(t, NewHasher([]byte("salt")))
 	for line := range strings.SplitSeq(text(t, packed), "\n") {
@@ -146,7 +144,7 @@ func TestHashedNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	node, of := rec.Nodes[0].Object(), &rec.Templates[0]
-	pod := of.Pod("u") // a comparison of numbers only checks that they exist
+	pod := of.Pod("u") // a comparison of numbers only requires that they exist
 	if ok, err := nodeaffinity.GetRequiredNodeAffinity(pod).Match(node); !ok || err != nil {
 		t.Errorf("a node selector does not match any more: %v", err)
 	}
@@ -172,7 +170,7 @@ func TestHashedNames(t *testing.T) {
 	}
 }
 
-// Hidden or not, ReplicaSets belong to the same Deployment or to none.
+// Hashed or not, ReplicaSets belong to the same Deployment or to none.
 func TestHashedOwners(t *testing.T) {
 	hasher := NewHasher([]byte("salt"))
 	family := func(owner, hash string) cluster.Family {
@@ -196,8 +194,8 @@ func TestHashedOwners(t *testing.T) {
 	}
 }
 
-// A recording that is truncated anywhere after its first reading is read up to
-// the last complete one.
+// A recording that is truncated anywhere after its first reading is read up to the last complete
+// reading.
 func TestCutShort(t *testing.T) {
 	whole := text(t, write(t, nil))
 	lines := strings.SplitAfter(whole, "\n")

@@ -16,10 +16,10 @@ import (
 	"time"
 )
 
-// browsers are the names of headless Chromium.
+// browsers are the names of the programs that can be a headless Chromium.
 var browsers = []string{"chromium-headless-shell", "headless_shell", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable"}
 
-// browser runs Chromium on pages; it skips the test where there is none.
+// browser runs Chromium on pages. The test is skipped if no browser is installed.
 type browser struct{ program, profile string }
 
 func newBrowser(t *testing.T) *browser {
@@ -27,7 +27,7 @@ func newBrowser(t *testing.T) *browser {
 	for _, name := range browsers {
 		if program, err := exec.LookPath(name); err == nil {
 			b := &browser{program: program, profile: filepath.Join(t.TempDir(), "profile")}
-			t.Cleanup(func() { // helpers of the browser write for a moment after it has ended
+			t.Cleanup(func() { // helper processes still write for a moment after the browser has exited
 				for range 100 {
 					if os.RemoveAll(b.profile) == nil {
 						return
@@ -42,8 +42,8 @@ func newBrowser(t *testing.T) *browser {
 	return nil
 }
 
-// open shows a page and returns what the browser prints; anything that the page
-// logs, including errors, fails the test.
+// open shows a page and returns what the browser prints. Anything that the page logs, including
+// errors, fails the test.
 func (b *browser) open(t *testing.T, page string, flags ...string) []byte {
 	t.Helper()
 	const patience = 5 * time.Minute // on a machine that is busy with other tests
@@ -104,7 +104,7 @@ func dots(shown image.Image) map[color.RGBA]int {
 	return counts
 }
 
-// In a browser every plot has its colours, on light and dark backgrounds.
+// A browser shows every plot with its colours, on light and dark backgrounds.
 func TestBrowserDrawsThePage(t *testing.T) {
 	b := newBrowser(t)
 	page := save(t, render(t, heading(), replay()))
@@ -149,8 +149,7 @@ func TestBrowserDrawsThePage(t *testing.T) {
 	}
 }
 
-// With the pointer over a heat map the page describes the cell below it, and
-// logs nothing.
+// If the pointer is over a heat map, the page describes the cell below it and logs nothing.
 func TestBrowserTellsOfCells(t *testing.T) {
 	b := newBrowser(t)
 	page := render(t, heading(), replay())
@@ -167,11 +166,11 @@ svg.dispatchEvent(new PointerEvent("pointermove", {clientX: box.left + 0.5 * box
 	if len(told) != 4 {
 		t.Fatalf("%d heat maps tell of their cells, want 4:\n%s", len(told), dom)
 	}
-	// the fullest of the baseline's nodes is at 90% ± 3
+	// The fullest of the baseline's nodes is at 90% ± 3.
 	if !regexp.MustCompile(`^row 1 of 12, 50% of the way through: (85 to 90|90 to 95)%$`).MatchString(told[0]) {
 		t.Errorf("the first heat map tells %q", told[0])
 	}
-	// and of the oracle's at 55% ± 3
+	// The fullest of the oracle's nodes is at 55% ± 3.
 	if !regexp.MustCompile(`^row 1 of 12, 50% of the way through: (50 to 55|55 to 60)%$`).MatchString(told[3]) {
 		t.Errorf("the last heat map tells %q", told[3])
 	}

@@ -22,7 +22,7 @@ func TestJudge(t *testing.T) {
 			want:    "b",
 			first:   "Best: b. Nodes are hot 2.0% of the time (12.0% with kube-scheduler alone), with 0.10 evictions per pod per day.",
 		},
-		// a removes 11 points of 12, b 8: less than four fifths of that
+		// a removes 11 points of 12, and b 8, which is less than four fifths of that
 		"much more hot time is not": {
 			results: []sim.Result{of("none", 12, 0), of("a", 1, 5), of("b", 4, 0.1)},
 			want:    "a",

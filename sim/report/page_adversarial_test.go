@@ -52,7 +52,7 @@ func TestHostileResultsAreRefused(t *testing.T) {
 	}
 }
 
-// Minimal results give a valid page.
+// Results with a minimum of values make a valid page.
 func TestSparseResultsMakeAPage(t *testing.T) {
 	for name, spoil := range map[string]func(*sim.Result){
 		"no usage was kept":         func(r *sim.Result) { r.Usage = nil },
@@ -82,7 +82,7 @@ func TestSparseResultsMakeAPage(t *testing.T) {
 	}
 }
 
-// Names come from files and flags: they are text and stay text.
+// Names come from files and flags. They stay text.
 func TestNamesAreNeverMarkup(t *testing.T) {
 	const evil = "</title><script>alert('x')</script>\"'><img src=x onerror=alert(1)>\x1b[31m\n{{.}}"
 	results, h := replay(), heading()
@@ -105,7 +105,7 @@ func TestNamesAreNeverMarkup(t *testing.T) {
 	}
 }
 
-// Many variants make a long page and nothing worse.
+// Many variants make a long page, but it is still valid.
 func TestManyVariants(t *testing.T) {
 	results := []sim.Result{made(Baseline, 40, 0)}
 	for range 30 {

@@ -34,7 +34,7 @@ func (e *element) attr(name string) string {
 	return ""
 }
 
-// walk shows every element, outer ones first.
+// walk calls see for every element, outer ones first.
 func (e *element) walk(see func(*element)) {
 	see(e)
 	for i := range e.Children {
@@ -51,7 +51,7 @@ func (e *element) all(name string) (found []*element) {
 	return found
 }
 
-// drawings lists the drawings of a class.
+// drawings returns the drawings of a class.
 func (e *element) drawings(class string) (found []*element) {
 	for _, svg := range e.all("svg") {
 		if svg.attr("class") == class {
@@ -86,7 +86,7 @@ func TestPageHasEveryPlot(t *testing.T) {
 	if root.attr("lang") != "en" || root.all("title")[0].Text != "Evenkeel: replay of made-up" {
 		t.Errorf("the page is in %q and called %q", root.attr("lang"), root.all("title")[0].Text)
 	}
-	// upstream-metrics and evenkeel evict; the oracle's moves are no evictions
+	// upstream-metrics and evenkeel evict; the oracle's moves are not evictions
 	for class, want := range map[string]int{"scale": 1, "heatmap": 4, "distribution": 1, "timeline": 2, "landings": 2} {
 		if got := len(root.drawings(class)); got != want {
 			t.Errorf("%d drawings of class %q, want %d", got, class, want)
@@ -168,8 +168,8 @@ func picture(t *testing.T, heatmap *element) image.Image {
 	return drawn
 }
 
-// The first of made's nodes has the highest usage: it is on top, and the cells
-// above the line have the colours from the line on.
+// The first of the nodes in made has the highest usage, so it is on top. Cells above the line have
+// the colours that start at the line.
 func TestHeatMapShowsUsage(t *testing.T) {
 	results := replay()
 	for node := range 6 { // the fullest are moved to the end, so that sorting matters
@@ -224,7 +224,7 @@ func TestScale(t *testing.T) {
 	}
 }
 
-// The curves and bars add up to what they show.
+// The curves and bars add up to the values that they show.
 func TestDistributionAndTimelineAddUp(t *testing.T) {
 	for _, r := range replay() {
 		sum := 0.0
@@ -246,7 +246,7 @@ func TestDistributionAndTimelineAddUp(t *testing.T) {
 	}
 }
 
-// A large replay still gives a page that opens at once.
+// The page of a large replay still opens at once.
 func TestLargePageStaysSmall(t *testing.T) {
 	const nodes, steps, most = 5000, 288, 3 << 20
 	usage := make([][]float64, steps)
@@ -288,7 +288,7 @@ func TestSameResultsSamePage(t *testing.T) {
 	}
 }
 
-// failing accepts this many bytes and no more.
+// failing is a writer that accepts only this many bytes.
 type failing int
 
 var errFull = errors.New("the disk is full")

@@ -16,7 +16,7 @@ import (
 	"github.com/evenkeel/evenkeel/sim"
 )
 
-// heading fits what replay makes.
+// heading returns the heading of a replay like those in made.
 func heading() Heading {
 	return Heading{
 		Version: "v1.2.3", Trace: "made-up", Pods: 240, Nodes: 12, Steps: 72, WarmUpSteps: 12, Policies: []string{"tight.yaml"},
@@ -24,8 +24,8 @@ func heading() Heading {
 	}
 }
 
-// made makes a result in which nodes lie apart by a spread around 50%, the
-// first one highest.
+// made returns a result in which the usage of nodes is spread around 50%, highest on the first
+// node.
 func made(variant string, spread float64, evictions int) sim.Result {
 	const nodes, pods, steps, warm = 12, 240, 72, 12
 	r := sim.Result{Variant: variant, Nodes: nodes, Pods: pods, Steps: steps - warm, Days: 60. / 288, Evictions: evictions, Landed: evictions}
@@ -51,7 +51,7 @@ func made(variant string, spread float64, evictions int) sim.Result {
 	return r
 }
 
-// An unknown value is not shown as 0.
+// An unknown value is not printed as 0.
 func TestTableWithoutAnHour(t *testing.T) {
 	result := made(Baseline, 10, 0)
 	result.Memory, result.CPUDeviationHour, result.MemoryDeviationHour = true, nil, nil
@@ -72,8 +72,8 @@ func replay() []sim.Result {
 	return []sim.Result{made(Baseline, 40, 0), stray, planned, made(Bound, 5, 900)}
 }
 
-// Hot minutes per eviction of evenkeel: 27.5% of 12 nodes × 60 steps × 5
-// minutes are 990, by 6 evictions.
+// The hot minutes per eviction of evenkeel follow from 27.5% of 12 nodes × 60 steps × 5 minutes =
+// 990, divided by 6 evictions.
 func TestTable(t *testing.T) {
 	var out layout.Page
 	if err := Table(&out, replay()); err != nil {
@@ -110,8 +110,8 @@ func TestTableShowsMemoryWhereItWasReplayed(t *testing.T) {
 	}
 }
 
-// Every row says above which line its variant evicts: also for memory, if it
-// was replayed, and a dash if there is none.
+// Every row shows above which line its variant evicts. That includes memory if it was replayed, and
+// is a dash if there is no line.
 func TestLines(t *testing.T) {
 	for _, memory := range []bool{false, true} {
 		results := replay()

@@ -23,8 +23,8 @@ func ids(jobs []rivals.Job) (ids []int) {
 	return ids
 }
 
-// looks has a node looked at this many times, ten seconds apart, and returns
-// the jobs of the last time.
+// looks lets Koordinator look at nodes n times, ten seconds apart, and returns the jobs of the last
+// look.
 func looks(k *rivals.Koordinator, n int, nodes ...rivals.Node) []int {
 	at := now
 	for i := range n {
@@ -34,8 +34,8 @@ func looks(k *rivals.Koordinator, n int, nodes ...rivals.Node) []int {
 	return ids(k.Due(at))
 }
 
-// A node above 75% of CPU or 80% of memory is abnormal from the sixth look on,
-// and relieved while a node is below 45 and 55%.
+// A node above 75% of CPU or 80% of memory is abnormal from the sixth look on. It is relieved while
+// another node is below 45% and 55%.
 func TestKoordinatorThresholds(t *testing.T) {
 	hot := func(cpu, memory int64) rivals.Node { return node("hot", 0, 0, pod(1, cpu, memory)) }
 	low := func(cpu, memory int64) rivals.Node { return node("low", 0, 0, pod(2, cpu, memory)) }
@@ -45,7 +45,7 @@ func TestKoordinatorThresholds(t *testing.T) {
 		want     []int
 	}{
 		"five looks":               {5, hot(751, 0), low(0, 0), nil},
-		"six looks":                {6, hot(751, 0), low(0, 0), nil}, // of 750 it cannot take 751
+		"six looks":                {6, hot(751, 0), low(0, 0), nil}, // of 750, it cannot accept 751
 		"not above":                {9, hot(750, 0), low(0, 0), nil},
 		"memory":                   {9, hot(0, 801), low(0, 0), nil},
 		"nobody low":               {9, node("hot", 0, 0, pod(1, 400, 0), pod(3, 400, 0)), low(451, 0), nil},
@@ -62,8 +62,8 @@ func TestKoordinatorThresholds(t *testing.T) {
 	}
 }
 
-// Of the pods of a node 100 above its threshold those that cover the excess go
-// first, the closest before the others; then the largest of those that do not.
+// If a node is 100 above its threshold, pods that cover the excess are chosen first, the closest
+// one before the others. The largest of those that do not cover it come next.
 func TestKoordinatorChoosesWhoCovers(t *testing.T) {
 	nodes := []rivals.Node{
 		node("hot", 0, 0, pod(1, 90, 0), pod(2, 450, 0), pod(3, 110, 0), pod(4, 200, 0)), node("low", 0, 0),
@@ -72,7 +72,7 @@ func TestKoordinatorChoosesWhoCovers(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	small := []rivals.Node{node("hot", 0, 0), node("low", 0, 0), node("other", 0, 0)}
-	for i := range 20 { // of 40 to 59, 990 in total, none covers 240
+	for i := range 20 { // from 40 to 59, 990 in total; none covers 240
 		small[0].Pods = append(small[0].Pods, pod(i, int64(40+i), 0))
 	}
 	if diff := cmp.Diff([]int{19, 18}, looks(rivals.NewKoordinator(), 6, small...)); diff != "" {
@@ -80,9 +80,8 @@ func TestKoordinatorChoosesWhoCovers(t *testing.T) {
 	}
 }
 
-// There are never more jobs than the workload allows, nor a second one for a
-// pod; a job gives up after five minutes, an eviction delays the next one of
-// its workload.
+// There are never more jobs than the workload allows, nor a second one for a pod. A job gives up
+// after five minutes, and an eviction delays the next one of its workload.
 func TestKoordinatorKeepsItsLimits(t *testing.T) {
 	pods := []rivals.Pod{pod(1, 400, 0), pod(2, 400, 0)}
 	pods[0].Owner, pods[1].Owner = 7, 7
@@ -129,7 +128,7 @@ func TestMaxMigrating(t *testing.T) {
 	}
 }
 
-// The abnormal state ends after a minute, and then takes six looks again.
+// The abnormal state ends after a minute, and it then takes six looks again to become abnormal.
 func TestKoordinatorForgets(t *testing.T) {
 	k := rivals.NewKoordinator()
 	nodes := []rivals.Node{node("hot", 0, 0, pod(1, 400, 0), pod(3, 400, 0)), node("low", 0, 0)}
@@ -162,8 +161,8 @@ func TestEstimate(t *testing.T) {
 	}
 }
 
-// What a node is expected to use with a pod of 100, estimated at 85 and 70, on
-// top of 50 by the system. Now is half a minute after the last report.
+// Expect returns what a node is expected to use with a pod of 100, estimated at 85 and 70, in
+// addition to 50 used by the system. The time is half a minute after the last report.
 func TestExpect(t *testing.T) {
 	requests := cluster.Amounts{100, 100}
 	at := func(used int64, bound, ready time.Duration) rivals.Pod {

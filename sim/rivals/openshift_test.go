@@ -13,27 +13,27 @@ import (
 
 var now = time.Date(2026, 1, 5, 12, 0, 30, 0, time.UTC)
 
-// node is a node of 1000 milli-cores and 1000 bytes.
+// node returns a node with 1000 milli-cores and 1000 bytes.
 func node(name string, cpu, memory int64, pods ...rivals.Pod) rivals.Node {
 	demand := cluster.Amounts{cpu, memory}
 	used := cluster.Amounts{min(cpu, 1000), min(memory, 1000)}
 	return rivals.Node{Name: name, Capacity: cluster.Amounts{1000, 1000}, Demand: demand, Used: used, Pods: pods}
 }
 
-// The recording rules, worked out by hand.
+// The expected distances were calculated by hand from the recording rules.
 func TestDistances(t *testing.T) {
 	for name, tc := range map[string]struct {
 		nodes []rivals.Node
 		want  []int
 	}{
-		// The mean is 51%: 11.5 points above it, three times, is 34.5.
+		// The mean is 51%. 11.5 points above it, times three, are 34.5.
 		"one resource": {[]rivals.Node{node("a", 405, 0), node("b", 500, 0), node("c", 625, 0)}, []int{0, 0, 34}},
-		// 6 points of CPU and 8 of memory above the means are 10 apart.
+		// 6 points of CPU and 8 of memory above the means are a distance of 10.
 		"two resources": {[]rivals.Node{node("a", 440, 420), node("b", 560, 580)}, []int{0, 30}},
-		// Above the mean by 35 points: three times that is above 1.
+		// Three times 35 points above the mean is above 1.
 		"clipped": {[]rivals.Node{node("a", 100, 0), node("b", 800, 0)}, []int{0, 100}},
-		// The demand on b is 1250 of 1000: it uses all of it, and a fifth waits. The
-		// means are 95% and 10%: sqrt(0.05² + 0.1²) = 0.1118, three times that.
+		// The demand on b is 1250 of 1000, so it uses everything, and a fifth waits. The means are
+		// 95% and 10%: three times sqrt(0.05² + 0.1²) = 0.1118.
 		"pressure": {[]rivals.Node{node("a", 900, 0), node("b", 1250, 0)}, []int{0, 33}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -50,7 +50,7 @@ func TestLevelsAndTaints(t *testing.T) {
 		levels    []rivals.Level
 		taints    []int
 	}{
-		// The mean is 20: up to it is low, above 30 high.
+		// The mean is 20: nodes up to it are low, and those above 30 high.
 		"all three": {[]int{0, 20, 30, 30}, []rivals.Level{rivals.Low, rivals.Low, rivals.Middle, rivals.Middle}, []int{0, 0, 1, 1}},
 		"high":      {[]int{0, 0, 10, 70}, []rivals.Level{rivals.Low, rivals.Low, rivals.Low, rivals.High}, []int{0, 0, 0, 2}},
 		"all alike": {[]int{7, 7, 7}, []rivals.Level{rivals.Low, rivals.Low, rivals.Low}, []int{0, 0, 0}},
@@ -77,8 +77,8 @@ func podsOf(first, n int) (pods []rivals.Pod) {
 	return pods
 }
 
-// At most two pods leave a node and five all nodes together, the hottest node
-// first; refused and fixed pods are skipped.
+// At most two pods leave a node, and five all nodes together, the hottest node first. Refused and
+// fixed pods are skipped.
 func TestOpenShiftKeepsItsLimits(t *testing.T) {
 	hot := node("hot", 900, 0, podsOf(0, 4)...)
 	hot.Pods[0].Fixed = true
@@ -93,8 +93,8 @@ func TestOpenShiftKeepsItsLimits(t *testing.T) {
 		evicted = append(evicted, pod.ID)
 		return true
 	})
-	// 40% is the mean: the distances are 90, 100 and 100, so warmer comes
-	// before hot as in the arguments.
+	// The mean is 40%, and the distances are 90, 100 and 100, so warmer comes before hot, as in the
+	// arguments.
 	if diff := cmp.Diff([]int{10, 11, 2, 3, 20}, evicted); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

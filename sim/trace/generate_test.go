@@ -6,8 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The same recipe gives the same traces, including deploys; another seed gives
-// others.
+// The same recipe generates the same traces, including deploys. Another seed generates others.
 func TestGenerateIsOfItsSeed(t *testing.T) {
 	recipe := DefaultRecipe()
 	recipe.Series, recipe.Steps = 60, 100
@@ -28,20 +27,20 @@ func TestGenerateIsOfItsSeed(t *testing.T) {
 	}
 }
 
-// A storm deploys about its share of the groups within a few minutes, as many
-// times a day as requested, and without storms nothing is deployed.
+// A storm deploys about its share of the groups within a few minutes, as many times a day as
+// requested. Without storms, nothing is deployed.
 func TestStorms(t *testing.T) {
 	const days = 4
 	recipe := DefaultRecipe()
 	recipe.Series, recipe.Group, recipe.Steps = 200, 2, days*stepsPerDay
 	for name, tc := range map[string]struct {
 		perDay, percent float64
-		least, most     int // deploys
+		least, most     int // number of deploys
 	}{
 		"none":              {0, 50, 0, 0},
 		"of nobody":         {2, 0, 0, 0},
 		"as by default":     {recipe.StormsPerDay, recipe.StormPercent, 50, 110}, // 8 storms of 10 of 100 groups
-		"of everybody":      {1, 100, 398, 400},                                  // the last may begin at the end
+		"of everybody":      {1, 100, 398, 400},                                  // the last one may start at the end
 		"one in two days":   {0.5, 50, 70, 130},
 		"half in four days": {0.125, 100, 0, 100},
 	} {

@@ -19,7 +19,7 @@ import (
 func TestReadNamesTheLineOfAMistake(t *testing.T) {
 	whole := packed(t, "id,0,1\n"+strings.Repeat("a,1.5,2.25\n", 5000))
 	flipped := bytes.Clone(whole)
-	flipped[len(flipped)-6] ^= 0xff // the checksum
+	flipped[len(flipped)-6] ^= 0xff // part of the checksum
 
 	for name, tc := range map[string]struct {
 		data []byte
@@ -71,7 +71,7 @@ func TestReadNamesTheLineOfAMistake(t *testing.T) {
 	}
 }
 
-// idsOf returns the names of the series of a trace, if there is one.
+// idsOf returns the names of the series in a trace; nil if there is no trace.
 func idsOf(t *Trace) []string {
 	if t == nil {
 		return nil
@@ -79,8 +79,8 @@ func idsOf(t *Trace) []string {
 	return t.IDs
 }
 
-// A compressed file that was cut off ends somewhere; the line is that far or a
-// little before.
+// If a compressed file was cut off, the error names the line at which it ends or a slightly earlier
+// one.
 func TestReadNamesTheLineWhereACompressedFileEnds(t *testing.T) {
 	var text strings.Builder
 	text.WriteString("id,0,1\n")
@@ -120,7 +120,7 @@ func TestReadOfBinaryDataNamesALine(t *testing.T) {
 
 var errDisk = errors.New("the disk is gone")
 
-// broken gives some lines and then an error.
+// broken returns some lines and then an error.
 type broken struct{ r io.Reader }
 
 func (b *broken) Read(p []byte) (int, error) {
@@ -157,7 +157,7 @@ func TestOpenNamesTheFile(t *testing.T) {
 	}
 }
 
-// A small compressed file can contain a huge table: reading stops at a limit.
+// A small compressed file can contain a huge table, so reading stops at a limit.
 func TestReadEndsAtABound(t *testing.T) {
 	for name, tc := range map[string]struct {
 		begin, line string
@@ -200,8 +200,7 @@ func TestReadKeepsABoundedAmount(t *testing.T) {
 	}
 }
 
-// A compressed file with a far higher compression ratio than any recorder's is
-// rejected.
+// A compressed file is rejected if its compression ratio is far higher than any recorder's.
 func TestGzipBombsAreRefused(t *testing.T) {
 	var bomb bytes.Buffer
 	w := gzip.NewWriter(&bomb)

@@ -13,13 +13,13 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// leads is a Leader. With an error, it no longer leads.
+// leads is a Leader, which no longer leads if err is set.
 type leads struct{ err error }
 
 func (l leads) Leads() error { return l.err }
 
-// Only the evicting process writes Events. It reports a gate that closed before it began to lead, and an opening only
-// if it reported the closing.
+// Only the evicting process writes Events. It reports a gate that closed before it started to lead,
+// and reports the opening only if it has reported the closing.
 func TestGateIsToldByEvents(t *testing.T) {
 	recorder := events.NewFakeRecorder(10)
 	a := NewAnnouncer(recorder, "ns")

@@ -21,7 +21,8 @@ import (
 	"sigs.k8s.io/descheduler/pkg/features"
 )
 
-// eventsClient is a client whose API server takes a while for each Event, and may grant only the core group's Events.
+// eventsClient returns a client whose API server takes a while for each Event, and may allow only
+// the core group's Events.
 func eventsClient(coreOnly bool) *fake.Clientset {
 	client := fake.NewClientset()
 	client.PrependReactor("create", "events", func(action clienttesting.Action) (bool, runtime.Object, error) {
@@ -49,7 +50,7 @@ func tellTwice(ctx context.Context, t *testing.T, l *Log) {
 	l.Shutdown()
 }
 
-// A process ends right after its last eviction. The Event about that eviction is written nevertheless.
+// A process ends right after its last eviction, but the Event about that eviction is still written.
 func TestEventsAreWrittenBeforeTheEnd(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -109,7 +110,8 @@ func podNamed(name string) *v1.Pod {
 	}
 }
 
-// If only the core group's Events are granted, Events are written there, with the same text and subject.
+// If only the core group's Events are allowed, Events are written there, with the same text and
+// subject.
 func TestEventsGoToTheCoreGroupWhereOnlyThatIsGranted(t *testing.T) {
 	client := eventsClient(true)
 	tellTwice(t.Context(), t, NewLog(client))

@@ -73,7 +73,8 @@ func (w *watching) want(step string, want ...string) {
 	}
 }
 
-// An Event that a node has cooled, although it is measured above its evict line, explains which usage does not count.
+// If a node that has cooled is measured above its evict line, the Event explains which usage does
+// not count.
 func TestCooledByWhatCounts(t *testing.T) {
 	w, h := newWatching(t), testkit.Unsettled(t)
 	w.announcer.Evicting(leads{})
@@ -116,7 +117,8 @@ func TestNodesAreTold(t *testing.T) {
 	w.want("it was deleted and came back")
 }
 
-// A process that begins to lead does not repeat old news. One that no longer leads stays silent.
+// A process that starts to lead does not repeat old news, and one that no longer leads reports
+// nothing.
 func TestOldNewsIsNotTold(t *testing.T) {
 	w := newWatching(t)
 	w.set("a", thresholds.Hot, 0, 9650)
@@ -131,7 +133,7 @@ func TestOldNewsIsNotTold(t *testing.T) {
 	w.want("it does not lead")
 }
 
-// If many nodes become hot at once, Events report only a few at a time.
+// If many nodes become hot at once, only a few Events are written at a time.
 func TestNodeEventsAreBounded(t *testing.T) {
 	w := newWatching(t)
 	w.announcer.Evicting(leads{})
@@ -159,7 +161,7 @@ func TestNodesThatStayHotAreTold(t *testing.T) {
 	report := strategies.NodeReport{Name: "a", State: thresholds.Hot, Before: cluster.Percents{96.5, 40}, NoRoom: cluster.Amounts{3150, 0}}
 	for _, step := range []struct {
 		reason reasons.Reason
-		want   string // its beginning; empty for no Event
+		want   string // the start of the Event; empty for none
 	}{
 		{"", ""},
 		{reasons.MoveLimit, ""},

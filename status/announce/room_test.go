@@ -14,7 +14,8 @@ import (
 	"github.com/evenkeel/evenkeel/strategies"
 )
 
-// Events report when space starts and stops to be missing. Gauges report how much is missing.
+// Events report when space starts to be missing and when it no longer is. Gauges report how much is
+// missing.
 func TestMissingRoom(t *testing.T) {
 	recorder := events.NewFakeRecorder(10)
 	a := NewAnnouncer(recorder, "ns")
@@ -46,8 +47,8 @@ func TestMissingRoom(t *testing.T) {
 	}
 }
 
-// A plan that does not reach a node, because of its limit of moves or because the node's pods cannot leave at the
-// moment, does not change what is known about space for that node.
+// A plan may not reach a node because of the plan's limit of moves, or because the node's pods
+// cannot leave at the moment. Such a plan does not change what is known about space for that node.
 func TestRoomStaysMissingUntilAPlanSaysOtherwise(t *testing.T) {
 	without := func(reason reasons.Reason, lacks cluster.Amounts) *strategies.Plan {
 		return &strategies.Plan{Nodes: []strategies.NodeReport{

@@ -16,7 +16,7 @@ import (
 	"github.com/evenkeel/evenkeel/status/doctor/probe"
 )
 
-// noon is the time of every event.
+// noon is the time at which all readings are taken.
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 // ward is a cluster of three nodes with 10 cores and two pods each, and the answers of its usage sources.
@@ -29,7 +29,7 @@ type ward struct {
 	windows []usage.Window
 }
 
-// meter is a usage source whose answer a test sets.
+// meter is a usage source whose answer the test sets.
 type meter struct {
 	name  string
 	batch usage.Batch
@@ -91,7 +91,7 @@ func (w *ward) node(name string) *cluster.Node {
 	return &n.Node
 }
 
-// batch is a reading in which the samples of all nodes and pods have the given age.
+// batch returns a reading in which the samples of all nodes and pods have the given age.
 func (w *ward) batch(age time.Duration) usage.Batch {
 	batch := usage.Batch{Received: noon}
 	at := noon.Add(-age)
@@ -131,7 +131,7 @@ func (w *ward) ask() *ward {
 	return w
 }
 
-// found returns the findings of a check, as level, subject and sentence.
+// found returns the findings of a check, each as level, subject and sentence.
 func found(p *doctor.Patient, check doctor.Check) []string {
 	var lines []string
 	for _, f := range doctor.Examine(p).Findings {
@@ -147,7 +147,7 @@ func found(p *doctor.Patient, check doctor.Check) []string {
 	return lines
 }
 
-// mends returns how to fix the findings of a check.
+// mends returns the fixes for the findings of a check.
 func mends(p *doctor.Patient, check doctor.Check) string {
 	all := ""
 	for _, f := range doctor.Examine(p).Findings {

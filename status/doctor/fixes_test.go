@@ -22,14 +22,15 @@ import (
 	"github.com/evenkeel/evenkeel/status/doctor"
 )
 
-// The documents that fixes belong to.
+// These are the documents to which fixes belong.
 const (
 	loadHead      = "apiVersion: evenkeel.io/v1alpha1\nkind: LoadPolicy\n"
 	profilesHead  = "apiVersion: descheduler/v1alpha2\nkind: DeschedulerPolicy\n"
 	schedulerHead = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 )
 
-// fields are the first lines of fixes to be pasted, each with the lines around it in its document.
+// fields lists the first lines of fixes that users paste, each with the lines that surround it in
+// its document.
 var fields = map[string]struct {
 	around string
 	indent string
@@ -50,8 +51,8 @@ var (
 
 var firstLine = regexp.MustCompile("^([A-Za-z]+):( |$)")
 
-// pasted returns the parts of a fix that users paste: from a line with a field on, for as long as lines are indented.
-// RBAC rules are returned separately.
+// pasted returns the parts of a fix that users paste: each starts with a line with a field and
+// continues as long as lines are indented. It returns RBAC rules separately.
 func pasted(fix string) (documents, rules []string) {
 	lines := strings.Split(fix, "\n")
 	for i := 0; i < len(lines); i++ {
@@ -101,8 +102,8 @@ func lintFixes(t *testing.T, p *doctor.Patient) {
 	}
 }
 
-// Whatever error a source returns, the parts of the fix to be pasted pass lint. All other tests lint the fixes that
-// they see, too.
+// Whatever error a source returns, the parts of the fix that users paste pass lint. All other tests
+// lint the fixes that they see as well.
 func TestFixesOfErrorsPassLint(t *testing.T) {
 	texts := []string{
 		"unknown authority", "certificate is valid for", "certificate has expired", "certificate required", "server gave http response to https",
@@ -112,7 +113,7 @@ func TestFixesOfErrorsPassLint(t *testing.T) {
 	linted := 0
 	for _, kind := range []string{prometheus.Name, kubelet.Name, nodemetrics.Name, metricsserver.Name} {
 		for _, text := range texts {
-			w := newWard(t, kind) // lints the fixes
+			w := newWard(t, kind) // the ward lints the fixes
 			w.sources[0].err = errors.New(text)
 			documents, _ := pasted(mends(w.ask().patient, doctor.CheckSources))
 			linted += len(documents)

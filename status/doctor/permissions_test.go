@@ -47,7 +47,7 @@ func spell(needs []doctor.Need) []string {
 	return lines
 }
 
-// An extender needs what its shipped role grants, and no more.
+// An extender needs exactly what its shipped role grants.
 func TestNeedsOfTheExtender(t *testing.T) {
 	want := []string{
 		"list configmaps evenkeel/evenkeel-ledger",
@@ -60,8 +60,8 @@ func TestNeedsOfTheExtender(t *testing.T) {
 	}
 }
 
-// nodesync in a separate process needs what its shipped role grants, and no access to pods if the policy judges nothing
-// about them.
+// A separate nodesync needs exactly what its shipped role grants. If the policy judges nothing
+// about pods, it needs no access to them.
 func TestNeedsOfNodeSync(t *testing.T) {
 	alone := []string{"get nodes", "list nodes", "patch nodes", "watch nodes"}
 	cases := map[string]struct {

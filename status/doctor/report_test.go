@@ -42,7 +42,8 @@ func ill(t *testing.T) *doctor.Patient {
 	return w.ask().patient
 }
 
-// toPrint has findings for each kind of layout. The checks have their own tests, so a new check changes no table here.
+// toPrint has findings for each kind of layout. It is independent of the checks, which have their
+// own tests, so that a new check changes no table here.
 var toPrint = []doctor.Finding{
 	{
 		Check: doctor.CheckPermissions, Level: doctor.Problem, Subject: "evicting", Says: "It may not create pods/eviction.",
@@ -62,8 +63,8 @@ var toPrint = []doctor.Finding{
 	{Check: doctor.CheckExtender, Level: doctor.OK, Says: "Not checked: pass --extender-url to verify that kube-scheduler calls the extender."},
 }
 
-// The expected output is in testdata; -update rewrites it. No width changes a word, so text to be pasted is never
-// broken.
+// The expected output is in testdata; -update rewrites it. No width breaks a word, so text that
+// users paste stays in one piece.
 func TestTable(t *testing.T) {
 	report := doctor.NewReport(toPrint)
 	text := func(style layout.Style) string { return printed(report, style) }
@@ -83,13 +84,13 @@ func printed(r *doctor.Report, style layout.Style) string {
 	return page.String()
 }
 
-// golden compares with a file, or rewrites it.
+// golden compares a text with a file, or rewrites the file.
 func golden(t *testing.T, name, got string) {
 	t.Helper()
 	testkit.Golden(t, *update, filepath.Join("testdata", name), got)
 }
 
-// Scripts read the JSON. The same patient always gives the same report.
+// Scripts read the JSON, so the same patient always results in the same report.
 func TestReportIsStable(t *testing.T) {
 	patient := ill(t)
 	first, err := json.Marshal(doctor.Examine(patient))
@@ -128,8 +129,8 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// Whatever a server sent, a finding is one line of printable characters. Every finding that is not ok has a fix, and no
-// other does.
+// Whatever a server sent, a finding is one line of printable characters. Every finding that is not
+// ok has a fix, and no other finding does.
 func TestReportIsFitToBeShown(t *testing.T) {
 	w := newWard(t, prometheus.Name)
 	w.sources[0].err = errors.New("the server said:\x1b[2J\r\n\tproblem  policy  all lost\u202e" + strings.Repeat("x", 10_000))

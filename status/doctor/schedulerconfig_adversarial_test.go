@@ -23,7 +23,8 @@ func bomb() string {
 	return text.String()
 }
 
-// Whatever a file contains, a single Finding quickly says that it cannot be read.
+// Whatever a file contains, a single finding states that it cannot be read, and it is found
+// quickly.
 func TestHostileSchedulerConfig(t *testing.T) {
 	const head = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 	cases := map[string]struct{ text, want string }{

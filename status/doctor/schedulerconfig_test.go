@@ -22,7 +22,7 @@ func good(t *testing.T) string {
 	return string(data)
 }
 
-// configured returns the findings about a file, without those about the extender itself.
+// configured returns the findings about a file, except those about the extender itself.
 func configured(t *testing.T, text, address string) (says []string, mend string) {
 	t.Helper()
 	w := newWard(t, metricsserver.Name)
@@ -44,7 +44,7 @@ func TestSchedulerConfig(t *testing.T) {
 	cases := map[string]struct {
 		from, to string
 		address  string
-		want     []string // beginnings of the findings
+		want     []string // how the findings start
 		mend     string
 	}{
 		"as it should be":               {want: []string{"ok sched.yaml: Its extenders entry for Evenkeel is correct."}},
@@ -111,7 +111,7 @@ func TestSchedulerConfig(t *testing.T) {
 	}
 }
 
-// begins checks the number of findings, and the beginning of each.
+// begins checks the number of findings and how each starts.
 func begins(t *testing.T, says, want []string) {
 	t.Helper()
 	if len(says) != len(want) {
@@ -133,7 +133,8 @@ func cutLast(text, piece string) (before, after string, ok bool) {
 	return text[:at], text[at+len(piece):], true
 }
 
-// Evenkeel's position among the extenders that filter: kube-scheduler asks ignorable ones last.
+// Evenkeel has a position among the extenders that filter, because kube-scheduler asks ignorable
+// ones last.
 func TestPlaceAmongExtenders(t *testing.T) {
 	const (
 		head = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nextenders:\n"

@@ -14,7 +14,8 @@ import (
 	"github.com/evenkeel/evenkeel/status/doctor"
 )
 
-// kube-scheduler with the plugin inside: a correct configuration, and variants with one mistake each.
+// The cases are a correct configuration of kube-scheduler with the plugin, and variants with one
+// mistake each.
 func TestSchedulerPlugin(t *testing.T) {
 	const (
 		head   = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
@@ -26,7 +27,7 @@ func TestSchedulerPlugin(t *testing.T) {
 	enabled := func(plugins string) string { return "{plugins: {" + plugins + "}}" }
 	cases := map[string]struct {
 		profiles, rest, address string
-		want                    []string // beginnings of the findings
+		want                    []string // how the findings start
 		mend                    string
 	}{
 		"the plugin alone": {profiles: inside, want: []string{fine}},

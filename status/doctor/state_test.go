@@ -23,7 +23,7 @@ import (
 var p95 = usage.Window{Kind: usage.KindQuantile, Percentile: 95, Over: time.Hour}
 
 func TestWindows(t *testing.T) {
-	// give adds a reading to every node of a source.
+	// give adds a reading to the given number of nodes of a source.
 	give := func(w *ward, source int, metrics []usage.Metric, window usage.Window, nodes int) {
 		for i := range nodes {
 			for _, metric := range metrics {

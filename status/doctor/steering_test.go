@@ -104,7 +104,8 @@ func steeringCases() []steeringCase {
 	}
 }
 
-// byWebhook installs what the webhook's component contains, on an API server without the policy's kind.
+// byWebhook installs the content of the webhook component, on an API server without the policy's
+// kind.
 func byWebhook(p *doctor.Patient) {
 	p.Steering.Unserved, p.Steering.Version = true, "v1.35.2"
 	for _, kind := range []string{"MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding"} {
@@ -142,8 +143,8 @@ func steeringPatient(t *testing.T, tc *steeringCase) *doctor.Patient {
 	return p
 }
 
-// The findings about steering by the API server, and their fixes. If all is well, there is one finding, or none if the
-// policy does not use such steering.
+// The cases show the findings about steering by the API server, and their fixes. If all is well,
+// there is one finding, or none if the policy does not use such steering.
 func TestSteering(t *testing.T) {
 	var said bytes.Buffer
 	for _, tc := range steeringCases() {
@@ -167,7 +168,7 @@ func TestSteering(t *testing.T) {
 	golden(t, "steering.txt", said.String())
 }
 
-// For a process that does not evict, doctor reports neither steering nor leftovers.
+// If the process does not evict, doctor reports neither steering nor leftovers.
 func TestSteeringOfAnExtender(t *testing.T) {
 	p := steeringPatient(t, &steeringCase{"", policy.SteeringAdmission, func(p *doctor.Patient) { all(p, doctor.PartMissing) }})
 	for _, mode := range []doctor.Mode{doctor.ModeExtender, doctor.ModeNodeSync} {
@@ -177,7 +178,7 @@ func TestSteeringOfAnExtender(t *testing.T) {
 	}
 }
 
-// Steering needs its own permissions. Without those on pods, it uses another method.
+// Steering needs its own permissions. Without those on pods, it works in another way.
 func TestNeedsOfSteering(t *testing.T) {
 	p := process(doctor.ModeServe, metricsserver.Name)
 	without := p.Needs()

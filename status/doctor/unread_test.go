@@ -8,8 +8,8 @@ import (
 	"github.com/evenkeel/evenkeel/status/doctor"
 )
 
-// Annotations on the owner above a ReplicationController are not read unless the policy names the owner's kind. The fix
-// keeps the kinds that the policy already names.
+// Annotations on the owner above a ReplicationController are read only if the policy names the
+// owner's kind. The fix keeps the kinds that the policy already names.
 func TestUnwatchedControllers(t *testing.T) {
 	w := newWard(t, metricsserver.Name)
 	w.ask()

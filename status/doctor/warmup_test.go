@@ -48,7 +48,7 @@ func TestTheShippedPolicyGivesNoWarning(t *testing.T) {
 	}
 }
 
-// While usage is still to come, doctor says so and recommends nothing.
+// Until usage is available, doctor reports that it is still to come, and recommends nothing.
 func TestWarmingUp(t *testing.T) {
 	unavailable := errors.New("the server is currently unable to handle the request")
 	since := func(w *ward, ago time.Duration) {

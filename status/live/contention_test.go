@@ -32,7 +32,7 @@ import (
 	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
 )
 
-// contentionPolicy makes a node hot by contention long before CPU usage would.
+// contentionPolicy makes a node hot by contention long before its CPU usage would.
 const contentionPolicy = `apiVersion: evenkeel.io/v1alpha1
 kind: LoadPolicy
 usage: {sources: [{type: Kubelet, kubelet: {scheme: http}}]}
@@ -43,7 +43,8 @@ lines:
 hot: {windows: [last], consecutiveSamples: 2, minWindow: 30s, startup: 0s}
 `
 
-// working is a pod with one container: its usage, how long it waits, and its limit, which is 0 for none.
+// working is a pod with one container: its usage, how long it waits, and its limit, or 0 if it has
+// none.
 type working struct {
 	name       string
 	usedMilli  int64
@@ -51,7 +52,7 @@ type working struct {
 	limitMilli int64
 }
 
-// servedNode is a node with 10 cores whose kubelet serves a summary.
+// servedNode returns a node with 10 cores whose kubelet serves a summary.
 func servedNode(t *testing.T, name string, now *time.Time, pods []working) *v1.Node {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -70,7 +71,7 @@ func servedNode(t *testing.T, name string, now *time.Time, pods []working) *v1.N
 				Containers: []statsapi.ContainerStats{{Name: "main", CPU: cpu(p.usedMilli, p.waited), Memory: memory}},
 			})
 		}
-		// The time that any task on the node waited, throttled or not.
+		// This is how long any task on the node waited, throttled or not.
 		summary.Node = statsapi.NodeStats{NodeName: name, CPU: cpu(used, 95), Memory: &statsapi.MemoryStats{Time: at, WorkingSetBytes: new(uint64(1 << 30))}}
 		_ = json.NewEncoder(w).Encode(summary)
 	}))
@@ -109,7 +110,7 @@ func (p *working) object(node string) *v1.Pod {
 	return pod
 }
 
-// observing reads these nodes by the policy as often as is needed for a hot node.
+// observing reads these nodes with the policy, as often as it takes until a node is hot.
 func observing(t *testing.T, pods map[string][]working) *observer.Observation {
 	t.Helper()
 	file, err := policy.Load("policy.yaml", []byte(contentionPolicy), kinds.All)
@@ -171,10 +172,10 @@ func plannedBy(o *observer.Observation) *status.Planned {
 	return &status.Planned{Basis: &in, Plan: plan.New(in)}
 }
 
-// From a kubelet's summary to the move and its reason: a node whose containers
-// wait for each other is hot, the pod that relieves it moves, and a node whose
-// containers wait for their own limits is left alone, though both report the
-// same pressure.
+// The test covers the way from a kubelet's summary to the move and its reason. A node whose
+// containers wait for each other is hot, and the pod that relieves it moves. A node whose
+// containers wait because of their own limits is left alone, although both nodes report the same
+// pressure.
 func TestContentionFromTheSummaryToTheMove(t *testing.T) {
 	var crowd, throttled []working
 	for i := range 8 {
@@ -197,8 +198,8 @@ func TestContentionFromTheSummaryToTheMove(t *testing.T) {
 	for _, move := range facts.Planned.Plan.Moves {
 		moves = append(moves, move.Name+" to "+move.To)
 	}
-	// 8200m are used. 4500m of that wait for nobody. Of the remaining 3700m, which wait 40% of the time, 15/40 have to
-	// leave: 1388m.
+	// 8200m are used, of which 4500m do not wait. Of the remaining 3700m, which wait 40% of the
+	// time, 15/40 have to leave: 1388m.
 	if diff := cmp.Diff([]string{"big to calm"}, moves); diff != "" {
 		t.Errorf("moves (-want +got):\n%s", diff)
 	}

@@ -49,7 +49,7 @@ func (meter) Sample(context.Context, *cluster.Snapshot) (usage.Batch, error) {
 	}}}}, nil
 }
 
-// watching is an observer that knows a single node.
+// watching returns an observer that knows a single node.
 func watching(t *testing.T) *observer.Observer {
 	t.Helper()
 	set, err := thresholds.New([]thresholds.Pool{{Rules: []thresholds.Rule{{
@@ -103,7 +103,7 @@ func TestJudgedIsLogged(t *testing.T) {
 	}
 }
 
-// The last cycle is kept, even if it planned nothing.
+// The last cycle is kept even if it planned nothing.
 func TestCycle(t *testing.T) {
 	o := watching(t)
 	e, latest := New(o, nil, nil, &Terms{}), o.Latest()
@@ -119,8 +119,9 @@ func TestCycle(t *testing.T) {
 	}
 }
 
-// If several profiles move pods by real usage, the first one's plan is shown, as by the command plan, although a cycle
-// judges the others later. A new policy can have a different first profile.
+// If several profiles move pods by real usage, the plan of the first one is shown, as by the
+// command plan, although a cycle judges the others later. A new policy may have a different first
+// profile.
 func TestThePlanOfTheFirstProfileIsShown(t *testing.T) {
 	args, later := &realusage.Args{}, &realusage.Args{}
 	first, second := newPlugin(t, args), newPlugin(t, later)
@@ -138,7 +139,7 @@ func TestThePlanOfTheFirstProfileIsShown(t *testing.T) {
 	}
 }
 
-// idle is an evicting half that is never asked.
+// idle is an evicting half that is never used.
 type idle struct{ plugin.Half }
 
 func newPlugin(t *testing.T, args plugin.Strategy) *plugin.Plugin {
@@ -150,7 +151,8 @@ func newPlugin(t *testing.T, args plugin.Strategy) *plugin.Plugin {
 	return p
 }
 
-// Only one plan is made at a time, nobody waits longer than five seconds, and a plan that panics affects nothing else.
+// Only one plan is made at a time, nobody waits for longer than five seconds, and a plan that
+// panics affects nothing else.
 func TestDesk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var d Explainer
@@ -200,7 +202,7 @@ func answering(t *testing.T) string {
 	return listening.URL
 }
 
-// A client that has its answer may ask again at once.
+// A client that has received its answer may ask again at once.
 func TestOneExplanationAfterTheOther(t *testing.T) {
 	var e Explainer
 	for i := range 100_000 {
@@ -211,8 +213,8 @@ func TestOneExplanationAfterTheOther(t *testing.T) {
 	}
 }
 
-// A process that evicts only with other plugins reports that, regardless of what was planned under an earlier policy.
-// A process that evicts nothing has its own message.
+// A process that evicts only with other plugins reports that, whatever was planned under an earlier
+// policy. A process that evicts nothing has a different message.
 func TestNothingByUsage(t *testing.T) {
 	o, nodes := watching(t), listers.NewNodeLister(cache.NewIndexer(cache.MetaNamespaceKeyFunc, nil))
 	e := New(o, nodes, nil, &Terms{MovesByUsage: true})

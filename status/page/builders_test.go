@@ -34,7 +34,8 @@ func newYard(t testing.TB) *yard {
 	}
 }
 
-// node adds a node with the given CPU usage in its newest reading and over five minutes. Nodes are named in order.
+// node adds a node with the given CPU usage in its newest reading and over five minutes. Nodes are
+// named in order.
 func (y *yard) node(name string, state thresholds.State, newest, average int64, change ...func(*usage.NodeUsage)) {
 	whole := cluster.Amounts{10_000, 100 * gib}
 	read := usage.NodeUsage{Source: "prometheus", Sampled: noon, Age: 12 * time.Second, Span: 5 * time.Minute, SourceSpan: make([]time.Duration, 2)}
@@ -82,7 +83,7 @@ func (y *yard) facts() *Facts {
 	}
 }
 
-// burning is a cluster with a hot, a warm and a cool node.
+// burning returns a cluster with a hot, a warm and a cool node.
 func burning(t testing.TB) *yard {
 	y := newYard(t)
 	y.node("node-a", thresholds.Cool, 1000, 1000)
@@ -119,8 +120,8 @@ func cycle(reason reasons.Reason, moves ...string) *status.Cycle {
 	return c
 }
 
-// fleet is a cluster of many nodes with names like those of cloud providers. One in fifty nodes is hot, and has moves
-// and declined pods.
+// fleet returns a cluster of many nodes whose names look like those of cloud providers. One in
+// fifty nodes is hot, and has moves and declined pods.
 func fleet(t testing.TB, nodes int) *Facts {
 	y := newYard(t)
 	states := [...]thresholds.State{thresholds.Cool, thresholds.Warm, thresholds.Cool, thresholds.Unknown}

@@ -18,8 +18,8 @@ import (
 	"github.com/evenkeel/evenkeel/strategies"
 )
 
-// Each node has one level, by its state and its lines. While windows are filling, the level is that of the newest
-// reading, and is marked as such.
+// Each node has one level, which follows from its state and its lines. While windows are filling,
+// the level is that of the newest reading and is marked as such.
 func TestLevels(t *testing.T) {
 	cases := map[string]struct {
 		state           thresholds.State
@@ -58,7 +58,7 @@ func TestLevels(t *testing.T) {
 	}
 }
 
-// The headline names the hottest node, what makes it hot, and what is done.
+// The headline names the hottest node, what makes it hot, and what is done about it.
 func TestHeadline(t *testing.T) {
 	const over = "cpu avg_5m 96.0% is above the evict line 65%"
 	hot := func(action string) Headline {
@@ -243,7 +243,7 @@ func TestUnsettledNodes(t *testing.T) {
 	}
 }
 
-// Declined pods are grouped by owner and reason. A pod without an owner is a group of its own.
+// Declined pods are grouped by owner and reason. A pod without an owner is a group by itself.
 func TestDeclined(t *testing.T) {
 	declined := func(name, owner, node string, reason reasons.Reason, detail string) strategies.Declined {
 		pod := &cluster.Pod{Namespace: "shop", Name: name}
@@ -285,8 +285,9 @@ func TestProfilesThatAreNotShownAreNamed(t *testing.T) {
 	}
 }
 
-// An owner with a pod on each of many nodes, such as a DaemonSet, must not be slow: comparing each with all others
-// would take minutes. The JSON has all of them, the table the first ones.
+// An owner with a pod on each of many nodes, such as a DaemonSet, must not slow down the page.
+// Comparing each pod with all others would take minutes. The JSON contains all of them, and the
+// table the first ones.
 func TestDeclinedOnManyNodes(t *testing.T) {
 	const nodes, generous = 60_000, 5 * time.Second
 	f := burning(t).facts()
@@ -310,7 +311,7 @@ func TestDeclinedOnManyNodes(t *testing.T) {
 	}
 }
 
-// Moves in flight are shown regardless of their age, ended ones for an hour.
+// Moves in flight are shown whatever their age, and ended ones for an hour.
 func TestMoves(t *testing.T) {
 	f := burning(t).facts()
 	f.InFlight = []ledger.Move{move("old", ledger.Evicted, "node-a", 2*time.Hour), move("new", ledger.Intended, "node-a", time.Second)}
@@ -326,8 +327,9 @@ func TestMoves(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("moves (-want +got):\n%s", diff)
 	}
-	// Now is 5 s after noon and at position 1000, an hour ago is at 0. 6 s are 1.7 units, so the bar has the minimum
-	// width but does not extend past the end. 30:05 and 29:05 minutes ago are at 1000 - 501 and 1000 - 484.
+	// Now, which is 5 s after noon, is at position 1000, and an hour ago at 0. 6 s are 1.7 units,
+	// so the bar has the minimum width but does not extend past the end. 30:05 and 29:05 minutes
+	// ago are at 1000 - 501 and 1000 - 484.
 	type place struct{ X, Y, Width int }
 	var bars []place
 	for _, b := range drawMoves(p).Bars {
@@ -338,7 +340,7 @@ func TestMoves(t *testing.T) {
 	}
 }
 
-// For a move that landed elsewhere, the page says so and shows how it was judged.
+// If a move landed elsewhere, the page says so and shows how it was judged.
 func TestTold(t *testing.T) {
 	m := status.RecordedMove{
 		Move:    status.Move{Namespace: "shop", Pod: "web-1", From: "n1", To: "n2", Node: "n3", State: string(ledger.Landed)},

@@ -32,8 +32,8 @@ func render(t testing.TB, p *Page, out io.Writer, asked Asked) {
 	}
 }
 
-// inline finds what the Content-Security-Policy forbids: scripts and styles outside of files, and handlers. Data for
-// the script is allowed.
+// inline matches what the Content-Security-Policy forbids: scripts and styles that are not in
+// files, and handlers. Data for the script is allowed.
 var inline = regexp.MustCompile(`<style|\sstyle=|\son[a-z]+=|javascript:|<script(?: type="text/javascript")?>|https?://`)
 
 // Nothing is inline and nothing is loaded from elsewhere. A hostile name stays text.
@@ -80,7 +80,8 @@ func TestProblemsComeFirst(t *testing.T) {
 	}
 }
 
-// Without a script, the page contains all nodes of the JSON, page by page, each as a link, the hottest first.
+// Without a script, the page contains all nodes of the JSON, page by page, each as a link and the
+// hottest first.
 func TestPagesOfNodes(t *testing.T) {
 	f := fleet(t, 120)
 	row := regexp.MustCompile(`<tr><td><a href="/explain/node/([^"]+)">`)
@@ -106,14 +107,14 @@ func TestPagesOfNodes(t *testing.T) {
 	if len(seen) != 120 || first != New(f).Headline.Node {
 		t.Errorf("%d nodes are listed, %s first; the hottest is %s", len(seen), first, New(f).Headline.Node)
 	}
-	found := rendered(t, f, Asked{Find: " -001-00\t", Page: 7}) // as it might be pasted
+	found := rendered(t, f, Asked{Find: " -001-00\t", Page: 7}) // as a user might paste it
 	table := found[strings.Index(found, `id="nodes"`):]
 	if rows := row.FindAllString(table, -1); len(rows) != 10 || !strings.Contains(table, `value="-001-00"`) {
 		t.Errorf("%d nodes are found, want 10", len(rows))
 	}
 }
 
-// The map has a cell for each node at the position where the script expects it.
+// The map has a cell for each node, at the position where the script expects it.
 func TestMap(t *testing.T) {
 	p := New(fleet(t, 120))
 	m := drawMap(p)
@@ -167,7 +168,7 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// The files, and the page for 5,000 nodes, stay small in transit.
+// The files, and the page for 5,000 nodes, are small when compressed.
 func TestSizes(t *testing.T) {
 	const assetsAtMost, dataAtMost = 60 << 10, 200 << 10
 	var files []byte

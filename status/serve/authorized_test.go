@@ -59,7 +59,7 @@ func reviewer(t *testing.T, reviews *atomic.Int64) *rest.Config {
 	return &rest.Config{Host: server.URL}
 }
 
-// /metrics is served to clients that the API server allows to get it, probes to everyone.
+// /metrics is served to clients that the API server authorizes, and probes to everyone.
 func TestAuthorizedMetrics(t *testing.T) {
 	var reviews atomic.Int64
 	page := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "figures") })
@@ -117,8 +117,8 @@ func TestProbesAlone(t *testing.T) {
 	}
 }
 
-// With its own certificate, a page is served over HTTPS and not over HTTP. Failed attempts do not write to the
-// process's log.
+// With a certificate of the process's own, a page is served over HTTPS and not over HTTP. Failed
+// attempts are not written to the process's log.
 func TestListenWithACertificate(t *testing.T) {
 	secured, err := SelfSigned("evenkeel")
 	if err != nil {
@@ -166,8 +166,8 @@ func TestListenWithACertificate(t *testing.T) {
 	}
 }
 
-// Clients with unknown tokens do not keep scrapers out, however many requests they send: neither a known scraper whose
-// token changed or must be reviewed again, nor a new one.
+// Clients with unknown tokens do not keep scrapers out, however many requests they send: neither a
+// known scraper whose token has changed or must be reviewed again, nor a new one.
 func TestStrangersStarveNoScraper(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		config := &rest.Config{Host: "http://api", Transport: reviews(func(token string) bool { return strings.HasPrefix(token, "scraper") })}
@@ -184,7 +184,7 @@ func TestStrangersStarveNoScraper(t *testing.T) {
 			return w.Code
 		}
 		scrape := func(client, token string) {
-			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // Prometheus uses this timeout
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // the timeout of Prometheus
 			defer cancel()
 			if code := get(ctx, client, token); code != http.StatusOK {
 				t.Errorf("%s with %q: status %d", client, token, code)
@@ -211,11 +211,11 @@ func TestStrangersStarveNoScraper(t *testing.T) {
 		scrape("10.0.0.2", "scraper-new")
 		stop()
 		strangers.Wait()
-		time.Sleep(time.Minute) // by then, abandoned lookups have ended
+		time.Sleep(time.Minute) // abandoned lookups have ended by then
 	})
 }
 
-// reviews is an in-memory API server that accepts some tokens and allows those everything.
+// reviews is an in-memory API server that accepts some tokens and allows them everything.
 type reviews func(token string) bool
 
 // RoundTrip implements http.RoundTripper.
@@ -241,7 +241,7 @@ func (known reviews) RoundTrip(r *http.Request) (*http.Response, error) {
 	return w.Result(), nil
 }
 
-// A review that the API server does not answer ends on its own, even if someone waits for it.
+// A review that the API server does not answer ends on its own, even if somebody waits for it.
 func TestReviewsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		known := reviews(func(string) bool { return true })

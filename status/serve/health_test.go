@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Probes depend on how long ago the last progress was. Readiness depends on whether watches have delivered, not on
-// usage.
+// Probes depend on how long ago the last progress was. Readiness depends on whether watches have
+// delivered their lists, not on usage.
 func TestProbes(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
 	h := NewHealth(func() time.Time { return now })

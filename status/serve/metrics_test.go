@@ -22,8 +22,8 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// newGauges returns the gauges of a process that has watched three nodes for two minutes. One node is unknown, and of
-// another only the CPU usage is known.
+// newGauges returns the gauges of a process that has watched three nodes for two minutes. One node
+// is unknown, and of another only the CPU usage is known.
 func newGauges(t *testing.T, client *fake.Clientset) *Gauges {
 	t.Helper()
 	f := &fleet{now: time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC), used: map[string]cluster.Amounts{"burning": {7000, 10 * gib}, "idle": {1000}}}
@@ -90,7 +90,7 @@ func onHoldNow(t *testing.T, g *Gauges) []string {
 	return on
 }
 
-// Every reason that holds evictions is shown for as long as it applies.
+// Every reason that holds evictions is exported for as long as it applies.
 func TestOnHold(t *testing.T) {
 	client := fake.NewClientset()
 	g := newGauges(t, client)

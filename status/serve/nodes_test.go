@@ -43,7 +43,8 @@ func (f *fleet) Sample(context.Context, *cluster.Snapshot) (usage.Batch, error) 
 	return batch, nil
 }
 
-// watching observes the fleet by CPU over five minutes, with an evict line of 65% that requires 75 s of samples.
+// watching returns an observer of the fleet's CPU over five minutes, with an evict line of 65% that
+// requires 75 s of samples.
 func (f *fleet) watching(t *testing.T) *observer.Observer {
 	t.Helper()
 	rule := thresholds.Rule{Metric: usage.CPU, Window: usage.Avg5m, Levels: thresholds.Levels{Low: 45, Reject: 60, Evict: 65, Leave: 60}}
@@ -80,7 +81,7 @@ func (f *fleet) watching(t *testing.T) *observer.Observer {
 	return o
 }
 
-// brief is a node's state, and which windows were evaluated.
+// brief is a node's state and the windows that were evaluated.
 type brief struct {
 	State, Unknown, Now string
 	Over                []string
@@ -118,7 +119,8 @@ func TestNodeStatuses(t *testing.T) {
 	last, both, given := is("last"), is("last", "avg_5m"), is("avg_5m")
 	cases := map[string]struct {
 		window usage.Window
-		// readings is how many are taken, one every 15 s. later is how long after the last one the status is read.
+		// readings is how many readings are taken, one every 15 s. later is how long after the last
+		// one the status is read.
 		readings int
 		later    time.Duration
 		want     map[string]brief

@@ -22,7 +22,7 @@ import (
 	"github.com/evenkeel/evenkeel/status/page"
 )
 
-// shown is a process that observes a cluster of a burning and an idle node, with a move in flight.
+// shown is a process that observes a cluster with a burning and an idle node and a move in flight.
 func shown(t *testing.T) (*Pages, *observer.Observer) {
 	t.Helper()
 	f := &fleet{now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), used: map[string]cluster.Amounts{"burning": {9660, 40 * gib}, "idle": {1000, 20 * gib}}}
@@ -71,7 +71,8 @@ func body(t *testing.T, response *httptest.ResponseRecorder) string {
 	return string(content)
 }
 
-// Browsers get HTML pages, other clients get JSON if they ask for it. A page may load only its own files.
+// Browsers get HTML pages. Other clients get JSON if they ask for it. A page may load only its own
+// files.
 func TestPageIsNegotiated(t *testing.T) {
 	pages, _ := shown(t)
 	handler := pages.Handler(t.Context())
@@ -114,7 +115,8 @@ func TestPageIsNegotiated(t *testing.T) {
 	}
 }
 
-// The first response has the most important content. Without a script, the browser loads the rest from there.
+// The first response has the most important content, and tells browsers without a script where to
+// load the rest.
 func TestFirstAnswerIsBrief(t *testing.T) {
 	pages, _ := shown(t)
 	handler := pages.Handler(t.Context())
@@ -179,7 +181,7 @@ func TestPageSaysWhatStatusSays(t *testing.T) {
 	}
 }
 
-// A process that has not read anything yet has a page that says so.
+// A process that has not read any usage yet has a page that says so.
 func TestPageBeforeTheFirstReading(t *testing.T) {
 	f := &fleet{now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
 	o := f.watching(t)
@@ -188,7 +190,7 @@ func TestPageBeforeTheFirstReading(t *testing.T) {
 		Observer: o, Policies: &announce.Policies{}, Clock: servertime.New(time.Now), Explainer: explainer,
 	}}
 	handler := pages.Handler(t.Context())
-	// A page also reports what cannot be explained at the moment.
+	// If something cannot be explained at the moment, the response is a page as well.
 	if response := get(t, handler, "/explain/node/burning", "Accept", "text/html"); response.Code != http.StatusServiceUnavailable {
 		t.Errorf("status %d", response.Code)
 	} else if text := body(t, response); !strings.Contains(text, "It cannot be explained now: usage has not been read yet") {

@@ -57,8 +57,8 @@ func reporting(t *testing.T) *Reports {
 	}
 }
 
-// Pages are served at localhost or at an IP address, on any port. Under another host name, a web page in a browser
-// could read them. Profiles must be enabled.
+// Pages are served for localhost or an IP address, on any port. Under another host name, a web page
+// in a browser could read them. Profiles must be enabled.
 func TestPages(t *testing.T) {
 	pages := Pages{Reports: reporting(t), Metrics: Metrics(prometheus.NewRegistry())}
 	profiling := pages
@@ -99,7 +99,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// Clients that do not read their responses do not make the process hold more and more of them.
+// The process does not hold more and more responses for clients that do not read them.
 func TestReportsAreBounded(t *testing.T) {
 	entered, leave := make(chan struct{}, 2*reportsAtOnce), make(chan struct{})
 	pages := Pages{Reports: reporting(t), Metrics: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
@@ -134,8 +134,8 @@ func TestReportsAreBounded(t *testing.T) {
 	}
 }
 
-// On the port for kube-scheduler, strangers learn whether kube-scheduler asks and how current the ledger is, but
-// nothing about pods or nodes.
+// On the port for kube-scheduler, strangers learn whether kube-scheduler asks and how current the
+// ledger is, but nothing about pods or nodes.
 func TestStrangersReadNoReports(t *testing.T) {
 	reports := reporting(t)
 	server, err := extender.NewServer(extender.Config{Answerer: reports.Answerer, Status: extender.Report(reports.Steering)})
@@ -172,7 +172,7 @@ func TestStrangersReadNoReports(t *testing.T) {
 	}
 }
 
-// In /status, the replacement of a move is its UID, by which scripts find the pod.
+// In /status, the replacement of a move is given by its UID, by which scripts find the pod.
 func TestStatusNamesReplacementsByUID(t *testing.T) {
 	reports, now := reporting(t), time.Now()
 	moves := reports.Observer.Ledger()

@@ -16,7 +16,7 @@ import (
 	"github.com/evenkeel/evenkeel/ledger"
 )
 
-// wire is the client's side of a stream: what was written, and the deadline of each write.
+// wire is the client's end of a stream. It records what was written and the deadline of each write.
 type wire struct {
 	header http.Header
 
@@ -24,7 +24,7 @@ type wire struct {
 	written   []string
 	deadlines []time.Duration // relative to the write
 	deadline  time.Time
-	// stuck makes each write fail as if the client did not read it in time.
+	// stuck makes each write fail as if the client had not read in time.
 	stuck bool
 }
 
@@ -91,8 +91,8 @@ func (f *followed) over() bool {
 	}
 }
 
-// A client is notified once of each observation, and of moves at most once a second. It gets something at least every
-// 15 s, and each write has a deadline of 5 s.
+// A client is notified once of each observation, and of moves at most once a second. It receives
+// something at least every 15 s, and each write has a deadline of 5 s.
 func TestStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		reports, stop := reporting(t), make(chan struct{})
@@ -122,7 +122,7 @@ func TestStream(t *testing.T) {
 		}
 		expect(2*time.Second, "event: moves", "event: moves")
 		move("f")
-		reports.Observer.Sample(t.Context()) // reports both
+		reports.Observer.Sample(t.Context()) // this reports both
 		expect(5*time.Second, "event: observation")
 		close(stop)
 		if !f.over() || s.clients.Load() != 0 {

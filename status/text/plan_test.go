@@ -58,7 +58,7 @@ func declined(p strategies.Pod, node string, reason reasons.Reason, detail strin
 	return strategies.Declined{Pod: p, Node: node, Reason: reason, Detail: detail}
 }
 
-// measured sets the measured usage of nodes to what their plan assumes, unless a test has set it.
+// measured sets the measured usage of nodes to what their plan assumes, unless the test has set it.
 func measured(f *status.PlanFacts) *status.PlanFacts {
 	for _, n := range f.Nodes {
 		if n.Measured != (cluster.Percents{}) {
@@ -71,7 +71,7 @@ func measured(f *status.PlanFacts) *status.PlanFacts {
 	return f
 }
 
-// observedNode returns a node of the facts, for a test to change.
+// observedNode returns a node of the facts, so that a test can change it.
 func observedNode(f *status.PlanFacts, name string) *status.ObservedNode {
 	if f.Nodes == nil {
 		f.Nodes = map[string]*status.ObservedNode{}
@@ -86,7 +86,7 @@ func node(name string, state thresholds.State, reason reasons.Reason, before, af
 	return strategies.NodeReport{Name: name, State: state, Reason: reason, Before: before, After: after}
 }
 
-// busy is a plan that has everything.
+// busy returns a plan that has everything.
 func busy() *status.PlanFacts {
 	web := func(name string) strategies.Pod {
 		return pod("storefront", "web-7d9f8b6c4", name, cluster.Amounts{980, 1600 * mib})
@@ -131,7 +131,7 @@ func busy() *status.PlanFacts {
 	}
 }
 
-// idle is a plan without moves.
+// idle returns a plan without moves.
 func idle() *status.PlanFacts {
 	return &status.PlanFacts{
 		At:       noon,
@@ -141,7 +141,7 @@ func idle() *status.PlanFacts {
 	}
 }
 
-// young is a plan with two nodes that would be hot if they had been ready for longer.
+// young returns a plan with two nodes that would be hot if they had been ready for longer.
 func young() *status.PlanFacts {
 	f := idle()
 	for _, name := range []string{"node-02", "node-03"} {
@@ -156,7 +156,8 @@ func young() *status.PlanFacts {
 	return f
 }
 
-// A node with unknown usage is beyond no line. One with too little memory available is below its line, not above it.
+// A node with unknown usage is beyond no line. A node with too little available memory is below its
+// line, not above it.
 func TestYoungNodesAreThoseWithUsage(t *testing.T) {
 	facts := young()
 	facts.Plan.Nodes[1].State, facts.Nodes["node-02"].NotHot = thresholds.Unknown, nil
@@ -170,7 +171,8 @@ func TestYoungNodesAreThoseWithUsage(t *testing.T) {
 	}
 }
 
-// If a node is measured above its evict line, a plan that reports no hot nodes explains why this one is not hot.
+// If a node is measured above its evict line, a plan that reports no hot nodes explains why this
+// node is not hot.
 func TestUnsettledNodes(t *testing.T) {
 	h := testkit.Unsettled(t)
 	facts, f := status.Facts{View: h.View, Lines: h.Lines, States: h.States, SamplesNeeded: 3}, idle()
@@ -200,8 +202,8 @@ func TestUnsettledNodes(t *testing.T) {
 	}
 }
 
-// The highest usage in a plan is measured. For a node without moves, the estimates for new pods must not look like an
-// effect of the plan.
+// The highest usage in a plan is measured. For a node without moves, the estimates for new pods
+// must not look like an effect of the plan.
 func TestHighestIsMeasured(t *testing.T) {
 	between := func() *status.PlanFacts { // measured above its low line, predicted below its evict line
 		f := idle()
@@ -266,7 +268,7 @@ func TestHotNodesLeftOut(t *testing.T) {
 	}
 }
 
-// A plan belongs to one profile. It names the others that plan moves.
+// A plan belongs to one profile. It names the other profiles that plan moves.
 func TestProfilesThatAreNotShownAreNamed(t *testing.T) {
 	f := idle()
 	if got := printedPlan(f, layout.Style{Width: 200}, false); strings.Contains(got, "Not shown") {
@@ -279,7 +281,8 @@ func TestProfilesThatAreNotShownAreNamed(t *testing.T) {
 	}
 }
 
-// Moves that are unrelated to hot nodes are listed by reason, and cool no node.
+// Moves that have nothing to do with hot nodes are listed by reason, and do not count as cooling a
+// node.
 func TestOtherMovesAreListed(t *testing.T) {
 	f := idle()
 	pod := strategies.Pod{Pod: &cluster.Pod{Namespace: "shop", Name: "web-1", Owner: cluster.Owner{Kind: "ReplicaSet", Name: "web"}}, Usage: cluster.Amounts{300, 1 << 30}}
@@ -299,8 +302,8 @@ func TestOtherMovesAreListed(t *testing.T) {
 	}
 }
 
-// The time that the moves off a node take is printed if they are not all made at once, and is always part of the
-// values.
+// The time that the moves off a node take is printed if they are not all made at once, and is
+// always included in the values.
 func TestRelief(t *testing.T) {
 	f := busy()
 	f.Plan.Nodes[0].Relief = &strategies.Relief{Moves: 42, ThisCycle: 2, Takes: 55 * time.Minute, Bound: reasons.MovesPerHour, Limit: 50, Left: 2}
@@ -323,7 +326,7 @@ func TestRelief(t *testing.T) {
 	}
 }
 
-// ahead is a plan with a node that is not hot yet.
+// ahead returns a plan with a node that is not hot yet.
 func ahead() *status.PlanFacts {
 	f := idle()
 	m := move(pod("shop", "report-6f7d", "report-6f7d-m4x8c", cluster.Amounts{500, 900 * mib}), "node-02", "node-04",
@@ -336,7 +339,7 @@ func ahead() *status.PlanFacts {
 	return f
 }
 
-// full is a plan with a node whose demand exceeds its capacity, and no cool node.
+// full returns a plan with a node whose demand exceeds its capacity, and no cool node.
 func full() *status.PlanFacts {
 	f := idle()
 	m := move(pod("shop", "report-6f7d", "report-6f7d-m4x8c", cluster.Amounts{2000, 900 * mib}), "node-03", "node-04",
@@ -350,7 +353,7 @@ func full() *status.PlanFacts {
 	return f
 }
 
-// closed is a plan that was not made.
+// closed returns a plan that was not made because the gate is closed.
 func closed() *status.PlanFacts {
 	return &status.PlanFacts{
 		At: noon, Closed: "UsageWindowsFilling: 0 of 12 ready nodes have fresh usage (WindowTooShort: 12)",
@@ -381,7 +384,7 @@ func printedPlan(facts *status.PlanFacts, style layout.Style, wide bool) string 
 	return page.String()
 }
 
-// docs/plan.md shows the actual output.
+// docs/plan.md shows the real output.
 func TestDocsShowThis(t *testing.T) {
 	docs, err := os.ReadFile(filepath.Join("..", "..", "docs", "plan.md"))
 	if err != nil {
@@ -402,7 +405,7 @@ func TestJSON(t *testing.T) {
 	testkit.Golden(t, *update, filepath.Join("testdata", "plan-busy.json"), string(append(data, '\n')))
 }
 
-// -o name prints a line for each pod that would move, and nothing else.
+// -o name prints only a line for each pod that would move.
 func TestNames(t *testing.T) {
 	var got layout.Page
 	for _, facts := range []*status.PlanFacts{busy(), idle(), closed()} {
@@ -435,7 +438,8 @@ func TestLongLists(t *testing.T) {
 	for wide, want := range map[bool]int{false: listed, true: 3 * listed} {
 		got := printedPlan(facts, layout.Style{}, wide)
 		nodes, more := strings.Count(got, "\nother-"), strings.Count(got, "-o wide lists all")
-		// node-03 is hotter than the others and has no move either. In a wide plan, the table of all nodes follows.
+		// node-03 is hotter than the others and has no move either. In a wide plan, the table of
+		// all nodes follows.
 		if wide && (nodes != 2*want || more != 0) || !wide && (nodes != want-1 || more != 2) {
 			t.Errorf("wide %v: %d lines of nodes, %d cut\n%s", wide, nodes, more, got)
 		}

@@ -60,8 +60,8 @@ func inWindows(avg5m, p50, avg15m, predicted float64) func(*status.NodeStatus) {
 	}
 }
 
-// Below the table, top explains why nodes are not hot, or not cool, although their measured usage suggests that they
-// are.
+// Below the table, top explains why nodes are not hot, or not cool, although their measured usage
+// suggests that they are.
 func TestTopOfUnsettledNodes(t *testing.T) {
 	h := testkit.Unsettled(t)
 	facts := status.Facts{View: h.View, States: h.States, Lines: h.Lines, Board: scorer.NewBoard(h.View, h.Lines, scorer.Config{}), SamplesNeeded: 3}
@@ -89,7 +89,7 @@ func report(nodes ...status.NodeStatus) status.Top {
 	return status.NewTop(nodes, &load)
 }
 
-// reports are the values to print, by the names of their golden files.
+// reports returns the values to print, by the names of their golden files.
 func reports() map[string]status.Top {
 	short := without("WindowTooShort")
 	first := report(
@@ -141,8 +141,8 @@ func TestTop(t *testing.T) {
 
 var bars = regexp.MustCompile(`(cpu|mem) ([█·]*│?[█·]*) `)
 
-// Everything that a bar shows is also shown in words and numbers: its resource precedes it, its share has a column, and
-// a node beyond the mark is hot.
+// Everything that a bar shows is also shown in words and numbers: its resource precedes it, its
+// share has a column, and a node beyond the mark is hot.
 func TestBarsSayNothingMore(t *testing.T) {
 	beyond := 0
 	for name, r := range reports() {
@@ -215,8 +215,8 @@ func TestNamesStayDifferent(t *testing.T) {
 	}
 }
 
-// However many readings are beyond their lines and moves are in flight, only a few are listed. Text from another
-// process cannot control the terminal.
+// However many readings are beyond their lines and however many moves are in flight, only a few are
+// listed. Text from another process cannot control the terminal.
 func TestWhatOthersSay(t *testing.T) {
 	var r status.Top
 	for i := range 500 {
@@ -258,7 +258,8 @@ func TestPercentagesSayWhatTheyAreOf(t *testing.T) {
 	}
 }
 
-// The hottest node comes first, by usage as a share of its own evict line. Unknown usage comes last.
+// The hottest node comes first, by its usage relative to its own evict line. Unknown usage comes
+// last.
 func TestOrder(t *testing.T) {
 	line := func(evict float64) func(*status.NodeStatus) {
 		return func(n *status.NodeStatus) { n.CPU.EvictPercent = &evict }

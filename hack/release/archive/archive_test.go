@@ -20,8 +20,7 @@ var (
 	}
 )
 
-// The result does not depend on the order of files, and unpacks to the same
-// files.
+// The result does not depend on the order of files, and unpacks to the same files.
 func TestTarGz(t *testing.T) {
 	packed, err := TarGz(files, at)
 	if err != nil {
@@ -58,8 +57,8 @@ func TestTwiceTheSameName(t *testing.T) {
 	}
 }
 
-// Two runs of a tool that writes the time and its name result in the same
-// archive.
+// A tool may write the time and its own name into an archive. Repacking the archives of two such
+// runs gives the same result.
 func TestRepack(t *testing.T) {
 	var repacked [2][]byte
 	for i := range repacked {
@@ -108,8 +107,7 @@ func TestBrokenArchives(t *testing.T) {
 	}
 }
 
-// The list is sorted, and does not contain itself. SHA-256 of "abc" is from
-// FIPS 180-2.
+// The list is sorted and does not contain itself. The SHA-256 of "abc" is from FIPS 180-2.
 func TestSums(t *testing.T) {
 	dir := t.TempDir()
 	for name, content := range map[string]string{"b": "abc", "a": "", SumsName: "old"} {

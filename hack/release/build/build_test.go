@@ -60,8 +60,7 @@ func TestNamed(t *testing.T) {
 	}
 }
 
-// The commit determines the time and the revision; SOURCE_DATE_EPOCH overrides
-// the time.
+// The commit determines the time and the revision. SOURCE_DATE_EPOCH overrides the time.
 func TestCheckout(t *testing.T) {
 	dir := testkit.Checkout(t, map[string]string{"a": "a"})
 	revision, err := git(t.Context(), dir, "rev-parse", "HEAD")
@@ -83,7 +82,7 @@ func TestCheckout(t *testing.T) {
 	}
 }
 
-// Without git the time must be given.
+// Without git, the time must be given.
 func TestCheckoutWithoutGit(t *testing.T) {
 	cases := map[string]struct{ version, epoch, err string }{
 		"a time is enough":     {version: "v1", epoch: "1700000000"},
@@ -107,8 +106,8 @@ func TestCheckoutWithoutGit(t *testing.T) {
 	}
 }
 
-// The same sources in two folders, one with irrelevant changes, give the same
-// bytes, and the program reports its version.
+// The same sources in two folders, one of them with irrelevant changes, compile to the same bytes,
+// and the program reports its version.
 func TestCompile(t *testing.T) {
 	files := testkit.Program("evenkeel")
 	program, err := Named("evenkeel")

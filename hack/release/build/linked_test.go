@@ -10,8 +10,8 @@ import (
 	"github.com/evenkeel/evenkeel/hack/release/testkit"
 )
 
-// What is linked depends on the platform. A module that replaces another is named
-// in its place, and the program's own packages are left out.
+// What is linked depends on the platform. A module that replaces another is named instead of it,
+// and the program's own packages are left out.
 func TestLinked(t *testing.T) {
 	dir := testkit.Checkout(t, map[string]string{
 		"go.mod": "module example.org/a\n\ngo 1.26\n\nrequire (\n\texample.org/b v1.0.0\n\texample.org/c v1.0.0\n)\n\n" +
@@ -64,8 +64,8 @@ func TestLinkedSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-// The packages of programs that ship with a program are among the linked packages. The
-// checkout that contains such a program's nested module is not.
+// The linked packages include those of programs that ship with a program. The repository's own
+// packages are left out, even though such a program is in a nested module.
 func TestLinkedWithAnotherProgram(t *testing.T) {
 	dir := testkit.Checkout(t, testkit.Program("evenkeel"))
 	program, err := Named("evenkeel")

@@ -58,8 +58,7 @@ func TestNotes(t *testing.T) {
 	}
 }
 
-// The shipped file can be used for a release, and begins with the unreleased
-// changes.
+// The shipped file can be used for a release, and starts with the unreleased changes.
 func TestShippedChanges(t *testing.T) {
 	content, err := os.ReadFile("../../../CHANGELOG.md")
 	if err != nil {

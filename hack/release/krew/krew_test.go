@@ -43,7 +43,7 @@ func TestManifest(t *testing.T) {
 	if got.APIVersion != "krew.googlecontainertools.github.com/v1alpha2" || got.Kind != "Plugin" || got.Metadata.Name != "evenkeel" || got.Spec.Version != "v1.2.3" {
 		t.Errorf("head of\n%s", content)
 	}
-	// krew's limit; the description has no line longer than its table.
+	// 50 is krew's limit. No line of the description is longer than its table.
 	if n := len(got.Spec.ShortDescription); n == 0 || n > 50 {
 		t.Errorf("the short description has %d letters, want 1 to 50", n)
 	}

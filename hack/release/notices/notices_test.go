@@ -14,8 +14,8 @@ import (
 	"github.com/evenkeel/evenkeel/hack/release/build"
 )
 
-// modules creates folders with files, and returns the package of each named
-// folder, in the module that is the first part of its path.
+// modules creates folders with files, and returns the package in each named folder. The first
+// element of a package's path is its module.
 func modules(t *testing.T, files map[string]string, packages ...string) (all []build.Package) {
 	t.Helper()
 	root := t.TempDir()
@@ -38,8 +38,8 @@ func modules(t *testing.T, files map[string]string, packages ...string) (all []b
 	return all
 }
 
-// The license of code that a module copied is included if the code is linked. A
-// text that several modules have is included once.
+// If a module contains code copied from another, the license of that code is included if the code
+// is linked. A text that several modules have is included once.
 func TestOf(t *testing.T) {
 	packages := modules(t, map[string]string{
 		"a/LICENSE": "permission\n", "a/NOTICE.txt": "made by a", "a/license.go": "package a", "a/README.md": "read", "a/LICENSES/b": "not linked",
@@ -90,7 +90,7 @@ grant
 	}
 }
 
-// Without a license nobody may distribute the module.
+// A module without a license is an error, because nobody may distribute it.
 func TestAModuleWithoutALicense(t *testing.T) {
 	for name, files := range map[string]map[string]string{
 		"nothing":         {"a/a.go": "package a"},
@@ -111,8 +111,8 @@ func TestAModuleWithoutALicense(t *testing.T) {
 	}
 }
 
-// Every module that Go recorded in a binary has its license in the notices, and
-// so has Go.
+// The notices contain the license of every module that Go recorded in a binary, and that of Go
+// itself.
 func TestOfARealBinary(t *testing.T) {
 	const name = "../cmd/release"
 	binary := filepath.Join(t.TempDir(), "release")

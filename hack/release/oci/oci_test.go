@@ -29,8 +29,8 @@ var (
 	created = time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
 )
 
-// program returns the minimum that is accepted as a binary for a machine: an ELF header
-// with one program header of the given type.
+// program returns the minimum that is accepted as a binary for a machine: an ELF header with one
+// program header of the given type.
 func program(t *testing.T, machine elf.Machine, header elf.ProgType) []byte {
 	t.Helper()
 	head := elf.Header64{
@@ -60,7 +60,7 @@ func options() Options {
 	return Options{Program: "evenkeel", Time: created, License: []byte("license"), Labels: map[string]string{"org.opencontainers.image.version": "v1.2.3", "a": "b"}}
 }
 
-// binaries are one for each platform, in new files each time.
+// binaries returns one binary for each platform, in new files each time.
 func binaries(t *testing.T) []Binary {
 	t.Helper()
 	return []Binary{
@@ -69,7 +69,7 @@ func binaries(t *testing.T) []Binary {
 	}
 }
 
-// written makes a layout and reads it again.
+// written writes a layout and reads it back.
 func written(t *testing.T, o Options) (dir string, index v1.ImageIndex) {
 	t.Helper()
 	made, err := Index(o, binaries(t))
@@ -88,7 +88,7 @@ func written(t *testing.T, o Options) (dir string, index v1.ImageIndex) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// One entry, as crane push and others expect.
+	// There is one entry, as crane push and other tools expect.
 	if len(manifest.Manifests) != 1 || manifest.Manifests[0].Annotations["org.opencontainers.image.ref.name"] != "v1.2.3" {
 		t.Fatalf("entries %+v, want one with the version's tag", manifest.Manifests)
 	}
@@ -108,8 +108,7 @@ func digest(t *testing.T, index v1.ImageIndex) string {
 	return hash.String()
 }
 
-// A layout that is made again has the same files, and another time or label
-// gives different ones.
+// A layout that is made again has the same files. Another time or label results in different ones.
 func TestTheSameTwice(t *testing.T) {
 	dir, index := written(t, options())
 	again, same := written(t, options())
@@ -147,8 +146,7 @@ func contents(t *testing.T, dir string) map[string]string {
 	return all
 }
 
-// image returns the image of a platform, after checking everything that it
-// refers to by a digest.
+// image returns the image of a platform, after checking everything to which it refers by a digest.
 func image(t *testing.T, index v1.ImageIndex, p build.Platform) v1.Image {
 	t.Helper()
 	if err := validate.Index(index); err != nil {
@@ -231,8 +229,8 @@ func unpacked(t *testing.T, image v1.Image) (all [][]archive.File) {
 	return all
 }
 
-// checkRoot checks that the user has a name, and that every certificate can be
-// read and is one of a CA.
+// checkRoot checks that the user has a name, and that every certificate is readable and belongs to
+// a CA.
 func checkRoot(t *testing.T, files []archive.File) {
 	t.Helper()
 	var names []string
@@ -253,7 +251,7 @@ func checkRoot(t *testing.T, files []archive.File) {
 					t.Errorf("certificate %d: %v, is of a CA: %v", n, err, c != nil && c.IsCA)
 				}
 			}
-			if n < 80 { // Mozilla trusts some 140
+			if n < 80 { // Mozilla trusts about 140
 				t.Errorf("%d certificates", n)
 			}
 		}
@@ -264,8 +262,8 @@ func checkRoot(t *testing.T, files []archive.File) {
 	}
 }
 
-// An image on a base has its layers, its environment and the binary; user and
-// entrypoint are not the base's.
+// An image that is built on a base has the base's layers and environment, and the binary. It has
+// its own user and entrypoint.
 func TestBase(t *testing.T) {
 	base, _ := written(t, Options{Program: "base", Time: created, Labels: map[string]string{"of": "the base"}})
 	o := options()
@@ -328,7 +326,7 @@ func TestWhatIsNoImage(t *testing.T) {
 	}
 }
 
-// A layout is replaced as a whole, and a folder with anything else is kept.
+// A layout is replaced as a whole. A folder with any other content is kept.
 func TestWriteReplacesLayoutsAlone(t *testing.T) {
 	dir, index := written(t, options())
 	want := contents(t, dir)

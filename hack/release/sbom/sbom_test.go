@@ -31,8 +31,8 @@ func read(t *testing.T, text []byte) cdx.BOM {
 	return bom
 }
 
-// A replaced module is not in the binary; Go's own library is. One that is
-// replaced by a folder belongs to the checkout and has its version.
+// A replaced module is not in the binary, but Go's own library is. A module that is replaced by a
+// folder belongs to the checkout and has its version.
 func TestDescribe(t *testing.T) {
 	info := &debug.BuildInfo{
 		GoVersion: "go1.26.8", Main: debug.Module{Path: "github.com/evenkeel/evenkeel", Version: "(devel)"},
@@ -83,7 +83,7 @@ func TestDescribe(t *testing.T) {
 	}
 }
 
-// The bill of a real binary lists every module that Go recorded.
+// The bill of materials of a real binary lists every module that Go recorded in it.
 func TestOfARealBinary(t *testing.T) {
 	binary := filepath.Join(t.TempDir(), "release")
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "../cmd/release").CombinedOutput(); err != nil {

@@ -30,13 +30,13 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// started is a running evenkeel-sim with its output.
+// started is a running evenkeel-sim, with its output.
 type started struct {
 	*exec.Cmd
 	stdout, stderr strings.Builder
 }
 
-// start runs evenkeel-sim by the name by which evenkeel calls it.
+// start runs evenkeel-sim under the name under which evenkeel calls it.
 func start(t *testing.T, name string, args ...string) *started {
 	t.Helper()
 	program, err := os.Executable()
@@ -54,8 +54,7 @@ func start(t *testing.T, name string, args ...string) *started {
 	return p
 }
 
-// code waits for the end and returns the exit code, or -1 if a signal ended the
-// program instead of the program itself.
+// code waits until the program ends and returns its exit code, or -1 if a signal ended it.
 func (p *started) code(t *testing.T) int {
 	t.Helper()
 	err := p.Wait()
@@ -67,8 +66,8 @@ func (p *started) code(t *testing.T) int {
 	return 0
 }
 
-// When called by evenkeel, the program responds as evenkeel did when these
-// commands were its own: help, completions, mistakes and exit codes.
+// When evenkeel calls the program, it responds as evenkeel did when these commands were evenkeel's
+// own: help, completions, mistakes and exit codes.
 func TestAnswersByTheNameItIsCalledBy(t *testing.T) {
 	cases := map[string]struct {
 		name, args     string
@@ -113,12 +112,12 @@ func TestSignalsEndReading(t *testing.T) {
 				t.Fatal(err)
 			}
 			p := start(t, "evenkeel", append(args, fifo)...)
-			writing, err := os.OpenFile(fifo, os.O_WRONLY, 0) // waits until somebody reads
+			writing, err := os.OpenFile(fifo, os.O_WRONLY, 0) // waits until the program reads
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer writing.Close()
-			for range 2 { // record handles the first one gracefully
+			for range 2 { // record handles the first signal gracefully
 				if err := p.Process.Signal(syscall.SIGTERM); err != nil {
 					t.Fatal(err)
 				}
@@ -134,7 +133,7 @@ func TestSignalsEndReading(t *testing.T) {
 	}
 }
 
-// commandOf returns a command of the program.
+// commandOf returns the named command of the program.
 func commandOf(t *testing.T, name string) *cobra.Command {
 	t.Helper()
 	c, _, err := program().Root("evenkeel").Find([]string{name})
@@ -193,8 +192,7 @@ func TestDocumentedCommandLinesAreTaken(t *testing.T) {
 	}
 }
 
-// Both commands read policies of legacy systems, and name the wrong field in an
-// error.
+// Both commands read policies of legacy systems, and their errors name the wrong field.
 func TestEarlierPoliciesAreRead(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "earlier.yaml")
 	text := "apiVersion: descheduler/v1alpha1\nkind: DeschedulerPolicy\nstrategies: {NoSuchStrategy: {enabled: true}}\n"

@@ -18,7 +18,8 @@ import (
 	"github.com/evenkeel/evenkeel/status/doctor"
 )
 
-// A dry run finds out whether nodes are fenced, with only the permissions of the ServiceAccount.
+// A dry run finds out whether nodes are fenced, and needs only the permissions of the
+// ServiceAccount.
 func TestFence(t *testing.T) {
 	nodes := schema.GroupResource{Resource: "nodes"}
 	disk := v1.Taint{Key: "disk", Value: "full", Effect: v1.TaintEffectPreferNoSchedule}
@@ -37,7 +38,7 @@ func TestFence(t *testing.T) {
 		allowed  bool
 		nodes    []runtime.Object
 		err      error
-		errOfOwn error // for what nodesync writes
+		errOfOwn error // the error for what nodesync itself writes
 		want     doctor.Fence
 		asked    int
 	}{

@@ -14,8 +14,8 @@ import (
 	"github.com/evenkeel/evenkeel/status/doctor/probe"
 )
 
-// Namespaces whose annotation has an unreadable value are found. Namespaces with a readable annotation, in any
-// spelling, are not listed.
+// Namespaces whose annotation has an unreadable value are found. Those with a readable annotation,
+// however it is spelled, are not listed.
 func TestUnread(t *testing.T) {
 	client := fake.NewClientset()
 	for name, value := range map[string]string{"a": "flase", "b": "never", "c": "true", "d": ""} {
@@ -35,7 +35,7 @@ func TestUnread(t *testing.T) {
 	}
 }
 
-// The kinds above ReplicationControllers are found, each once, except those that the policy names.
+// The kinds above ReplicationControllers are listed, each once, except those that the policy names.
 func TestUnwatched(t *testing.T) {
 	client := fake.NewClientset()
 	for name, kind := range map[string]string{"a-1": "DeploymentConfig", "a-2": "DeploymentConfig", "b": "Named", "c": ""} {

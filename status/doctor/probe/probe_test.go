@@ -31,7 +31,7 @@ import (
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// authority is an API server that grants what a test allows.
+// authority is an API server that grants what the test allows.
 func authority(allow func(authorizationv1.ResourceAttributes) (bool, error)) *fake.Clientset {
 	client := fake.NewClientset()
 	client.PrependReactor("create", "selfsubjectaccessreviews", func(action clienttesting.Action) (bool, runtime.Object, error) {
@@ -83,8 +83,8 @@ func TestRights(t *testing.T) {
 	}
 }
 
-// An explicit denial counts, whatever else the answer contains. It is no error if the API server does not report the
-// user.
+// An explicit denial counts, whatever else the answer contains. It is not an error if the API
+// server does not report the user.
 func TestDeniedRights(t *testing.T) {
 	client := fake.NewClientset()
 	client.PrependReactor("create", "*", func(action clienttesting.Action) (bool, runtime.Object, error) {
@@ -178,7 +178,7 @@ func TestSchedulerConfig(t *testing.T) {
 	}
 }
 
-// scripted is a source with a reading for each request.
+// scripted is a source with one reading for each request.
 type scripted struct {
 	name    string
 	batches []usage.Batch
@@ -226,8 +226,8 @@ func newPanel(t *testing.T, sources ...observer.Source) *Panel {
 	return panel
 }
 
-// Every source is asked, even if earlier ones were complete, and each is judged on its own, so it is not a mistake
-// that two have the same pod.
+// Every source is asked, even if earlier ones were complete, and each is judged on its own. It is
+// therefore not a mistake if two of them report the same pod.
 func TestPanelAsksEverySource(t *testing.T) {
 	good := cluster.Amounts{cluster.CPU: 4000, cluster.Memory: 20 << 30}
 	first := &scripted{name: "first", batches: []usage.Batch{sample(good, "p")}}

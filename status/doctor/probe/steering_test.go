@@ -22,7 +22,8 @@ import (
 	"github.com/evenkeel/evenkeel/status/doctor"
 )
 
-// installed returns the shipped objects as an API server returns them: with defaults, and in another namespace.
+// installed returns the shipped objects as an API server returns them: with defaults, and in
+// another namespace.
 func installed(t *testing.T) map[string]*unstructured.Unstructured {
 	t.Helper()
 	shipped, err := shippedSteering()
@@ -140,7 +141,7 @@ func TestSteeringParts(t *testing.T) {
 	}
 }
 
-// A server that does not have the kinds is distinguished from one that denies access.
+// A server that does not have the kinds is distinguished from one that denies access to them.
 func TestSteeringThatCannotBeLookedAt(t *testing.T) {
 	missing := schema.GroupResource{Group: "admissionregistration.k8s.io", Resource: "mutatingadmissionpolicies"}
 	for name, tc := range map[string]struct {
@@ -173,7 +174,7 @@ func TestSteeringThatCannotBeLookedAt(t *testing.T) {
 	}
 }
 
-// Leftovers are found with their times. Pods that have only just been held are not.
+// Leftovers are found with their times. A pod that has only just been held is not a leftover.
 func TestSteeringLeftovers(t *testing.T) {
 	held := func(name string, age time.Duration, gates ...string) *v1.Pod {
 		pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, CreationTimestamp: metav1.NewTime(noon.Add(-age))}}

@@ -17,8 +17,7 @@ import (
 	"github.com/evenkeel/evenkeel/hack/release/testkit"
 )
 
-// made runs the command on a new checkout and returns what it printed and the
-// layout's index.
+// made runs the command on a new checkout, and returns what it printed and the index of the layout.
 func made(t *testing.T, out string) (printed, index string) {
 	t.Helper()
 	source := testkit.Checkout(t, testkit.Program("evenkeel"))
@@ -34,8 +33,8 @@ func made(t *testing.T, out string) (printed, index string) {
 	return b.String(), string(content)
 }
 
-// An image is the same from another folder; it is labelled by commit and
-// version, and its bill of materials is beside it.
+// The image is the same when it is made in another folder. Its labels contain the commit and the
+// version, and its bill of materials is next to it.
 func TestImage(t *testing.T) {
 	out, other := filepath.Join(t.TempDir(), "image"), filepath.Join(t.TempDir(), "image")
 	printed, index := made(t, out)
@@ -83,8 +82,8 @@ func TestImage(t *testing.T) {
 	}
 }
 
-// checkLicenses checks that an image has both programs, and the licenses of
-// what it contains: the programs, Go's library and the CA certificates.
+// checkLicenses checks that an image has both programs, and the licenses of everything in it: the
+// programs, Go's library and the CA certificates.
 func checkLicenses(t *testing.T, index v1.ImageIndex, digest v1.Hash) {
 	t.Helper()
 	image, err := index.Image(digest)

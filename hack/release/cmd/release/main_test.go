@@ -16,7 +16,7 @@ import (
 	"github.com/evenkeel/evenkeel/hack/release/testkit"
 )
 
-// checkout is the source of a release, with a program that compiles fast.
+// checkout returns the source of a release, with a program that compiles fast.
 func checkout(t *testing.T) string {
 	t.Helper()
 	files := testkit.Program("evenkeel")
@@ -44,7 +44,7 @@ func released(t *testing.T, args ...string) map[string][]byte {
 	return files
 }
 
-// packaged is a chart as helm packages it: with a different time in each run.
+// packaged returns a chart as helm packages it, with a different time in each run.
 func packaged(t *testing.T, days int) string {
 	t.Helper()
 	at := testkit.Committed.AddDate(0, 0, days)
@@ -59,9 +59,8 @@ func packaged(t *testing.T, days int) string {
 	return path
 }
 
-// Two checkouts in two folders, and two packaged charts, result in the same
-// release: byte for byte, with a checksum of each file, and with the checksums
-// of the archives in krew's manifest.
+// Two checkouts in two folders, and two packaged charts, result in the same release, byte for byte.
+// The release has a checksum of each file, and krew's manifest has those of the archives.
 func TestRelease(t *testing.T) {
 	const platforms = "linux/amd64,darwin/arm64"
 	files := released(t, "--source", checkout(t), "--platforms", platforms, "--chart", packaged(t, 1))
