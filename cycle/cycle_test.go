@@ -36,8 +36,7 @@ import (
 	"github.com/evenkeel/evenkeel/strategies/registry"
 )
 
-// world is a fake cluster of two nodes and two namespaces with an old pod in
-// each.
+// world is a fake cluster of two nodes and two namespaces, with an old pod in each namespace.
 type world struct {
 	t       *testing.T
 	client  *fake.Clientset
@@ -92,7 +91,7 @@ func (w *world) Make(_ context.Context, _ *strategies.Plan, profile *strategies.
 	return nil
 }
 
-// blind is what an evictor needs that has observed nothing.
+// blind provides what an evictor needs, without any observation.
 type blind struct {
 	evictor.Cluster
 	evictor.Evictions
@@ -103,7 +102,7 @@ func (blind) Ledger() *ledger.Ledger        { return ledger.New(ledger.Config{})
 func (blind) Now() time.Time                { return time.Now() }
 func (blind) Local() time.Time              { return time.Now() }
 
-// lifetime evicts old pods of namespaces with a label.
+// lifetime returns a policy that evicts old pods in namespaces with a label.
 func lifetime(team string) *api.DeschedulerPolicy {
 	seconds := uint(60)
 	return &api.DeschedulerPolicy{Profiles: []api.DeschedulerProfile{{
@@ -139,9 +138,9 @@ func (w *world) config(instance string, policy *api.DeschedulerPolicy) Config {
 	}
 }
 
-// Runners of several policies share informers that were already started, and
-// each follows its own policy, because the framework keeps the first namespace
-// selector that it has indexed under a name.
+// Runners of several policies share informers that have already been started, and each follows its
+// own policy. This is not obvious, because the framework keeps the first namespace selector that it
+// has indexed under a name.
 func TestRunnersOnTheSameInformers(t *testing.T) {
 	descheduler.SetupPlugins()
 	w := newWorld(t)
@@ -190,8 +189,7 @@ func TestConfigIsChecked(t *testing.T) {
 	}
 }
 
-// A plugin that panics on its arguments fails its profile; the other profiles
-// run.
+// A plugin that panics on its arguments makes its profile fail, but the other profiles run.
 func TestAPluginThatPanics(t *testing.T) {
 	descheduler.SetupPlugins()
 	w := newWorld(t)
@@ -235,9 +233,9 @@ func (panics) Name() string { return "Panics" }
 
 func (panics) Deschedule(context.Context, []*v1.Node) *frameworktypes.Status { panic("no such luck") }
 
-// Plugins take their turns in the order of the policy, strategies among upstream's. A
-// strategy plans for the profile that it is enabled in. Upstream plugins run as the
-// framework runs them, once in each turn, whichever side of a strategy they are on.
+// Plugins take their turns in the order of the policy, including strategies between upstream's
+// plugins. A strategy plans for the profile in which it is enabled. Upstream's plugins run as in
+// the framework, once in each turn, whether before or after a strategy.
 func TestTurnsComeInTheOrderOfThePolicy(t *testing.T) {
 	descheduler.SetupPlugins()
 	plugin.Register(pluginregistry.PluginRegistry, registry.All)
@@ -316,7 +314,7 @@ func TestTurnsComeInTheOrderOfThePolicy(t *testing.T) {
 	}
 }
 
-// upstreamPlugin is an upstream plugin that notes its turns.
+// upstreamPlugin is an upstream plugin that records its turns.
 type upstreamPlugin struct {
 	world *world
 	name  string

@@ -23,7 +23,7 @@ import (
 	"github.com/evenkeel/evenkeel/strategies"
 )
 
-// When a cycle begins, and why, in seconds.
+// The cases show when a cycle starts, in seconds, and why.
 func TestBegins(t *testing.T) {
 	hot := Event{NodeHot, "n1"}
 	const never = -1
@@ -57,11 +57,11 @@ func TestBegins(t *testing.T) {
 	}
 }
 
-// scene describes an observation: nodes by their states, pods by their requests.
+// scene describes an observation: nodes by their states, and pods by their requests.
 type scene struct {
 	nodes   map[string]thresholds.State
 	closed  []string
-	pods    map[string][]int64 // milli-cores requested, by node
+	pods    map[string][]int64 // requested milli-cores, by node
 	blocked reasons.Reason
 }
 
@@ -78,7 +78,7 @@ func (s scene) observation() *observer.Observation {
 	return o
 }
 
-// Which changes between an observation and later ones count as events.
+// The cases show which changes between an observation and later ones count as events.
 func TestWhatIsAnEvent(t *testing.T) {
 	type states = map[string]thresholds.State
 	calmFor := func(scenes []scene) []scene { // sampled every minute
@@ -147,8 +147,8 @@ func TestWhatIsAnEvent(t *testing.T) {
 	}
 }
 
-// A node that has turned hot is judged again while moving its pods is not worth it yet,
-// until the next cycle that the schedule starts.
+// A node that has turned hot, but whose pods are not worth moving yet, is judged again until the
+// next scheduled cycle.
 func TestANodeIsJudgedAgain(t *testing.T) {
 	hotNow := func(e *Events) {
 		e.Observed(scene{nodes: map[string]thresholds.State{"a": thresholds.Hot, "b": thresholds.Cool}}.observation())
@@ -197,7 +197,7 @@ func TestANodeIsJudgedAgain(t *testing.T) {
 	}
 }
 
-// Another policy is an event until the next cycle, whatever is observed.
+// A changed policy is an event until the next cycle, whatever is observed.
 func TestAPolicyIsAnEvent(t *testing.T) {
 	e := NewEvents(time.Now)
 	e.Follow(time.Minute, true)
@@ -207,18 +207,18 @@ func TestAPolicyIsAnEvent(t *testing.T) {
 	}
 }
 
-// stage is a cluster of two nodes that an observer samples every 15 seconds, and whose
-// cycles start as production's do, on a clock of testing/synctest.
+// stage is a cluster of two nodes that an observer samples every 15 seconds. Its cycles start as in
+// production, with the clock of a synctest bubble.
 type stage struct {
 	t        *testing.T
 	began    time.Time
 	observer *observer.Observer
-	events   *Events // nil: cycles start on time only
-	// hot says for how much of its CPU the first node is used.
+	events   *Events // nil if cycles start only on schedule
+	// hot reports whether the first node is busy enough to be hot.
 	hot func(since time.Duration) bool
-	// calledHot is when the observer called it hot for the first time.
+	// calledHot is when the observer first called the node hot.
 	calledHot time.Duration
-	// cycles are what started cycles, and whether they saw the node hot.
+	// cycles records why each cycle started, and in which state it saw the node.
 	cycles []started
 }
 
@@ -267,7 +267,7 @@ func (s *stage) node(name string) {
 	})
 }
 
-// play runs cycles for some time, in a bubble of testing/synctest.
+// play runs cycles for some time in a synctest bubble.
 func (s *stage) play(t *testing.T, interval, settle, lasts time.Duration) {
 	t.Helper()
 	s.t, s.began = t, time.Now()
@@ -299,14 +299,14 @@ func (s *stage) play(t *testing.T, interval, settle, lasts time.Duration) {
 			time.Sleep(sampleEvery)
 		}
 	}()
-	time.Sleep(time.Second) // an observation precedes the first cycle
+	time.Sleep(time.Second) // the first cycle needs an observation
 	for why := range Due(ctx, Every(interval), s.events, time.Now, func() {}) {
 		s.cycles = append(s.cycles, started{time.Since(s.began), why.Cause, s.observer.Latest().States["a"].State})
 	}
 	time.Sleep(sampleEvery) // for the last sample
 }
 
-// evictions counts the cycles that would have evicted: those that saw a hot node.
+// evictions counts the cycles that would have evicted, because they saw a hot node.
 func (s *stage) evictions() (n int) {
 	for _, c := range s.cycles {
 		if c.Sees == thresholds.Hot {
@@ -316,12 +316,12 @@ func (s *stage) evictions() (n int) {
 	return n
 }
 
-// A node that turns hot after a cycle is acted on when the observer calls it so, or as
-// soon as the nodes of the last cycle have settled.
+// If a node turns hot after a cycle, a cycle starts when the observer calls it hot, or as soon as
+// the nodes of the last cycle have settled.
 func TestANodeTurnsHotAfterACycle(t *testing.T) {
 	for name, tc := range map[string]struct {
 		hotAfter, settle time.Duration
-		want             time.Duration // after it is called hot
+		want             time.Duration // counted from when the node is called hot
 	}{
 		"some minutes later":              {3 * time.Minute, time.Minute, 0},
 		"right after it":                  {2 * time.Second, time.Minute, 31 * time.Second},
@@ -346,13 +346,13 @@ func TestANodeTurnsHotAfterACycle(t *testing.T) {
 	}
 }
 
-// A node that repeatedly turns hot causes no more evictions with events than without. The
-// only difference is that the first eviction happens at once.
+// A node that repeatedly turns hot causes no more evictions with events than without. The only
+// difference is that the first eviction happens at once.
 func TestAFlappingSource(t *testing.T) {
 	for _, tc := range []struct{ hot, cool time.Duration }{
 		{45 * time.Second, 30 * time.Second},
 		{105 * time.Second, 30 * time.Second},
-		{2 * time.Minute, 3 * time.Minute}, // at the pace of the cycles
+		{2 * time.Minute, 3 * time.Minute}, // at the interval of the cycles
 		{3 * time.Minute, 75 * time.Second},
 		{time.Minute, 375 * time.Second},
 		{7 * time.Minute, 6 * time.Minute},

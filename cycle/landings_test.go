@@ -48,16 +48,16 @@ type site struct {
 	factory informers.SharedInformerFactory
 	ledger  *ledger.Ledger
 	runner  *Runner
-	// moves holds the moves of all cycles in the form "pod: from to", declined the
-	// declined pods of the last cycle, by reason.
+	// moves holds the moves of all cycles in the form "pod: from to", and declined the number of
+	// declined pods of the last cycle by reason.
 	moves    []string
 	declined map[reasons.Reason]int
-	// applies: moves change the cluster.
+	// applies reports whether moves change the cluster.
 	applies bool
 }
 
-// zoned returns nodes in zones: the first number is that of the nodes in zone a, the next
-// that in zone b, and so on.
+// zoned returns nodes in zones: the first number is the number of nodes in zone a, the next that in
+// zone b, and so on.
 func zoned(perZone ...int) (nodes []*v1.Node) {
 	for zone, n := range perZone {
 		for range n {
@@ -146,7 +146,7 @@ func upstreams(name string, args runtime.Object, balances bool) *api.Descheduler
 	return &api.DeschedulerPolicy{Profiles: []api.DeschedulerProfile{profile}}
 }
 
-// bothKinds asks for hard and soft constraints to be kept.
+// bothKinds returns a policy that asks for hard and soft constraints to be kept.
 func bothKinds() *api.DeschedulerPolicy {
 	return upstreams(removepodsviolatingtopologyspreadconstraint.PluginName, &removepodsviolatingtopologyspreadconstraint.RemovePodsViolatingTopologySpreadConstraintArgs{
 		Constraints: []v1.UnsatisfiableConstraintAction{v1.DoNotSchedule, v1.ScheduleAnyway}, TopologyBalanceNodeFit: new(true),
@@ -206,8 +206,8 @@ func newSite(t testing.TB, policy *api.DeschedulerPolicy, nodes []*v1.Node, work
 	return s
 }
 
-// watchOfPods returns a channel that is closed when pods are watched. The fake API server
-// does not replay what happens between a list and its watch.
+// watchOfPods returns a channel that is closed when pods are watched. The fake API server does not
+// replay changes between a list and its watch.
 func watchOfPods(client *fake.Clientset) <-chan struct{} {
 	watching := make(chan struct{})
 	started := sync.OnceFunc(func() { close(watching) })
@@ -225,7 +225,7 @@ func watchOfPods(client *fake.Clientset) <-chan struct{} {
 	return watching
 }
 
-// Latest implements evictor.Observer: no usage is read.
+// Latest implements evictor.Observer. No usage is read.
 func (s *site) Latest() *observer.Observation { return nil }
 func (s *site) Ledger() *ledger.Ledger        { return s.ledger }
 
@@ -311,10 +311,10 @@ func (s *site) homes(app string) map[string]int {
 	return homes
 }
 
-// Nine nodes in zones of five, two and two run nine replicas with a hard spread over
-// zones and a soft one over nodes. Each zone has three replicas, so two nodes have two.
-// The plugin asks for one of these pods in each cycle, but its replacement could only go
-// to a node where the same violation occurs.
+// Nine replicas with a hard spread constraint over zones and a soft one over nodes run on nine
+// nodes, in zones of five, two and two. Each zone has three replicas, so two nodes have two. The
+// plugin asks to evict one of these pods in each cycle, but its replacement could only go to a node
+// with the same violation.
 func TestNoLoopWhereSpreadCannotGetBetter(t *testing.T) {
 	web := v1.PodSpec{TopologySpreadConstraints: []v1.TopologySpreadConstraint{
 		spreadOver(v1.LabelTopologyZone, v1.DoNotSchedule, "web"), spreadOver(v1.LabelHostname, v1.ScheduleAnyway, "web"),
@@ -329,7 +329,7 @@ func TestNoLoopWhereSpreadCannotGetBetter(t *testing.T) {
 	}
 }
 
-// A violation that can be ended is ended with the fewest moves.
+// A violation that can be resolved is resolved with the fewest moves.
 func TestAViolationEndsWithTheFewestMoves(t *testing.T) {
 	spread := v1.PodSpec{TopologySpreadConstraints: []v1.TopologySpreadConstraint{spreadOver(v1.LabelTopologyZone, v1.DoNotSchedule, "web")}}
 	both := v1.PodSpec{TopologySpreadConstraints: []v1.TopologySpreadConstraint{
@@ -352,7 +352,7 @@ func TestAViolationEndsWithTheFewestMoves(t *testing.T) {
 		policy *api.DeschedulerPolicy
 		nodes  []*v1.Node
 		pods   []runtime.Object
-		// want is the number of moves, homes the pods by node at the end.
+		// want is the number of moves, and homes the number of pods on each node at the end.
 		want  int
 		homes map[string]int
 	}{
@@ -399,8 +399,8 @@ func TestAViolationEndsWithTheFewestMoves(t *testing.T) {
 	}
 }
 
-// A plugin that relieves a node asks for other pods instead of those that stay there, as
-// it does if evictions fail.
+// If pods stay on a node, a plugin that relieves it asks for other pods instead, as it does when
+// evictions fail.
 func TestOtherPodsRelieveANode(t *testing.T) {
 	for name, stays := range map[string]func(*v1.PodSpec){
 		"another scheduler places it": func(spec *v1.PodSpec) { spec.SchedulerName = "other" },
@@ -429,7 +429,7 @@ func TestOtherPodsRelieveANode(t *testing.T) {
 	}
 }
 
-// The plan is the same each time, although some plugins ask in random order.
+// The plan is the same each time, even though some plugins ask in random order.
 func TestPlansOfPluginsAreTheSameTwice(t *testing.T) {
 	var first []string
 	for i := range 20 {

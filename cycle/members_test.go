@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// Nodes that come and go under new names, as an autoscaler's do, are forgotten in time.
+// If nodes come and go under new names, as those of an autoscaler do, old ones are eventually
+// forgotten.
 func TestNodesThatAreGoneAreForgotten(t *testing.T) {
 	var c changes
 	now := time.Unix(0, 0)

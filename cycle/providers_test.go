@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/descheduler/pkg/api"
 )
 
-// Upstream plugins get a Prometheus client with the token of the policy's
-// Secret, and a new client only when the token changes.
+// Upstream's plugins get a Prometheus client with the token in the policy's Secret, and a new
+// client only when the token changes.
 func TestPrometheusProviderFollowsTheToken(t *testing.T) {
 	secret := &v1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "monitoring", Name: "token"},
@@ -50,8 +50,8 @@ func TestPrometheusProviderFollowsTheToken(t *testing.T) {
 	}
 }
 
-// The process's own token is sent to a Prometheus only if the upstream policy
-// requests it, and never in clear text.
+// The process's own token is sent to a Prometheus only if upstream's policy requests it, and never
+// in clear text.
 func TestOwnTokenIsNotSentInClearText(t *testing.T) {
 	named := &api.AuthToken{SecretReference: &api.SecretReference{Namespace: "monitoring", Name: "token"}}
 	for name, tc := range map[string]struct {

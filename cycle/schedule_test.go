@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// When cycles start, given the schedule and how long each takes, in seconds
-// after a full minute.
+// The cases show when cycles start, in seconds after a full minute, given the schedule and how long
+// each cycle takes.
 func TestDue(t *testing.T) {
 	everyMinute, err := ParseSchedule("*/1 * * * *")
 	if err != nil {
@@ -30,7 +30,7 @@ func TestDue(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				start := time.Now() // a synctest bubble begins at a full minute
+				start := time.Now() // a synctest bubble starts at a full minute
 				ctx, cancel := context.WithTimeout(t.Context(), 181*time.Second)
 				defer cancel()
 				var got []int
@@ -54,8 +54,7 @@ func TestDue(t *testing.T) {
 	}
 }
 
-// A long wait reports progress at least every minute, and ends at once when it
-// is told to.
+// A long wait reports progress at least every minute, and ends as soon as it is told to.
 func TestDueIsAlive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -77,8 +76,8 @@ func TestDueIsAlive(t *testing.T) {
 	})
 }
 
-// If the clock is set back, a cycle waits at most one more interval, not for as
-// long as the clock was set back.
+// If the clock is set back, a cycle waits at most one more interval, and not as long as the clock
+// was set back.
 func TestDueWhenTheClockIsSetBack(t *testing.T) {
 	hourly, err := ParseSchedule("@hourly")
 	if err != nil {
@@ -87,7 +86,7 @@ func TestDueWhenTheClockIsSetBack(t *testing.T) {
 	cases := map[string]struct {
 		schedule Schedule
 		back     time.Duration
-		want     []int // minutes
+		want     []int // in minutes
 	}{
 		"in steps":     {Every(10 * time.Minute), 24 * time.Hour, []int{0, 10, 20, 35, 45}},
 		"by the clock": {hourly, 24 * time.Hour, []int{60, 120}},

@@ -17,8 +17,8 @@ import (
 	"github.com/evenkeel/evenkeel/strategies/realusage"
 )
 
-// previewing makes no moves and returns all of them, so that later strategies suppose
-// them.
+// previewing makes no moves but returns all of them, so that later strategies plan as if they had
+// been made.
 type previewing struct{ moves []string }
 
 func (p *previewing) Planned(_ context.Context, _ *plugin.Plugin, made *strategies.Made) {
@@ -29,9 +29,9 @@ func (p *previewing) Make(_ context.Context, plan *strategies.Plan, _ *strategie
 	return plan.Moves
 }
 
-// If no moves are made, a strategy supposes the moves of earlier ones, so that it plans
-// as in a cycle that evicts: it does not move their pods again, fills no node that they
-// have filled, and counts their moves. Explanations do the same.
+// If no moves are made, a strategy assumes the moves of earlier strategies, so that it plans as in
+// a cycle that evicts. It does not move the same pods again, uses no space that earlier moves have
+// taken, and counts earlier moves. Explanations do the same.
 func TestLaterStrategiesSupposeTheMovesOfEarlierOnes(t *testing.T) {
 	relief, back := "a-1: hot-0 -> cheap-0", "web-1: dear-0 -> cheap-0"
 	limited := func(most int) func(*plugintest.Fleet) {
@@ -46,7 +46,7 @@ func TestLaterStrategiesSupposeTheMovesOfEarlierOnes(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		change func(*plugintest.Fleet)
-		// want are the moves if relief comes first, reverse if it comes last.
+		// want are the moves if relief comes first, and reverse those if it comes last.
 		want, reverse []string
 	}{
 		"both have room":                   {func(*plugintest.Fleet) {}, []string{relief, back}, []string{back, relief}},

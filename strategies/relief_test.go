@@ -7,8 +7,7 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// How long relief takes is expressed in one sentence, with the policy's name
-// for what slows it down.
+// One sentence states how long relief takes, with the policy's name for what delays it.
 func TestReliefInWords(t *testing.T) {
 	for want, r := range map[string]Relief{
 		"4 moves take less than a minute.": {Moves: 4, ThisCycle: 4, Takes: time.Second},

@@ -9,7 +9,7 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// says is a Basis that answers alike for every pod.
+// says is a Basis that gives the same answers about every pod.
 type says struct {
 	reason reasons.Reason
 	detail string
@@ -19,8 +19,8 @@ type says struct {
 func (s says) Node(string) *NodeBasis                      { return s.node }
 func (s says) Stays(*cluster.Pod) (reasons.Reason, string) { return s.reason, s.detail }
 
-// What the strategies of a profile would do is shown as one plan: each pod
-// moves once, and nodes change by the moves of all.
+// The plans of a profile's strategies are shown as one plan: each pod moves once, and nodes change
+// by the moves of all strategies.
 func TestPlansOfSeveralStrategiesAreOne(t *testing.T) {
 	pod := func(uid string) Pod { return Pod{Pod: &cluster.Pod{UID: uid}} }
 	first := Made{
@@ -61,7 +61,8 @@ func TestPlansOfSeveralStrategiesAreOne(t *testing.T) {
 	}
 }
 
-// A pod that one strategy would move, and did not, is told about by that one.
+// If a strategy considers a pod but does not move it, its reason is shown, not that of a strategy
+// to which the pod does not matter.
 func TestAPodThatAStrategyIsAboutIsNotSpared(t *testing.T) {
 	made := TogetherMade([]Made{{Basis: says{reason: reasons.NodeNotHot}}, {Basis: says{node: &NodeBasis{Name: "n"}}}})
 	if why, _ := made.Basis.Stays(nil); why != "" {
@@ -72,7 +73,7 @@ func TestAPodThatAStrategyIsAboutIsNotSpared(t *testing.T) {
 	}
 }
 
-// Landings are those of the strategy that moves the pod.
+// The destinations shown are those of the strategy that moves the pod.
 func TestLandingsAreOfWhoMovesThePod(t *testing.T) {
 	asked := &Pod{Pod: &cluster.Pod{UID: "a"}}
 	moves := Study{Made: Made{Plan: Plan{Moves: []Move{{Pod: *asked}}}}, Pod: asked, Landings: []Landing{{Node: "mover"}}}

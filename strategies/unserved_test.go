@@ -8,7 +8,7 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// short is a pod with these milli-cores.
+// short returns a pod with these values in milli-cores.
 func short(used, request, limit, peak int64) Pod {
 	return Pod{
 		Pod:   &cluster.Pod{Requests: cluster.Amounts{request}, Limits: cluster.Amounts{limit}},
@@ -17,7 +17,7 @@ func short(used, request, limit, peak int64) Pod {
 }
 
 func TestUnserved(t *testing.T) {
-	most := short(1000, 500, 0, 0) // two for each that is requested
+	most := short(1000, 500, 0, 0) // gets two for each that it requests
 	for name, tc := range map[string]struct {
 		pod  Pod
 		want int64
@@ -45,9 +45,9 @@ func TestUnserved(t *testing.T) {
 	}
 }
 
-// For any measurements, unserved demand is never negative, no pod is assumed to want more
-// than its limit or its peak, and the pod that gets the most relative to its request
-// wants more if it recently used more.
+// For any measurements, unserved demand is never negative, and no pod is assumed to want more than
+// its limit or its peak. The pod that gets the most relative to its request wants more if it
+// recently used more.
 func TestUnservedIsBounded(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	figure := func() int64 { return []int64{0, 1, r.Int64N(100), r.Int64N(100_000), 1 << 32}[r.IntN(5)] }

@@ -17,7 +17,7 @@ import (
 	"github.com/evenkeel/evenkeel/strategies/plugin/plugintest"
 )
 
-// crowding asks for all but one of an owner's pods on each node.
+// crowding asks to evict all but one of an owner's pods on each node.
 type crowding struct{ handle frameworktypes.Handle }
 
 func (c *crowding) Name() string { return removepodsviolatingtopologyspreadconstraint.PluginName }
@@ -43,8 +43,8 @@ func (c *crowding) Balance(ctx context.Context, nodes []*v1.Node) *frameworktype
 	return nil
 }
 
-// BenchmarkPlan plans what a plugin asks for in a large cluster. Each owner has its pods
-// in pairs, so half of them may go elsewhere.
+// BenchmarkPlan plans the evictions that a plugin asks for in a large cluster. The pods of each owner
+// are on nodes in pairs, so one of each pair may go elsewhere.
 func BenchmarkPlan(b *testing.B) {
 	for _, size := range []struct{ nodes, asked int }{{500, 200}, {5000, 200}, {5000, 2000}} {
 		for _, spread := range []bool{false, true} {

@@ -17,7 +17,7 @@ import (
 	"github.com/evenkeel/evenkeel/strategies/plugin/plugintest"
 )
 
-// scripted asks for the pods that a test's function names, given the nodes of all pods.
+// scripted asks to evict the pods that a function of the test names, given the nodes of all pods.
 type scripted struct {
 	handle frameworktypes.Handle
 	asks   func(on map[string]string) (pods []string)
@@ -37,12 +37,12 @@ func (s *scripted) Balance(ctx context.Context, nodes []*v1.Node) *frameworktype
 		}
 	}
 	for _, name := range s.asks(on) {
-		_ = s.handle.Evictor().Evict(ctx, byName[name], evictions.EvictOptions{}) // upstream's plugins log it and go on
+		_ = s.handle.Evictor().Evict(ctx, byName[name], evictions.EvictOptions{}) // upstream's plugins log the error and continue
 	}
 	return nil
 }
 
-// plan plans what a scripted plugin asks for.
+// plan plans the evictions that a scripted plugin asks for.
 func plan(t *testing.T, fleet *plugintest.Fleet, asks func(on map[string]string) []string) *strategies.Made {
 	t.Helper()
 	half, _ := fleet.Plugins(t)
@@ -60,7 +60,7 @@ func plan(t *testing.T, fleet *plugintest.Fleet, asks func(on map[string]string)
 	return made
 }
 
-// asksFor returns the pods that are on their first node.
+// asksFor returns a function that names those of the pods that are on their first node.
 func asksFor(pods ...string) func(on map[string]string) []string {
 	return func(on map[string]string) (asked []string) {
 		for _, pod := range pods {
@@ -81,8 +81,8 @@ func crowd(pods ...string) *plugintest.Fleet {
 	return fleet
 }
 
-// The moves of one owner are made although those of another owner in its namespace help
-// nothing or do harm.
+// The moves of one owner are made even if those of another owner in its namespace do not help or
+// cause harm.
 func TestOwnersOfANamespaceAreJudgedApart(t *testing.T) {
 	for name, asks := range map[string]func(on map[string]string) []string{
 		"the other's move makes it worse": func(on map[string]string) []string {
@@ -107,8 +107,8 @@ func TestOwnersOfANamespaceAreJudgedApart(t *testing.T) {
 	}
 }
 
-// Limits and refusals may end a plan after any of its moves, so each move must help after
-// those before it. Moves that help only together are not made.
+// Limits and refusals may end a plan after any of its moves, so each move must help given those
+// before it. Moves that help only together are not made.
 func TestEachMoveHelpsAfterThoseBeforeIt(t *testing.T) {
 	for name, tc := range map[string]struct {
 		asks func(on map[string]string) []string

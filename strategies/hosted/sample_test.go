@@ -17,7 +17,7 @@ import (
 	"github.com/evenkeel/evenkeel/strategies/plugin/plugintest"
 )
 
-// elsewhere asks for the pods of an app that are outside the pool that they prefer.
+// elsewhere asks to evict the pods of an app that are outside the pool that they prefer.
 type elsewhere struct{ handle frameworktypes.Handle }
 
 func (e *elsewhere) Name() string { return removepodsviolatingnodeaffinity.PluginName }

@@ -20,8 +20,8 @@ import (
 	"github.com/evenkeel/evenkeel/strategies/plugin/plugintest"
 )
 
-// reckless moves every pod of the node from to the nodes in to, regardless of the rules.
-// If ownPlan is set, it returns a plan instead of calling Move.
+// reckless moves every pod on the node from to the nodes in to, ignoring all rules. If ownPlan is
+// set, it returns a plan instead of calling Move.
 type reckless struct {
 	metav1.TypeMeta
 
@@ -61,8 +61,8 @@ func (r *reckless) Plan(ctx context.Context, round *plugin.Round) (result plugin
 	return result, nil
 }
 
-// If a strategy ignores every rule, moves that break one are declined, whether the
-// strategy calls Round.Move or returns a plan of its own.
+// If a strategy ignores every rule, the moves that break one are declined, whether the strategy
+// calls Round.Move or returns its own plan.
 func TestRulesHoldForStrategiesThatIgnoreThem(t *testing.T) {
 	all := []string{"a-1: from-0 -> to-0", "a-2: from-0 -> to-0", "b-1: from-0 -> to-0"}
 	refusing := func(refuses func(owner, namespace int) bool) func(*cluster.Pod, int, int) (reasons.Reason, string) {
@@ -155,8 +155,8 @@ func TestRulesHoldForStrategiesThatIgnoreThem(t *testing.T) {
 	}
 }
 
-// A strategy that relieves full nodes may fill others up to strategies.FullCeiling and no
-// further, whatever ceiling it asks for.
+// A strategy that relieves full nodes may fill others up to strategies.FullCeiling and no further,
+// whatever ceiling it requests.
 func TestFullNodesAreComparedUpToTheCeiling(t *testing.T) {
 	for relieves, want := range map[bool][]string{true: {"a-1: from-0 -> to-0"}, false: nil} {
 		f := plugintest.New("from-0", "to-0")
@@ -174,8 +174,8 @@ func noLanding() map[string]reasons.Reason {
 	return map[string]reasons.Reason{"a-1": reasons.NoLanding, "a-2": reasons.NoLanding, "b-1": reasons.NoLanding}
 }
 
-// Explanations give for each node the first rule that keeps a pod off it, as if nothing
-// else moved.
+// For each node, an explanation gives the first rule that keeps a pod off it, as if nothing else
+// moved.
 func TestLandings(t *testing.T) {
 	f := plugintest.New("a-0", "brim-0", "cordoned-0", "from-0", "full-0", "tainted-0", "warm-0")
 	f.Run("web-1", "from-0", 1000)

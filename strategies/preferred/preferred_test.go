@@ -21,9 +21,9 @@ const (
 	dear  = "dear-0"
 )
 
-// fleet has an idle cheap node and an expensive node. The expensive one runs a pod
-// without preferences and two pods that prefer cheap nodes with a weight of 50. These use
-// one core, and one and a half at their peaks.
+// fleet has an idle cheap node and an expensive node. A pod without preferences runs on the
+// expensive node, and so do two pods that prefer cheap nodes with a weight of 50. These use one
+// core, and one and a half at their peaks.
 type fleet struct {
 	*plugintest.Fleet
 	args Args
@@ -43,15 +43,15 @@ func newFleet() *fleet {
 	return f
 }
 
-// Pods go to a cool node that they prefer. They stay if their preference is unknown or
-// not strong enough, or if the node is not cool or has no space for their peak.
+// Pods go to a cool node that they prefer. They stay if their preference is unknown or too weak, or
+// if the node is not cool or has no space for their peak.
 func TestPodsReturnToPreferredNodes(t *testing.T) {
 	both := []string{"web-1: dear-0 -> cheap-0", "web-2: dear-0 -> cheap-0"}
 	for name, tc := range map[string]struct {
 		change func(*fleet)
 		want   []string
-		// stays is why the pod web-2 is not moved. landing, if set, is why the other
-		// node does not take it.
+		// stays is why the pod web-2 is not moved. landing, if set, is why the other node does not
+		// accept it.
 		stays, landing reasons.Reason
 	}{
 		"the preferred node is cool":                 {func(*fleet) {}, both, "", ""},
@@ -115,8 +115,8 @@ func TestPodsReturnToPreferredNodes(t *testing.T) {
 	}
 }
 
-// busy runs pods on the cheap node that currently use half a core each. In the last hours
-// the pods peaked at the given values and the node at its own. It returns the last pod.
+// busy runs pods on the cheap node that currently use half a core each. In the last hours, the
+// usage of the pods and that of the node had the given peaks. It returns the last pod.
 func (f *fleet) busy(node int64, pods ...int64) (last *plugintest.Pod) {
 	f.Node(cheap).PeakMilliCores = node
 	for i, peak := range pods {
@@ -138,7 +138,7 @@ func stays(study *strategies.Study, pod string) reasons.Reason {
 	return why
 }
 
-// Pods without preferences are not mentioned.
+// A plan does not list pods without preferences.
 func TestPodsWithoutPreferencesStay(t *testing.T) {
 	f := newFleet()
 	study := f.Explain(t, "other-1", &f.args)

@@ -14,7 +14,7 @@ import (
 	"github.com/evenkeel/evenkeel/strategies/plugin"
 )
 
-// If all nodes are busy at the same hour nothing is moved.
+// If all nodes are busy at the same hour, nothing is moved.
 func TestCycleWhereAllAreBusyAtOneHour(t *testing.T) {
 	f := newFleetOf(t, 5000, 1<<30, plain)
 	f.observed.States["node-00000"] = thresholds.NodeState{State: thresholds.Cool}

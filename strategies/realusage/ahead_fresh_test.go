@@ -10,9 +10,9 @@ import (
 	"github.com/evenkeel/evenkeel/strategies/plugin"
 )
 
-// By the plugin itself: three pods burst to 16.5 of 32 cores at the same hour, and the
-// only destination is a node on which nothing recurs. One fits there, as it is hot
-// above 20.8; two make it hot.
+// This is a test of the whole plugin. Three pods burst to 16.5 of 32 cores at the same hour, and
+// the only destination is a node on which nothing recurs. That node is hot above 20.8 cores, so one
+// pod fits, but two make it hot.
 func TestMovesAheadToAFreshNode(t *testing.T) {
 	y := quietYard(t, 16_500)
 	study, err := plugin.Study(t.Context(), []*plugin.Plugin{y.plugin(t)}, y.nodes, strategies.Asked{})
@@ -29,7 +29,7 @@ func TestMovesAheadToAFreshNode(t *testing.T) {
 	}
 }
 
-// Without an evict line of CPU nothing is moved ahead because of CPU.
+// Without an evict line of CPU, nothing is moved ahead of time because of CPU.
 func TestNoMovesAheadByAPolicyOfMemoryAlone(t *testing.T) {
 	y := quietYard(t, 11_500) // 34500 of 32000 at ten
 	set, err := thresholds.New([]thresholds.Pool{{Rules: []thresholds.Rule{{

@@ -14,8 +14,8 @@ import (
 	"github.com/evenkeel/evenkeel/strategies/plugin"
 )
 
-// bursts uses this many milli-cores from 10:00 to 12:00 of each day, 1000
-// otherwise, and did so for three days.
+// bursts returns the pattern of a pod that has used the given CPU from 10:00 to 12:00 of each day
+// and 1000 milli-cores otherwise, for three days.
 func bursts(milliCores int64) *forecast.Pattern {
 	clock, r := forecast.Clock{Period: 24 * time.Hour}, forecast.Recurrence{}
 	for second := int64(0); second < 3*86400; second += 300 {
@@ -29,8 +29,8 @@ func bursts(milliCores int64) *forecast.Pattern {
 	return r.Pattern()
 }
 
-// quietYard returns a yard at midnight in which nothing is hot. The pods of node-00001
-// burst at 10:00, each to the given number of milli-cores. Pods may go to node-00002.
+// quietYard returns a yard at midnight in which no node is hot. The pods on node-00001 burst at
+// 10:00, each to the given number of milli-cores. node-00002 accepts pods.
 func quietYard(t *testing.T, milliCores int64, change ...func(*v1.Pod)) *yard {
 	t.Helper()
 	y := newYard(t, change...)
@@ -64,7 +64,8 @@ func (y *yard) movedAhead(t *testing.T) (names []string) {
 	return names
 }
 
-// A judged node is relieved ahead of time, based on what will be on it.
+// Nodes are relieved ahead of time if they are judged and will be hot by the pods that are on them
+// then.
 func TestWhatIsRelievedAhead(t *testing.T) {
 	for name, tc := range map[string]struct {
 		each   int64 // milli-cores in the burst; the node's evict line is at 65% of 32 cores

@@ -119,7 +119,7 @@ func TestDeepCopySharesNothing(t *testing.T) {
 	}
 }
 
-// registered returns the strategy as the framework's registry has it.
+// registered returns the strategy as it is in the framework's registry.
 func registered(t *testing.T) pluginregistry.PluginUtilities {
 	t.Helper()
 	registry := pluginregistry.NewRegistry()
@@ -127,8 +127,8 @@ func registered(t *testing.T) pluginregistry.PluginUtilities {
 	return registry[Name]
 }
 
-// FuzzRealUsageOverlay verifies that arguments which pass their validator result in lines
-// that follow the LoadPolicy's rules or in an error, never in lines that break the rules.
+// FuzzRealUsageOverlay verifies that arguments that pass their validator result in lines that
+// follow the LoadPolicy's rules, or in an error. They never result in lines that break the rules.
 // Deviations result in an error only if there is no space for a gap.
 func FuzzRealUsageOverlay(f *testing.F) {
 	f.Add(10.0, 15.0, 3.0, true, false)
@@ -145,7 +145,7 @@ func FuzzRealUsageOverlay(f *testing.F) {
 			TargetThresholds:       api.ResourceThresholds{v1.ResourceCPU: api.Percentage(evict)},
 		}
 		if len(policy.Validate(&load, kinds.All)) > 0 || len(args.Validate()) > 0 {
-			return // not what a policy can hold
+			return // not possible in a policy
 		}
 		lines, err := policy.Overlay(&load, &args)
 		if err != nil {

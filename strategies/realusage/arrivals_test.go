@@ -6,8 +6,8 @@ import (
 	"github.com/evenkeel/evenkeel/strategies"
 )
 
-// A replacement on its way to a node counts as a pod of its owner there, so the
-// next replica goes to another node.
+// A replacement on its way to a node counts as a pod of its owner there, so the next replica goes
+// to another node.
 func TestArrivalsAreKeptApart(t *testing.T) {
 	for coming, want := range map[string]string{"": "node-00001", "node-00001": "node-00002", "node-00002": "node-00001", "gone": "node-00001"} {
 		y := newYard(t)

@@ -34,19 +34,19 @@ const (
 	hotMoves = 7
 )
 
-// fleet is a cluster of 32-core nodes with 30 pods each, as many workloads as
-// nodes, in three zones. A tenth of the nodes is hot.
+// fleet is a cluster of 32-core nodes in three zones, with 30 pods each and as many workloads as
+// nodes. A tenth of the nodes is hot.
 type fleet struct {
 	nodes    []*v1.Node
 	pods     []*v1.Pod
 	observed strategies.Observed
-	// uses is the usage of each pod, by its name.
+	// uses is the usage of each pod, by name.
 	uses    map[string]cluster.Amounts
 	shared  informers.SharedInformerFactory
 	podsOf  podutil.GetPodsAssignedToNodeFunc
 	filters *placement.Filters
 	churned int
-	// hotEvery: one in this many nodes is hot.
+	// hotEvery makes one in this many nodes hot.
 	hotEvery int
 }
 
@@ -89,12 +89,12 @@ func (f *fleet) add(i, nodes int, decorate func(int, *v1.Pod)) {
 		Name: node.Name, Allocatable: informed.Amounts(node.Status.Allocatable), Ready: true, Schedulable: true,
 	}}
 	read := usage.NodeUsage{Sampled: time.Unix(1, 0), SourceSpan: make([]time.Duration, 2)}
-	used := cluster.Amounts{150, 1 << 30} // the system's
+	used := cluster.Amounts{150, 1 << 30} // usage of the system
 	for k := range benchPods {
 		pod := benchPod(i, k, nodes)
 		decorate((i+nodes-k)%nodes, pod)
 		uses := cluster.Amounts{400 - int64(i%30)*3, 2 << 30}
-		if hot { // 7,100m above the evict line: more than 6 of them use, less than 7
+		if hot { // 7,100m above the evict line, which is more than 6 of the pods use and less than 7 use
 			uses[cluster.CPU] = 780 + int64(k)*10
 		}
 		f.pods, f.uses[pod.Name] = append(f.pods, pod), uses
@@ -112,8 +112,7 @@ func (f *fleet) add(i, nodes int, decorate func(int, *v1.Pod)) {
 	view.Snapshot.Nodes, view.Nodes = append(view.Snapshot.Nodes, info), append(view.Nodes, read)
 }
 
-// store fills the stores of the informers that plugins list from; nothing
-// watches.
+// store fills the stores of the informers from which plugins list. Nothing is watched.
 func (f *fleet) store(tb testing.TB) {
 	tb.Helper()
 	nodes, pods := f.shared.Core().V1().Nodes().Informer(), f.shared.Core().V1().Pods().Informer()
@@ -152,7 +151,7 @@ func (f *fleet) plugin(tb testing.TB, session func(context.Context) (*placement.
 	return p
 }
 
-// handle is the framework's, with its DefaultEvictor.
+// handle returns the framework's handle, with its DefaultEvictor.
 func (f *fleet) handle(tb testing.TB, nodeFit bool) *frameworkfake.HandleImpl {
 	tb.Helper()
 	handle := &frameworkfake.HandleImpl{SharedInformerFactoryImpl: f.shared, GetPodsAssignedToNodeFuncImpl: f.podsOf}
@@ -164,10 +163,10 @@ func (f *fleet) handle(tb testing.TB, nodeFit bool) *frameworkfake.HandleImpl {
 	return handle
 }
 
-// begin opens a session on the snapshot as it is.
+// begin opens a session on the snapshot without updating it.
 func (f *fleet) begin(context.Context) (*placement.Session, error) { return f.filters.Begin(), nil }
 
-// sync brings the snapshot to what the watches hold and opens a session on it.
+// sync updates the snapshot to the content of the watches, and opens a session on it.
 func (f *fleet) sync(context.Context) (*placement.Session, error) {
 	nodes, err := f.shared.Core().V1().Nodes().Lister().List(labels.Everything())
 	if err != nil {
@@ -183,7 +182,7 @@ func (f *fleet) sync(context.Context) (*placement.Session, error) {
 	return f.filters.Begin(), nil
 }
 
-// churn gives the watches a newer version of one in a hundred pods.
+// churn makes the watches deliver a newer version of one in a hundred pods.
 func (f *fleet) churn() {
 	f.churned++
 	indexer := f.shared.Core().V1().Pods().Informer().GetIndexer()
@@ -191,7 +190,7 @@ func (f *fleet) churn() {
 		newer := *f.pods[i]
 		newer.ResourceVersion = fmt.Sprint(f.churned + 1)
 		f.pods[i] = &newer
-		_ = indexer.Update(&newer) // cannot fail: its key is its name
+		_ = indexer.Update(&newer) // cannot fail, because the key is the pod's name
 	}
 }
 
@@ -225,22 +224,21 @@ func benchPod(node, k, nodes int) *v1.Pod {
 	}
 }
 
-// benchCPU returns the CPU request of a workload's pods, which is one of 40 sizes around
-// 500m.
+// benchCPU returns the CPU request of a workload's pods, which is one of 40 sizes around 500m.
 func benchCPU(workload int) resource.Quantity {
 	return *resource.NewMilliQuantity(int64(305+workload%40*10), resource.DecimalSI)
 }
 
 func plain(int, *v1.Pod) {}
 
-// repelling keeps replicas on nodes of their own.
+// repelling keeps replicas on different nodes.
 func repelling(_ int, p *v1.Pod) {
 	p.Spec.Affinity = &v1.Affinity{PodAntiAffinity: &v1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []v1.PodAffinityTerm{{
 		TopologyKey: v1.LabelHostname, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": p.Labels["app"]}},
 	}}}}
 }
 
-// spreading keeps replicas even over the zones.
+// spreading spreads replicas evenly over the zones.
 func spreading(_ int, p *v1.Pod) {
 	p.Spec.TopologySpreadConstraints = []v1.TopologySpreadConstraint{{
 		MaxSkew: 1, TopologyKey: v1.LabelTopologyZone, WhenUnsatisfiable: v1.DoNotSchedule,
@@ -248,7 +246,7 @@ func spreading(_ int, p *v1.Pod) {
 	}}
 }
 
-// mixed has 20 % of the workloads under spread and 20 % under anti-affinity.
+// mixed gives 20 % of the workloads spread constraints and 20 % anti-affinity.
 func mixed(workload int, p *v1.Pod) {
 	switch workload % 5 {
 	case 0:
@@ -258,8 +256,8 @@ func mixed(workload int, p *v1.Pod) {
 	}
 }
 
-// preferring has 20 % of the workloads under a soft spread, and 20 % that would
-// rather be alone on a node, so that their landings are scored.
+// preferring gives 20 % of the workloads a soft spread constraint, and 20 % a preference for nodes
+// without other replicas, so that their destinations are scored.
 func preferring(workload int, p *v1.Pod) {
 	switch workload % 5 {
 	case 0:
@@ -274,8 +272,8 @@ func preferring(workload int, p *v1.Pod) {
 	}
 }
 
-// demanding has 20 % of the workloads under each: spread and anti-affinity that
-// filter, and both as preferences, which score.
+// demanding gives 20 % of the workloads each of these: hard spread constraints, hard anti-affinity,
+// and both as preferences, which are scored.
 func demanding(workload int, p *v1.Pod) {
 	switch workload % 5 {
 	case 0, 1:

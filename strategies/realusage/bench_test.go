@@ -16,17 +16,16 @@ import (
 	"github.com/evenkeel/evenkeel/strategies"
 )
 
-// BenchmarkPlan plans one cycle on a cluster of which a tenth of the
-// nodes is hot, until it is known which pods are moved; evicting them is not
-// part of it.
+// BenchmarkPlan plans one cycle on a cluster in which a tenth of the nodes is hot. It ends when the
+// pods to be moved are known, so it does not include evicting them.
 //
 //   - evenkeel: from an observation to the plan, with kube-scheduler's filters on a snapshot that is up to date.
-//   - incremental: the same, and the snapshot is first brought up to date, with one in a hundred pods changed.
-//   - walk: decides nothing; it reads what has to be read of the pods on the hot nodes and of the cool nodes, so that it grows
-//     with the cluster as memory does that fits no cache.
-//   - upstream: LowNodeUtilization with nodeFit on the same nodes, pods and usage. The usage is in its collector already, and
-//     what it asks of the API server is answered at once; its log is thrown away. It moves a pod or so more from each node,
-//     because it takes pods as they are listed, and names no landing: nodeFit asks for any one node that fits.
+//   - incremental: the same, but the snapshot is first updated after one in a hundred pods has changed.
+//   - walk: decides nothing. It only reads what has to be read of the pods on the hot nodes and of the cool nodes. It therefore
+//     shows how memory accesses that fit no cache grow with the cluster.
+//   - upstream: LowNodeUtilization with nodeFit on the same nodes, pods and usage. The usage is already in its collector, the
+//     API server answers it at once, and its log is discarded. It moves about one pod more from each node, because it takes
+//     pods in the order of the list, and it names no destination: nodeFit only requires that some node fits.
 func BenchmarkPlan(b *testing.B) {
 	usual := []int{100, 500, 1000, 2000, 5000}
 	for _, kind := range []struct {
@@ -53,7 +52,7 @@ func BenchmarkPlan(b *testing.B) {
 	}
 }
 
-// way is one way to plan; bench times it.
+// way is one way to plan.
 type way struct {
 	name  string
 	bench func(b *testing.B, f *fleet)
@@ -84,8 +83,8 @@ func benchEvenkeel(b *testing.B, f *fleet, before func(), session func(context.C
 	b.ReportMetric(float64(moves), "moves")
 }
 
-// benchWalk lists the pods of each hot node as the plugin does and reads of
-// each what the planner and the filters go by.
+// benchWalk lists the pods of each hot node as the plugin does, and reads the fields of each that
+// the planner and the filters use.
 func benchWalk(b *testing.B, f *fleet) {
 	read := 0
 	for b.Loop() {
@@ -120,8 +119,7 @@ func benchUpstream(b *testing.B, f *fleet) {
 	b.ReportMetric(float64(rival.evicted), "moves")
 }
 
-// The benchmarks measure real work: each way moves pods off each hot node and
-// off no other.
+// The benchmarks measure real work: each way moves pods off each hot node and off no other.
 func TestWaysOfPlanningDoTheirWork(t *testing.T) {
 	for name, decorate := range map[string]func(int, *v1.Pod){"plain": plain, "mixed": mixed} {
 		t.Run(name, func(t *testing.T) {
@@ -146,7 +144,7 @@ func TestWaysOfPlanningDoTheirWork(t *testing.T) {
 	}
 }
 
-// Nodes are examined on all processors; the plan is the same with any number.
+// Nodes are examined on all processors, and the plan is the same with any number of processors.
 func TestPlanIsTheSameOnMoreProcessors(t *testing.T) {
 	f := newFleet(t, 3*nodesEach, mixed)
 	var plans []strategies.Plan
@@ -165,7 +163,7 @@ func TestPlanIsTheSameOnMoreProcessors(t *testing.T) {
 	}
 }
 
-// keysOf says which pods move where.
+// keysOf returns which pods move where.
 func keysOf(plan strategies.Plan) (keys []string) {
 	for i := range plan.Moves {
 		keys = append(keys, plan.Moves[i].Pod.Key()+" to "+plan.Moves[i].To)

@@ -25,8 +25,8 @@ import (
 	"github.com/evenkeel/evenkeel/observe/thresholds"
 )
 
-// rival is upstream's LowNodeUtilization on a fleet, with the usage and the evict line
-// that Evenkeel uses. Evictions are counted but not made.
+// rival is upstream's LowNodeUtilization on a fleet, with the usage and the evict line that
+// Evenkeel uses. It counts evictions but does not make them.
 type rival struct {
 	*frameworkfake.HandleImpl
 
@@ -68,8 +68,8 @@ func (r *rival) Evict(_ context.Context, pod *v1.Pod, _ evictions.EvictOptions) 
 	return nil
 }
 
-// metricsClient serves the same data as metrics.k8s.io. Methods that upstream does not
-// call are missing.
+// metricsClient serves the same data as metrics.k8s.io. It does not implement methods that upstream
+// does not call.
 type metricsClient struct {
 	versioned.Interface
 	typed.MetricsV1beta1Interface

@@ -12,8 +12,8 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage"
 )
 
-// The expected usage of a hot node includes only the pods that stay, so a pod that leaves
-// makes other moves neither more nor less worthwhile.
+// The expected usage of a hot node includes only the pods that stay, so a pod that leaves makes
+// other moves neither more nor less worthwhile.
 func TestLeavingPodsAreNotExpected(t *testing.T) {
 	y := newYard(t)
 	for i := range y.observed.View.Nodes {
@@ -35,10 +35,9 @@ func TestLeavingPodsAreNotExpected(t *testing.T) {
 	}
 }
 
-// A pod that has left since the observation reduces its node's usage by the amount with
-// which it counted. The usage of a starting pod beyond its estimate never counted, nor
-// did an estimate beyond the measured usage, so neither reduces the usage that still has
-// to leave.
+// A pod that has left since the observation reduces its node's usage by the amount for which it
+// counted. The usage of a starting pod beyond its estimate never counted, and neither did an
+// estimate beyond the measured usage. Neither of these reduces the usage that still has to leave.
 func TestPodsThatLeftTakeAlongWhatCounted(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(node *usage.NodeUsage, pod *usage.PodUsage)
@@ -66,8 +65,8 @@ func TestPodsThatLeftTakeAlongWhatCounted(t *testing.T) {
 	}
 }
 
-// If a node is hot by CPU usage and by a signal that moving CPU relieves, as much must
-// leave as the signal requires, regardless of the CPU usage.
+// If a node is hot both by CPU usage and by a signal that moving CPU relieves, as much must leave
+// as the signal requires, whatever the CPU usage.
 func TestWhatASignalNeedsIsDue(t *testing.T) {
 	y := newYard(t)
 	view := y.observed.View

@@ -11,8 +11,8 @@ import (
 	"github.com/evenkeel/evenkeel/strategies/plugin"
 )
 
-// A plan leaves out the pods that a pre-eviction filter will refuse, and asks
-// it once about similar pods.
+// A plan omits the pods that a pre-eviction filter will refuse. It calls the filter once for
+// similar pods.
 func TestPlanAsksThePreEvictionFilters(t *testing.T) {
 	y := newYard(t, func(pod *v1.Pod) {
 		owner := &pod.OwnerReferences[0]
@@ -38,8 +38,8 @@ func TestPlanAsksThePreEvictionFilters(t *testing.T) {
 	}
 }
 
-// If the biggest pod of a hot node has an exhausted budget, others are moved,
-// though one move would be fewer than two.
+// If the disruption budget of the hot node's biggest pod is exhausted, other pods are moved, even
+// if that takes more moves.
 func TestPlanDoesWithoutABudgetThatHasNoRoom(t *testing.T) {
 	y := newYard(t)
 	y.refused[biggest] = reasons.PodDisruptionBudgetExhausted
@@ -52,8 +52,7 @@ func TestPlanDoesWithoutABudgetThatHasNoRoom(t *testing.T) {
 // biggest is the pod with the highest usage on the yard's hot node.
 const biggest = "app-00001-00000"
 
-// A plan carries the framework's filters, for what protects a pod only since
-// the plan was made.
+// A plan keeps the framework's filters, because a pod may become protected after the plan was made.
 func TestThePlanGoesWithTheFilters(t *testing.T) {
 	y := newYard(t)
 	profile := y.plugin(t).Profile()
@@ -67,7 +66,7 @@ func TestThePlanGoesWithTheFilters(t *testing.T) {
 	}
 }
 
-// refusedBy asks the filters of a profile as the gate does.
+// refusedBy calls the filters of a profile as the gate does.
 func refusedBy(profile *strategies.Profile, pod *v1.Pod) reasons.Reason {
 	switch {
 	case !profile.Filter(pod):

@@ -6,8 +6,8 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage"
 )
 
-// Pods of another namespace that name a pod's owner as theirs do not keep it
-// from a node: otherwise their author could choose where others land.
+// Pods of another namespace that name a pod's owner as theirs do not keep the pod off a node.
+// Otherwise, whoever creates them could choose where the pods of others land.
 func TestForgedSiblingsSteerNoLanding(t *testing.T) {
 	land := func(forged bool) string {
 		y := newYard(t)

@@ -14,8 +14,7 @@ import (
 	"github.com/evenkeel/evenkeel/observe/observer"
 )
 
-// newGate returns an Evictor whose owners, budgets and safeguards let every pod
-// be evicted.
+// newGate returns an Evictor whose owners, budgets and safeguards allow every pod to be evicted.
 func newGate(t *testing.T) *evictor.Evictor {
 	t.Helper()
 	gate, err := evictor.New(evictor.Config{

@@ -7,9 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Nodes that are gathered on several processors give the same plan as on one,
-// with descheduler's own filters; the race detector checks whether they may be
-// called concurrently.
+// The plan is the same whether nodes are gathered on several processors or on one, with
+// descheduler's own filters. The race detector checks that these can be called concurrently.
 func TestProcessorsGatherTheSame(t *testing.T) {
 	f := newFleetOf(t, 2*nodesEach+1, 4, mixed)
 	planned := func(processors int) (moves []string) {

@@ -12,8 +12,8 @@ import (
 	"github.com/evenkeel/evenkeel/strategies/plugin/plugintest"
 )
 
-// A cycle over 500 hot nodes whose 15,000 pods stay logs a line per reason at
-// the verbosity of the manifests, and one per pod at 4.
+// If a cycle leaves 15,000 pods on 500 hot nodes, it logs one line per reason at the verbosity of
+// the manifests, and one per pod at verbosity 4.
 func TestPodsThatStayAreSummedUp(t *testing.T) {
 	const hot, shipped = 500, 2
 	f := newFleetOf(t, hot, 1, plain)

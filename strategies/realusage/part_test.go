@@ -6,7 +6,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// numberOfNodes counts nodes that a pod could be moved to.
+// numberOfNodes counts the nodes to which a pod could be moved.
 func TestNumberOfNodesCountsNodesThatTakePods(t *testing.T) {
 	cordoned := func(y *yard) { y.observed.View.Snapshot.Nodes[2].Node.Schedulable = false }
 	virtual := func(y *yard) {

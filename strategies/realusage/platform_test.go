@@ -8,7 +8,7 @@ import (
 	"github.com/evenkeel/evenkeel/placement"
 )
 
-// labelNodes adds a label to the nodes, in the objects and in the records.
+// labelNodes adds a label to the nodes, both in the objects and in the records.
 func (y *yard) labelNodes(t *testing.T, key string, values ...string) {
 	t.Helper()
 	var all []*v1.Pod
@@ -27,8 +27,8 @@ func (y *yard) labelNodes(t *testing.T, key string, values ...string) {
 	y.build(t, filters)
 }
 
-// Of two nodes that are equally cool, the pod goes to the one that can run it,
-// though the other comes first.
+// Of two equally cool nodes, the pod goes to the one that can run it, although the other comes
+// first.
 func TestMovesStayOnThePlatform(t *testing.T) {
 	for key, values := range map[string][]string{
 		v1.LabelArchStable:        {"amd64", "arm64", "amd64"},

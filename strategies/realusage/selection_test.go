@@ -34,12 +34,12 @@ import (
 	"github.com/evenkeel/evenkeel/strategies/plugin"
 )
 
-// movable is the pod of the yard's hot node that is moved only if the others must not be.
-// It has the highest usage, and any of the pods would suffice.
+// movable is the pod on the yard's hot node that is moved only if the others must not be. It has
+// the highest usage, and moving any of the pods would suffice.
 const movable = biggest
 
-// ruled is a yard under a policy file, as upstream's loader and framework put
-// it to work: with the DefaultEvictor itself.
+// ruled is a yard with a policy file, which upstream's loader and framework apply, including the
+// real DefaultEvictor.
 type ruled struct {
 	*yard
 	client      *fake.Clientset
@@ -49,8 +49,8 @@ type ruled struct {
 	by          *plugin.Plugin
 }
 
-// newRuled marks all pods of the hot node but movable. All pods are alike to
-// their one owner.
+// newRuled returns a yard in which all pods on the hot node except movable are marked. All pods
+// have one owner and one template.
 func newRuled(t *testing.T, evictor, ours string, mark func(*v1.Pod)) *ruled {
 	t.Helper()
 	r := &ruled{yard: newYard(t, func(pod *v1.Pod) {
@@ -108,7 +108,7 @@ func (r *ruled) run(t *testing.T, content string) {
 	r.made = *made
 }
 
-// profile has the framework build the strategy, with its profile's filters.
+// profile makes the framework build the strategy, with its profile's filters.
 func (r *ruled) profile(t *testing.T, of *api.DeschedulerProfile) {
 	t.Helper()
 	evictor, err := evictions.NewPodEvictor(t.Context(), r.client, events.NewFakeRecorder(10), r.shared.Core().V1().Pods().Informer(),
@@ -131,7 +131,7 @@ func (r *ruled) profile(t *testing.T, of *api.DeschedulerProfile) {
 	}
 }
 
-// marked returns the pods of the hot node that are marked.
+// marked returns the marked pods on the hot node.
 func (r *ruled) marked() (pods []*v1.Pod) {
 	for _, pod := range r.pods["node-00000"] {
 		if pod.Name != movable {
@@ -141,7 +141,7 @@ func (r *ruled) marked() (pods []*v1.Pod) {
 	return pods
 }
 
-// explained returns why a pod of the hot node stays, and which rule is the cause.
+// explained returns why a pod on the hot node stays, and the rule that causes it.
 func (r *ruled) explained(t *testing.T, pod *v1.Pod) (reasons.Reason, string) {
 	t.Helper()
 	asked := strategies.Asked{Protection: r.evictorArgs}
@@ -164,16 +164,16 @@ func (r *ruled) planned() (names []string) {
 	return names
 }
 
-// What users select pods by is honoured in the plan and again before the call,
-// and told in the words of the check: by labels, by labels of namespaces, by
-// priority, by names of namespaces. The pod that is not marked goes although the
-// marked ones would be the better choice.
+// Users can select pods by labels, labels of namespaces, priority and names of namespaces. Such a
+// selection applies to the plan and again before the call, and the explanation uses the words of
+// the check. The pod that is not marked is moved, although the marked ones would be the better
+// choice.
 func TestSelections(t *testing.T) {
 	labelled := func(pod *v1.Pod) { pod.Labels["tier"] = "web" }
 	banked := func(pod *v1.Pod) { pod.Namespace = "bank" }
-	important := func(pod *v1.Pod) { pod.Spec.Priority = new(int32(1000)) } // the threshold itself is spared
+	important := func(pod *v1.Pod) { pod.Spec.Priority = new(int32(1000)) } // a pod at the threshold itself is spared
 	elsewhere := func(pod *v1.Pod) {
-		delete(pod.Labels, "pod-template-hash") // by which pods of one owner would be alike
+		delete(pod.Labels, "pod-template-hash") // without this label, the pods of one owner are not alike
 		pod.Spec.NodeSelector = map[string]string{v1.LabelTopologyZone: "zone-2"}
 	}
 	const (
@@ -249,8 +249,8 @@ func TestSelectionsOfEverything(t *testing.T) {
 	}
 }
 
-// The upstream annotation that requests eviction overrides the DefaultEvictor's
-// requirements for a pod, but not those for its namespace.
+// Upstream's annotation that requests eviction overrides the DefaultEvictor's requirements for a
+// pod, but not those for its namespace.
 func TestSelectionsAndTheEvictAnnotation(t *testing.T) {
 	for name, tc := range map[string]struct {
 		evictor, ours string
@@ -275,8 +275,8 @@ func TestSelectionsAndTheEvictAnnotation(t *testing.T) {
 	}
 }
 
-// Labels of namespaces are read for each plan, the value of a priority class only when
-// the policy is read.
+// Labels of namespaces are read for each plan. The value of a priority class is read only when the
+// policy is.
 func TestWhenSelectionsAreRead(t *testing.T) {
 	r := newRuled(t, "namespaceLabelSelector: {matchLabels: {team: web}}, priorityThreshold: {name: gold}", "", func(pod *v1.Pod) { pod.Namespace = "bank" })
 	namespaces := r.shared.Core().V1().Namespaces().Informer().GetIndexer()
@@ -297,8 +297,7 @@ func TestWhenSelectionsAreRead(t *testing.T) {
 	}
 }
 
-// Only the nodes that the policy's nodeSelector leaves are relieved, and only
-// they take pods.
+// Only the nodes that the policy's nodeSelector selects are relieved, and only they accept pods.
 func TestNodesThatAreLeftOut(t *testing.T) {
 	y := newYard(t)
 	for name, tc := range map[string]struct {

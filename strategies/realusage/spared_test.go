@@ -11,8 +11,8 @@ import (
 	"github.com/evenkeel/evenkeel/strategies/plugin"
 )
 
-// Pods that the policy spares stay, even if moving one alone would suffice;
-// others of its node are moved instead.
+// Pods that the policy spares stay, even if moving a single one would suffice. Other pods on their
+// node are moved instead.
 func TestPodsThatThePolicySparesStay(t *testing.T) {
 	for want, spare := range map[reasons.Reason]func(*v1.Pod){
 		reasons.NamespaceExcluded:   func(pod *v1.Pod) { pod.Namespace = "excluded" },
@@ -40,8 +40,7 @@ func TestPodsThatThePolicySparesStay(t *testing.T) {
 	}
 }
 
-// evictJobs does not apply to a Job of another API group: recreatingControllers
-// must name it.
+// evictJobs does not apply to a Job of another API group, which recreatingControllers must name.
 func TestJobsOfOthers(t *testing.T) {
 	for apiVersion, want := range map[string]reasons.Reason{"batch/v1": reasons.JobPod, "batch.volcano.sh/v1alpha1": reasons.ControllerUnknown} {
 		y := newYard(t, func(pod *v1.Pod) {
@@ -55,8 +54,7 @@ func TestJobsOfOthers(t *testing.T) {
 	}
 }
 
-// Only what the policy allows makes nodes of another zone or capacity type one
-// domain.
+// Nodes of another zone or capacity type belong to the same domain only if the policy allows it.
 func TestWithinGoesByThePolicy(t *testing.T) {
 	for name, tc := range map[string]struct {
 		acrossZones, acrossTypes bool

@@ -24,8 +24,7 @@ import (
 	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
 )
 
-// yard is a Plugin over three nodes of 32 cores of which node-00000 is hot by
-// what its pods use.
+// yard is a Plugin for three nodes with 32 cores. The usage of its pods makes node-00000 hot.
 type yard struct {
 	args       *Args
 	deps       plugin.Deps
@@ -38,8 +37,7 @@ type yard struct {
 	refused    map[string]reasons.Reason
 }
 
-// preEviction is the DefaultEvictor with a pre-eviction filter that refuses the
-// pods of an owner.
+// preEviction is the DefaultEvictor with a pre-eviction filter that refuses the pods of an owner.
 type preEviction struct {
 	frameworktypes.EvictorPlugin
 	refuses types.UID
@@ -114,7 +112,7 @@ func (y *yard) build(t *testing.T, filters *placement.Filters) {
 	}
 }
 
-// plugin returns the plugin by what the yard is now.
+// plugin returns the plugin with the current settings of the yard.
 func (y *yard) plugin(t *testing.T) *plugin.Plugin {
 	t.Helper()
 	p, err := plugin.New(y.args, y.handle, y.deps)
@@ -124,7 +122,7 @@ func (y *yard) plugin(t *testing.T) *plugin.Plugin {
 	return p
 }
 
-// input returns what is planned on.
+// input returns the input of the plan.
 func (y *yard) input(t *testing.T) *plan.Input {
 	t.Helper()
 	study, err := plugin.Study(t.Context(), []*plugin.Plugin{y.plugin(t)}, y.nodes, strategies.Asked{})
@@ -186,7 +184,7 @@ func TestStudyOfAPodElsewhere(t *testing.T) {
 	}
 }
 
-// When nothing may be evicted there is no plan, but the pod is judged.
+// If nothing may be evicted, there is no plan, but the pod is still judged.
 func TestStudyWhileClosed(t *testing.T) {
 	y := newYard(t)
 	y.observed.Closed = "OutsideWindow"
@@ -199,15 +197,15 @@ func TestStudyWhileClosed(t *testing.T) {
 	}
 }
 
-// A hot node that something drains is left to that; one that a taint only
-// closes is relieved as any other. Neither takes a pod.
+// A hot node that is being drained is left alone. A hot node that a taint only closes is relieved
+// like any other. Neither accepts pods.
 func TestStudyOfTaintedNodes(t *testing.T) {
 	closed := func(n *cluster.Node) { n.ClosedBy = "DeletionCandidateOfClusterAutoscaler" }
 	leaving := func(n *cluster.Node) { n.Leaving = "ToBeDeletedByClusterAutoscaler" }
 	cases := map[string]struct {
 		change  map[int]func(*cluster.Node)
 		moves   int
-		landing reasons.Reason // of the first cool node
+		landing reasons.Reason // for the first cool node
 	}{
 		"the hot node is closed":           {map[int]func(*cluster.Node){0: closed}, 1, ""},
 		"the hot node is drained":          {map[int]func(*cluster.Node){0: leaving}, 0, ""},
@@ -231,7 +229,7 @@ func TestStudyOfTaintedNodes(t *testing.T) {
 	}
 }
 
-// What protects a pod is reported in the DefaultEvictor's own words.
+// If a pod is protected, the explanation uses the DefaultEvictor's own words.
 func TestProtection(t *testing.T) {
 	y := newYard(t, func(pod *v1.Pod) {
 		critical := int32(2_000_000_000)
@@ -247,7 +245,7 @@ func TestProtection(t *testing.T) {
 	}
 }
 
-// A pod that is gone, or that the view does not hold, is not judged.
+// A pod that is gone, or is not in the view, is not judged.
 func TestStudyOfAPodThatIsGone(t *testing.T) {
 	y := newYard(t)
 	for name, pod := range map[string]*cluster.Pod{

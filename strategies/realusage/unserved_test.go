@@ -10,9 +10,9 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage"
 )
 
-// On a full node, the pods that get most for what they request are estimated to
-// demand what they used recently; on other nodes none is. What the pods show,
-// and what has to leave by that, stays as it is.
+// On a full node, the pods that get most relative to their requests are estimated to demand as much
+// as they used recently. On other nodes, no pod is. The measured usage of pods, and what has to
+// leave because of it, does not change.
 func TestPodsOfAFullNodeWantMore(t *testing.T) {
 	for name, tc := range map[string]struct {
 		node, capacity int64
@@ -54,8 +54,8 @@ func TestPodsOfAFullNodeWantMore(t *testing.T) {
 	}
 }
 
-// A node stays full if it is full now and was at each reading of the last
-// hours. For a node that was first read recently this is not known.
+// A node stays full if it is full now and was full at each reading of the last hours. That is
+// unknown for a node whose first reading is recent.
 func TestNodesThatStayFull(t *testing.T) {
 	for name, tc := range map[string]struct {
 		now, least int64

@@ -15,8 +15,7 @@ import (
 	"github.com/evenkeel/evenkeel/scorer"
 )
 
-// crowd sets the usage of each pod of a node, and that of the node to their
-// sum.
+// crowd sets the usage of each pod on a node, and that of the node to their sum.
 func (y *yard) crowd(node int, uses, peak int64) {
 	read, used := &y.observed.View.Nodes[node], cluster.Amounts{cluster.Memory: 3 << 30}
 	for k := range read.Pods {
@@ -28,11 +27,11 @@ func (y *yard) crowd(node int, uses, peak int64) {
 	read.Current, read.Predicted = read.Measured, read.Measured
 }
 
-// Beside a full node that the cool nodes cannot cool, a node that became ready lately is
-// no source, however full it is, and no destination for more than its starting pods leave
-// of it, however little they use so far. It is both once it is settled.
+// A full node that the cool nodes cannot cool is next to a node that became ready recently. The
+// young node is no source, however full it is. As a destination, it has only the space that its
+// starting pods leave, however little they use so far. Once it has settled, it is both.
 //
-//	node-00000 has 31.5 of 32 cores, node-00002 9.6
+//	node-00000 uses 31.5 of 32 cores, node-00002 9.6
 func TestYoungNodesBesideFullOnes(t *testing.T) {
 	starting := func(read *usage.NodeUsage) {
 		for k := range read.Pods {
@@ -43,7 +42,7 @@ func TestYoungNodesBesideFullOnes(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		uses, peak int64
-		ready      time.Duration // ago
+		ready      time.Duration // how long ago
 		change     func(*usage.NodeUsage)
 		state      thresholds.State
 		from, to   string

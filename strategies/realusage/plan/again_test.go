@@ -9,11 +9,11 @@ import (
 	"github.com/evenkeel/evenkeel/strategies"
 )
 
-// again is a pod that was moved within a day.
+// again marks a pod as moved within a day.
 func again(p *strategies.Pod) { p.Disruption.Again = true }
 
-// Of pods with the same usage, one that was not moved lately leaves first, even if it
-// costs twice as much otherwise.
+// Of pods with the same usage, one that was not moved recently leaves first, even if it is
+// otherwise twice as expensive.
 func TestOthersGoBeforeMovedPods(t *testing.T) {
 	for _, moved := range []string{"a", "b"} {
 		nodes := []Node{
@@ -34,11 +34,11 @@ func TestOthersGoBeforeMovedPods(t *testing.T) {
 	}
 }
 
-// What suffices for a move does not suffice for another one of the same pod within a
-// day. A node that stays hot is cooled nevertheless, by moved pods if there are no others.
+// A saving that justifies one move of a pod does not justify another one within a day. A node that
+// stays hot is still cooled, by moving such pods if there are no others.
 func TestMovedPodsMoveAgainForMoreOnly(t *testing.T) {
 	for name, tc := range map[string]struct {
-		minutes uint32 // for how long a has used what makes the node hot
+		minutes uint32 // for how long a has had the usage that makes the node hot
 		again   bool
 		moves   int
 	}{

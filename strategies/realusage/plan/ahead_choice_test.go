@@ -26,8 +26,8 @@ func aheadInput(nodes ...Node) Input {
 	return Input{Nodes: shipped().on(nodes), Placement: &refusing{}, MinHotMinutesSaved: 10, Recurs: daily, At: midnight}
 }
 
-// Of pods whose moves save the same, one of the lowest priority is moved, and
-// of those the one that disrupts least, as with hot nodes.
+// Of pods whose moves save the same, one of the lowest priority is moved, and of these the one that
+// causes the least disruption, as on hot nodes.
 func TestWhichPodMovesAhead(t *testing.T) {
 	important := func(name string, p int32) strategies.Pod {
 		pod := recurring(name, 10, 350)
@@ -45,8 +45,8 @@ func TestWhichPodMovesAhead(t *testing.T) {
 	}
 }
 
-// A destination that a pod would make hot at its hour is used only if no other
-// will do, even if nothing recurs there yet.
+// A destination that a pod would make hot at the hour of its burst is used only if no other is
+// suitable, even if nothing recurs there yet.
 func TestLandingsByPeaksWhereNothingRecurs(t *testing.T) {
 	hotNow := func() Node {
 		p := recurring("x", 10, 500, now(200))
@@ -61,8 +61,7 @@ func TestLandingsByPeaksWhereNothingRecurs(t *testing.T) {
 	}
 }
 
-// An order that cools hot nodes at a lower cost is better, regardless of its moves ahead
-// of time.
+// An order that cools hot nodes at a lower cost is better, whatever its moves ahead of time.
 func TestReliefAheadMakesNoOrderWorse(t *testing.T) {
 	nodes := func() []Node {
 		return []Node{
@@ -82,13 +81,13 @@ func TestReliefAheadMakesNoOrderWorse(t *testing.T) {
 	}
 }
 
-// The required saving covers as much time as the pattern was seen for.
+// The required saving refers to as much time as the pattern has been observed for.
 func TestShortPeriodsAreBelievedForAsLongAsTheyWereSeen(t *testing.T) {
 	clock := forecast.Clock{Period: 20 * time.Minute}
 	var r forecast.Recurrence
 	for second := int64(0); second < 3*1200; second += 5 {
 		used := int64(20)
-		if second%1200 < 50 { // two parts of 48: ten minutes in four hours
+		if second%1200 < 50 { // two parts of 48, which are ten minutes in four hours
 			used = 350
 		}
 		r.Add(clock.Part(second), used)
@@ -109,8 +108,8 @@ func TestShortPeriodsAreBelievedForAsLongAsTheyWereSeen(t *testing.T) {
 	}
 }
 
-// Nothing is moved ahead to a node that will be hot at the same hour, however
-// little that prolongs its heat.
+// Nothing is moved ahead of time to a node that will be hot at the same hour, however little the
+// move would prolong its heat.
 func TestNoMoveAheadToWhatWillBeHotThen(t *testing.T) {
 	source := func() Node { return quietly("node-1", 300, recurring("a", 10, 200), recurring("b", 10, 200)) } // 700 at ten
 	for name, tc := range map[string]struct {
@@ -128,8 +127,8 @@ func TestNoMoveAheadToWhatWillBeHotThen(t *testing.T) {
 	}
 }
 
-// What runs for an hour of one night and does not recur moves nothing to
-// another node and, when it runs there the next night, back.
+// A Job that runs for an hour of one night and does not recur must not move pods to another node
+// and, when it runs there the next night, back.
 func TestOneNightsWorkMovesNothingBackAndForth(t *testing.T) {
 	runsOn := map[string]string{"a": "node-1", "b": "node-2", "web": "node-1"}
 	uses := map[string]int64{"a": 250, "b": 250, "web": 200} // at ten
@@ -147,7 +146,7 @@ func TestOneNightsWorkMovesNothingBackAndForth(t *testing.T) {
 				pods = append(pods, pod("batch", cluster.Amounts{250, 10}, refused(reasons.JobPod)))
 			}
 			node := quietly(name, 100, pods...)
-			if name == batchOn { // a Job, which will have ended
+			if name == batchOn { // the Job will have ended
 				node.Certain.Remove(forecast.Constant(250), forecast.PodPattern{})
 			}
 			nodes = append(nodes, node)
@@ -161,8 +160,8 @@ func TestOneNightsWorkMovesNothingBackAndForth(t *testing.T) {
 	}
 }
 
-// A hot node for whose pods there is no space does not keep other nodes from being
-// relieved ahead of time if there is space for their pods.
+// A hot node whose pods no destination can accept does not keep other nodes from being relieved
+// ahead of time if there is space for their pods.
 func TestReliefAheadBesideACrowdedNode(t *testing.T) {
 	nodes := []Node{
 		within("full", hot("node-1", cluster.Amounts{450, 0}, pod("p", cluster.Amounts{150, 0}), pod("q", cluster.Amounts{150, 0}), pod("r", cluster.Amounts{150, 0}))),
@@ -174,7 +173,7 @@ func TestReliefAheadBesideACrowdedNode(t *testing.T) {
 	}
 }
 
-// If moves may save any amount, one that saves nothing is still not made.
+// Even if no minimum saving is set, a move that saves nothing is not made.
 func TestAMoveAheadSavesSomething(t *testing.T) {
 	in := aheadInput(quietly("node-1", 100, recurring("big", 10, 600, refused(reasons.ProtectedByDefaultEvictor)), recurring("a", 10, 22), recurring("b", 10, 22)),
 		cool("node-2", cluster.Amounts{100, 100}))
@@ -186,9 +185,8 @@ func TestAMoveAheadSavesSomething(t *testing.T) {
 	}
 }
 
-// If all nodes are full at the same hour, small pods that hardly vary stay
-// where they are: no node would be hot for longer with one of them, but each
-// would be hotter.
+// If all nodes are full at the same hour, small pods whose usage hardly varies stay where they are.
+// Moving one would not make any node hot for longer, but would raise the peak of its destination.
 func TestNoSmallPodMovesAmongNodesThatPeakTogether(t *testing.T) {
 	var nodes []Node
 	for _, name := range []string{"node-0", "node-1", "node-2", "node-3"} {

@@ -11,7 +11,7 @@ import (
 	"github.com/evenkeel/evenkeel/strategies"
 )
 
-// recurs is a pattern with this level in milli-cores and a burst at some hour.
+// recurs returns a pattern with this level in milli-cores and a burst at some hour.
 func recurs(rng *rand.Rand, level, most float32) *forecast.Pattern {
 	p := &forecast.Pattern{Periods: 7, Off: 3e4, Spread: 1e5}
 	for i := range p.Means {
@@ -24,7 +24,7 @@ func recurs(rng *rand.Rand, level, most float32) *forecast.Pattern {
 	return p
 }
 
-// A plan with 5,000 nodes whose pods all recur.
+// BenchmarkPlanAhead makes a plan for 5,000 nodes whose pods all recur.
 func BenchmarkPlanAhead(b *testing.B) {
 	const nodes = 5000
 	for _, pods := range []int{30, 110} {
@@ -66,8 +66,9 @@ func BenchmarkPlanAhead(b *testing.B) {
 	}
 }
 
-// One where many nodes are hot now, and all others will be at some hour; also where
-// no move is worth it: such nodes are asked about again in each cycle.
+// BenchmarkPlanWhereAllWillBeHot makes a plan for a cluster in which many nodes are hot now and all
+// others will be at some hour. In one case, no move is worthwhile, so that the nodes are examined
+// again in each cycle.
 func BenchmarkPlanWhereAllWillBeHot(b *testing.B) {
 	for _, recurring := range []bool{false, true} {
 		for _, asked := range []float64{0, 60} {

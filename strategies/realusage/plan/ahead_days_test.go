@@ -10,13 +10,13 @@ import (
 	"github.com/evenkeel/evenkeel/strategies"
 )
 
-// days is a fleet whose pods do the same each day, half of them at random
-// hours; some nodes also have a Job, which may have ended by then.
+// days is a fleet whose pods do the same each day, in half of the fleets at random hours. Some
+// nodes also have a Job, which may have ended by the hour of its burst.
 type days struct {
 	nodes int
 	pods  []strategies.Pod
 	home  map[string]int
-	jobs  []*strategies.Pod // by node; nil for none
+	jobs  []*strategies.Pod // by node; nil if it has none
 }
 
 func newDays(r *rand.Rand) *days {
@@ -61,8 +61,8 @@ func (d *days) at(at time.Time) Input {
 	return Input{Nodes: shipped().on(list), Placement: &refusing{}, MinHotMinutesSaved: 10, Recurs: daily, At: at}
 }
 
-// If days repeat, moves ahead of time cease within two days, no plan makes
-// nodes hot for longer in total, and hardly any pod is moved twice.
+// If days repeat, moves ahead of time cease within two days, no plan makes nodes hot for longer in
+// total, and hardly any pod is moved twice.
 func TestReliefAheadComesToRest(t *testing.T) {
 	for seed := range uint64(60) {
 		d, moved := newDays(rand.New(rand.NewPCG(seed, 7))), map[string]int{}

@@ -12,8 +12,8 @@ import (
 	"github.com/evenkeel/evenkeel/strategies"
 )
 
-// A fresh node, on which nothing recurs yet, is the coolest. Each pod that is moved
-// there ahead is judged with those before it in the plan.
+// A fresh node, on which nothing recurs yet, is the coolest. Each pod that is moved there ahead of
+// time is judged together with those before it in the plan.
 func TestPodsAheadDoNotPileUpOnAFreshNode(t *testing.T) {
 	var nodes []Node
 	for n := range 4 {
@@ -24,7 +24,7 @@ func TestPodsAheadDoNotPileUpOnAFreshNode(t *testing.T) {
 		nodes = append(nodes, quietly(fmt.Sprintf("node-%d", n), 100, all...)) // 1150 of 1000 at ten
 	}
 	nodes = append(nodes, cool("node-8-fresh", cluster.Amounts{0, 0}))
-	for i := range 4 { // with a course: as much room at ten, but hardly as cool now
+	for i := range 4 { // with a course: as much space at ten, but not as cool now
 		other := quietly(fmt.Sprintf("node-9%d", i), 200)
 		other.Pods = nil
 		nodes = append(nodes, other)
@@ -45,7 +45,8 @@ func TestPodsAheadDoNotPileUpOnAFreshNode(t *testing.T) {
 	}
 }
 
-// So it is where pods land by their peaks, off nodes that are hot now.
+// Pods that leave nodes that are hot now do not pile up on a fresh node either, if they are placed
+// by their peaks.
 func TestPodsOfHotNodesDoNotPileUpOnAFreshNode(t *testing.T) {
 	h := func(name string, p string) Node {
 		return hot(name, cluster.Amounts{500, 100}, recurring(p, 10, 500, now(200)))
@@ -66,13 +67,13 @@ func TestPodsOfHotNodesDoNotPileUpOnAFreshNode(t *testing.T) {
 	}
 }
 
-// Days that repeat, as in TestReliefAheadComesToRest, with one fresh node, of which, as
-// strategies/realusage/input.go makes it, no Course is known while nothing recurs there.
+// The days repeat as in TestReliefAheadComesToRest, but there is a fresh node. As in
+// strategies/realusage/input.go, its Course is unknown while nothing recurs there.
 func TestAFreshNodeAndDaysThatRepeat(t *testing.T) {
 	worse, again, piles := 0, 0, 0
 	for seed := range uint64(60) {
 		d, moved := newDays(rand.New(rand.NewPCG(seed, 7))), map[string]int{}
-		d.nodes++ // without pods
+		d.nodes++ // a node without pods
 		d.jobs = append(d.jobs, nil)
 		input := func(at time.Time) Input {
 			in := d.at(at)
@@ -116,11 +117,11 @@ func TestAFreshNodeAndDaysThatRepeat(t *testing.T) {
 	}
 }
 
-// A policy without an evict line of CPU (of memory alone, say) calls no node hot by
-// CPU. Its HotLine is MaxInt64.
+// A policy without an evict line of CPU, for example one that judges only memory, calls no node hot
+// by CPU. Its HotLine is MaxInt64.
 func TestNoMovesAheadWithoutAnEvictLineOfCPU(t *testing.T) {
 	in := aheadInput(quietly("node-1", 100, recurring("a", 10, 480), recurring("b", 10, 480)), cool("node-2", cluster.Amounts{100, 100}))
-	for i := range in.Nodes { // as thresholds.Resolved.HotLine and Board.Ceiling have it
+	for i := range in.Nodes { // the values of thresholds.Resolved.HotLine and Board.Ceiling
 		in.Nodes[i].HotLine, in.Nodes[i].Ceiling[cluster.CPU] = math.MaxInt64, math.MaxInt64
 	}
 	for _, m := range New(in).Moves {

@@ -19,8 +19,8 @@ var (
 	midnight = time.Date(2026, 3, 4, 0, 0, 0, 0, time.UTC)
 )
 
-// bursting has a usage of most for two hours of the day from hour on, 20
-// otherwise, and did so for three days.
+// bursting returns the pattern of a pod that has used most for two hours of each day, starting at
+// hour, and 20 otherwise, for three days.
 func bursting(hour int64, most int64) *forecast.Pattern {
 	var r forecast.Recurrence
 	for second := int64(0); second < 3*86400; second += 300 {
@@ -44,8 +44,7 @@ func now(milliCores int64) func(*strategies.Pod) {
 	return func(p *strategies.Pod) { p.Usage[cluster.CPU] = milliCores }
 }
 
-// quietly returns a node that is not hot, with these pods and this additional
-// usage.
+// quietly returns a node that is not hot, with these pods and additional usage.
 func quietly(name string, besides int64, pods ...strategies.Pod) Node {
 	n := Node{Name: name, Allocatable: thousand, State: thresholds.Cool, Course: new(forecast.Course)}
 	n.Course.Shift(besides)
@@ -61,7 +60,7 @@ func quietly(name string, besides int64, pods ...strategies.Pod) Node {
 	return n
 }
 
-// full returns a cool node that recurring usage fills from an hour on.
+// full returns a cool node that is filled by recurring usage, starting at an hour.
 func full(name string, hour, most int64) Node {
 	n := quietly(name, 100, recurring(name+"-own", hour, most))
 	n.Pods = nil
@@ -109,7 +108,7 @@ func TestMoveAhead(t *testing.T) {
 	}
 }
 
-// A move ahead of time says what is expected, when, and what it saves.
+// A move ahead of time states what is expected, when, and how much it saves.
 func TestAheadSaysWhy(t *testing.T) {
 	in := Input{
 		Nodes: shipped().on([]Node{

@@ -14,8 +14,8 @@ import (
 	"github.com/evenkeel/evenkeel/strategies"
 )
 
-// shared distributes the pods of the first node among this many owners, in the
-// order of their names: one owner has the first ones.
+// shared distributes the pods of the first node over the given number of owners, in the order of
+// their names, so the first owner has the first pods.
 func shared(in Input, owners int) Input {
 	pods := in.Nodes[0].Pods
 	in.Residents = Residents{}
@@ -35,8 +35,8 @@ func byOwner(moves []strategies.Move) map[string]int {
 	return of
 }
 
-// A batch of moves off a node takes equally from all owners, as far as their
-// pods are similar.
+// A batch of moves off a node takes equally many pods of each owner, as far as their pods are
+// similar.
 func TestBatchesAreSpreadOverOwners(t *testing.T) {
 	cases := map[string]struct {
 		in   Input
@@ -48,7 +48,7 @@ func TestBatchesAreSpreadOverOwners(t *testing.T) {
 		},
 		"of which 10 leave": {
 			in:   shared(dense(86*640, 40, 4), 4),
-			want: map[string]int{"rs-0": 3, "rs-1": 2, "rs-2": 3, "rs-3": 2}, // which two give one more is by chance
+			want: map[string]int{"rs-0": 3, "rs-1": 2, "rs-2": 3, "rs-3": 2}, // which two owners give one more is arbitrary
 		},
 		"as many as the owners have in the hour": {
 			in: func() Input {
@@ -103,8 +103,8 @@ func TestBatchesAreSpreadOverOwners(t *testing.T) {
 	}
 }
 
-// If an owner has fewer moves left in the hour than its pods would be chosen
-// for, pods of others are moved instead, and the node is cooled at once.
+// If an owner has fewer moves left in the hour than its pods would be chosen for, pods of other
+// owners are moved instead, and the node is cooled at once.
 func TestOwnersHoursDoNotHoldUpRelief(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	for range 200 {
@@ -121,7 +121,7 @@ func TestOwnersHoursDoNotHoldUpRelief(t *testing.T) {
 		if most := slices.Max(append(slices.Collect(maps.Values(of)), 0)); most > limit {
 			t.Fatalf("%d moves of one owner, at most %d", most, limit)
 		}
-		enough := owners*limit > len(unbounded.Moves) // by one more, because sizes differ
+		enough := owners*limit > len(unbounded.Moves) // one more is needed, because sizes differ
 		if enough && plan.Nodes[0].Reason == reasons.OwnerMovesPerHour {
 			t.Errorf("%d owners with %d moves each, %d are needed: %d made, and the node stays hot", owners, limit, len(unbounded.Moves), len(plan.Moves))
 		}

@@ -12,7 +12,7 @@ import (
 
 const benchPods = 30
 
-// anywhere is a Placement that takes every pod on every node.
+// anywhere is a Placement that accepts every pod on every node.
 type anywhere struct{}
 
 func (anywhere) Scores(*cluster.Pod, []string) []int64 { return nil }
@@ -21,8 +21,8 @@ func (anywhere) Fits(*cluster.Pod, string) (bool, string) { return true, "" }
 
 func (anywhere) Move(*cluster.Pod, string) (func(), error) { return func() {}, nil }
 
-// fleet is a cluster of 32-core nodes with 30 pods each. A tenth is hot and
-// cooled by about 7 moves; the others are at the given percentage.
+// fleet returns a cluster of 32-core nodes with 30 pods each. A tenth is hot and can be cooled by
+// about 7 moves. The usage of the others is the given percentage.
 func fleet(nodes int, coolPercent int64) Input {
 	rng := rand.New(rand.NewPCG(7, 8))
 	in := Input{Placement: anywhere{}, MinHotMinutesSaved: 10}
@@ -41,7 +41,7 @@ func fleet(nodes int, coolPercent int64) Input {
 				})
 				n.Current = n.Current.Plus(used)
 			}
-			// 7 pods of about 1050m above the evict line of 65 %.
+			// 7 pods of about 1050m exceed the evict line of 65 %.
 			n.Current[cluster.CPU] = 20800 + 7*1050 - 200
 			n.Predicted = n.Current
 		}
@@ -51,8 +51,8 @@ func fleet(nodes int, coolPercent int64) Input {
 	return in
 }
 
-// settled gives a fleet three zones, owners with 50 pods, some of them on cool nodes, and
-// pods of all costs.
+// settled gives a fleet three zones, owners with 50 pods, some of them on cool nodes, and pods of
+// all costs.
 func settled(in Input) Input {
 	rng := rand.New(rand.NewPCG(9, 10))
 	in.Residents = Residents{}
@@ -71,8 +71,8 @@ func settled(in Input) Input {
 	return in
 }
 
-// packed is a cluster of 64-core nodes of which a tenth is at 86% by pods of like
-// sizes, or of the costs that pods have.
+// packed returns a cluster of 64-core nodes of which a tenth is at 86%. Pods have similar sizes or,
+// if mixed is set, different costs.
 func packed(nodes, perNode int, mixed bool) Input {
 	rng := rand.New(rand.NewPCG(11, 12))
 	in := Input{Placement: anywhere{}, MinHotMinutesSaved: 10, MinGainPercent: 0.5}
@@ -101,8 +101,8 @@ func packed(nodes, perNode int, mixed bool) Input {
 	return in
 }
 
-// BenchmarkPlanPacked plans the relief of nodes with 30 to 250 pods, about a fifth of
-// which have to leave.
+// BenchmarkPlanPacked plans the relief of nodes with 30 to 250 pods, of which about a fifth have to
+// leave.
 func BenchmarkPlanPacked(b *testing.B) {
 	for _, mixed := range []bool{false, true} {
 		for _, perNode := range []int{30, 60, 110, 250} {
@@ -121,8 +121,8 @@ func BenchmarkPlanPacked(b *testing.B) {
 	}
 }
 
-// BenchmarkPlan plans with space on all cool nodes, with space for a part of the moves,
-// and with none; then with owners, zones and costs.
+// BenchmarkPlan plans with space on all cool nodes, with space for a part of the moves, and with
+// none, and then with owners, zones and costs.
 func BenchmarkPlan(b *testing.B) {
 	plain := func(in Input) Input { return in }
 	for _, room := range []struct {

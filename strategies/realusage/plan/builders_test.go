@@ -11,14 +11,14 @@ import (
 	"github.com/evenkeel/evenkeel/strategies"
 )
 
-// Tests use nodes of 1000 by 1000, so that an amount of 10 is a percent.
+// thousand is the size of the nodes in tests, so that an amount of 10 is one percent.
 var thousand = cluster.Amounts{1000, 1000}
 
-// levels are the lines that a planner uses, in percent of allocatable. They determine how
-// much has to leave a node, and how much it may take.
+// levels are the lines that a planner uses, in percent of allocatable. They determine how much has
+// to leave a node and how much a node accepts.
 type levels struct{ reject, evict cluster.Percents }
 
-// shipped are the shipped lines of CPU for both resources.
+// shipped returns the shipped lines of CPU, for both resources.
 func shipped() levels {
 	return levels{reject: cluster.Percents{60, 60}, evict: cluster.Percents{65, 65}}
 }
@@ -50,7 +50,7 @@ func cool(name string, predicted cluster.Amounts, change ...func(*Node)) Node {
 
 func closedFor(why string) func(*Node) { return func(n *Node) { n.Closed = why } }
 
-// hot is a hot node on which something that cannot be moved and these pods run.
+// hot returns a hot node with these pods and with usage that cannot be moved.
 func hot(name string, system cluster.Amounts, pods ...strategies.Pod) Node {
 	n := Node{Name: name, Allocatable: thousand, State: thresholds.Hot, Current: system}
 	for _, pod := range pods {
@@ -84,7 +84,7 @@ func refused(why reasons.Reason) func(*strategies.Pod) {
 	return func(p *strategies.Pod) { p.Refused = why }
 }
 
-// pods are n pods of one usage, named after the first letter.
+// pods returns n pods with the same usage. Their names start with name.
 func pods(n int, name string, usage cluster.Amounts, change ...func(*strategies.Pod)) []strategies.Pod {
 	all := make([]strategies.Pod, n)
 	for i := range all {
@@ -93,8 +93,7 @@ func pods(n int, name string, usage cluster.Amounts, change ...func(*strategies.
 	return all
 }
 
-// described renders a plan: moves, declined pods and nodes that stay hot, each
-// with its reason.
+// described describes a plan: moves, declined pods and nodes that stay hot, each with its reason.
 func described(plan strategies.Plan) []string {
 	var lines []string
 	for _, m := range plan.Moves {
@@ -111,8 +110,8 @@ func described(plan strategies.Plan) []string {
 	return lines
 }
 
-// refusing is a Placement that refuses pairs of pod and node, "*" being every
-// pod or node, and counts its moves.
+// refusing is a Placement that counts its moves and refuses pairs of pod and node. "*" stands for
+// every pod or node.
 type refusing struct {
 	pairs []string
 	moved map[string]string
@@ -144,7 +143,7 @@ func (r *refusing) Move(pod *cluster.Pod, to string) (func(), error) {
 	return func() { delete(r.moved, pod.Name) }, nil
 }
 
-// ofOne makes a pod one of an owner's.
+// ofOne gives a pod an owner that all such pods share.
 func ofOne(p strategies.Pod) strategies.Pod {
 	p.Owner.UID = "rs-1"
 	return p

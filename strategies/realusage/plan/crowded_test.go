@@ -21,9 +21,9 @@ func busy(in Input, percent ...int64) Input {
 	return in
 }
 
-// A node that stays hot because the cool nodes do not take enough of its pods gets as
-// much relief as they have space for, if that is at least half of the excess. The same
-// applies to a node that stays hot because of pods that must not be moved.
+// A node may stay hot because the cool nodes cannot accept enough of its pods. It then gets as much
+// relief as they have space for, if that is at least half of the excess. The same applies to a node
+// that stays hot because of pods that must not be moved.
 func TestCrowdedNodesGetWhatReliefThereIs(t *testing.T) {
 	refuses := func(in Input, from, to int) Input { // filters refuse these pods everywhere
 		var pairs []string
@@ -73,7 +73,7 @@ func TestCrowdedNodesGetWhatReliefThereIs(t *testing.T) {
 	}
 }
 
-// Nodes that can be cooled get the room first.
+// Nodes that can be cooled are given space first.
 func TestCrowdedNodesComeLast(t *testing.T) {
 	in := busy(dense(90*640, 90, 1), 35)
 	second := dense(70*640, 70, 0).Nodes[0]
@@ -93,15 +93,15 @@ func TestCrowdedNodesComeLast(t *testing.T) {
 	}
 }
 
-// A node that stays hot because its other pods are too small is relieved of those that
-// are not.
+// A node that stays hot because its other pods are too small is relieved of those that are large
+// enough.
 func TestNodesOfTinyPodsAreRelieved(t *testing.T) {
 	in := dense(5*640, 101, 1)
 	n := &in.Nodes[0]
 	for i := range n.Pods {
 		n.Pods[i].Usage[cluster.CPU] = 6
 	}
-	n.Pods[0].Usage[cluster.CPU] = 31 * 100 // 4.8 % of the node, and 100 of a hundredth each
+	n.Pods[0].Usage[cluster.CPU] = 31 * 100 // 4.8 % of the node, plus 100 pods of a hundredth each
 	tenant := pod("tenant", cluster.Amounts{70*640 - 3700, 1 << 30}, refused(reasons.DaemonSetPod))
 	tenant.Pod = &cluster.Pod{UID: "tenant", Namespace: "ns", Name: "tenant", Node: n.Name}
 	n.Pods = append(n.Pods, tenant)
@@ -113,7 +113,7 @@ func TestNodesOfTinyPodsAreRelieved(t *testing.T) {
 	}
 }
 
-// counting is a Placement that takes everything and counts what it is asked to move.
+// counting is a Placement that accepts every pod and counts the requested moves.
 type counting struct {
 	anywhere
 
@@ -125,8 +125,8 @@ func (c counting) Move(*cluster.Pod, string) (func(), error) {
 	return func() {}, nil
 }
 
-// The duration of a plan does not grow with the square of the number of pods on a node if
-// the cool nodes have no space for them.
+// If the cool nodes have no space for the pods of a node, planning does not take time in proportion
+// to the square of their number.
 func TestPlansOfCrowdedNodesAreQuick(t *testing.T) {
 	for name, costs := range map[string][]int{"alike": {4}, "of several costs": {4, 5, 6, 8, 9, 12}} {
 		t.Run(name, func(t *testing.T) {
@@ -143,8 +143,7 @@ func TestPlansOfCrowdedNodesAreQuick(t *testing.T) {
 	}
 }
 
-// The reasons why pods of a hot node are not moved agree with the reason why
-// the node stays hot.
+// The reasons why pods of a hot node are not moved agree with the reason why the node stays hot.
 func TestWhyPodsStayIsWhyTheirNodeDoes(t *testing.T) {
 	nodes := []Node{cool("c", cluster.Amounts{}), hot("h", cluster.Amounts{550}, pods(3, "p", cluster.Amounts{100})...)}
 	plan := New(Input{Nodes: shipped().on(nodes), Placement: &refusing{pairs: []string{"p1@c", "p2@c"}}})
@@ -158,7 +157,7 @@ func TestWhyPodsStayIsWhyTheirNodeDoes(t *testing.T) {
 	}
 }
 
-// Room without a bound is room, on however many nodes.
+// Destinations without a ceiling have space, however many there are.
 func TestRoomWithoutABound(t *testing.T) {
 	in := dense(90*640, 90, 3)
 	for i := range in.Nodes[1:] {

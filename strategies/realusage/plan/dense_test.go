@@ -13,11 +13,11 @@ import (
 	"github.com/evenkeel/evenkeel/strategies"
 )
 
-// large is a node of 64 cores; an amount of 640 is a percent of its CPU.
+// large is the size of a node with 64 cores, so that an amount of 640 is one percent of its CPU.
 var large = cluster.Amounts{64_000, 1 << 40}
 
-// dense is one hot node, whose pods together have this usage, beside empty
-// ones, with the shipped policy.
+// dense returns one hot node whose pods together have this usage, beside empty nodes, with the
+// shipped policy.
 func dense(used int64, pods, empty int, change ...func(*strategies.Pod)) Input {
 	crowded := Node{Name: "crowded", Allocatable: large, State: thresholds.Hot, ByCPU: true}
 	for i := range pods {
@@ -33,7 +33,7 @@ func dense(used int64, pods, empty int, change ...func(*strategies.Pod)) Input {
 	return Input{Nodes: shipped().on(nodes), Placement: anywhere{}, MinHotMinutesSaved: 10, MinGainPercent: 0.5}
 }
 
-// stays returns what the hot node of a dense input uses after a plan, in percent.
+// stays returns the usage of the hot node of a dense input after a plan, in percent.
 func stays(in *Input, plan *strategies.Plan) float64 {
 	left := in.Nodes[0].Current[cluster.CPU]
 	for i := range plan.Moves {
@@ -42,14 +42,14 @@ func stays(in *Input, plan *strategies.Plan) float64 {
 	return 100 * float64(left) / float64(large[cluster.CPU])
 }
 
-// A node that will stay hot is cooled with as few moves as possible, however many pods it
-// has and however hot it is. This includes pods that cost up to six times as much as a
-// plain one, even if all of them were moved to the node within a day.
+// A node that will stay hot is cooled with as few moves as possible, however many pods it has and
+// however hot it is. This holds even for pods that cost up to six times as much as a plain one, and
+// even if all of them were moved to the node within a day.
 func TestLastingHeatIsWorthRelief(t *testing.T) {
 	rng := rand.New(rand.NewPCG(21, 22))
 	for i := range 400 {
 		pods, load, quarters := 1+rng.IntN(500), 71+rng.Int64N(60), 4+rng.IntN(21)
-		switch i % 8 { // the corners, too
+		switch i % 8 { // includes the corner cases
 		case 0:
 			pods = 500
 		case 1:
@@ -65,7 +65,7 @@ func TestLastingHeatIsWorthRelief(t *testing.T) {
 		var got string
 		each := in.Nodes[0].Pods[0].Usage[cluster.CPU]
 		switch fewest := int((in.Nodes[0].Need[cluster.CPU] + each - 1) / each); {
-		case each > in.Nodes[1].Ceiling[cluster.CPU]: // there is no place for it
+		case each > in.Nodes[1].Ceiling[cluster.CPU]: // no node has space for such a pod
 			continue
 		case len(plan.Moves) != fewest:
 			got = fmt.Sprintf("%d moves, the fewest are %d", len(plan.Moves), fewest)
@@ -75,7 +75,7 @@ func TestLastingHeatIsWorthRelief(t *testing.T) {
 			continue
 		}
 		if plan.Nodes[0].Reason == reasons.NoLanding && pods < 4 {
-			continue // pods of a third of a node have no place together
+			continue // pods of a third of a node do not fit together
 		}
 		t.Errorf("%d pods of %d quarters, moved lately %v, at %d%%: %s: %s", pods, quarters, moved, load, got, plan.Nodes[0].Reason)
 		if len(plan.Declined) > 0 {
@@ -84,7 +84,7 @@ func TestLastingHeatIsWorthRelief(t *testing.T) {
 	}
 }
 
-// A node must not stay hot because its pods are small.
+// A node must not stay hot just because its pods are small.
 func TestNodesOfSmallPodsAreCooled(t *testing.T) {
 	for _, pods := range []int{10, 139, 150, 250, 500} {
 		in := dense(70*640, pods, 1)
@@ -96,8 +96,7 @@ func TestNodesOfSmallPodsAreCooled(t *testing.T) {
 	}
 }
 
-// Minutes of heat are not worth any moves, however small the pods and however
-// hot the node.
+// Heat that lasts for minutes justifies no moves, however small the pods and however hot the node.
 func TestPeaksAreNotWorthReliefAtAnyDensity(t *testing.T) {
 	for _, pods := range []int{10, 30, 60, 110, 250, 500} {
 		for _, load := range []int64{80, 100, 130} {
@@ -123,7 +122,7 @@ func TestPeaksAreNotWorthReliefAtAnyDensity(t *testing.T) {
 	}
 }
 
-// Why moves are not worth making is explained in one sentence.
+// One sentence explains why moves are not worthwhile.
 func TestNotWorthwhileInWords(t *testing.T) {
 	in := dense(75*640, 100, 4, costing(200))
 	plan := New(in)

@@ -10,14 +10,15 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// A node that is also hot by a metric other than CPU usage is relieved of that regardless
-// of its CPU usage. Moves because of CPU usage must be worthwhile, as on any other node.
+// If a node is also hot by a metric other than CPU usage, the usage that has to leave because of
+// that metric leaves whatever the CPU usage. Further moves because of CPU usage must be worthwhile,
+// as on any other node.
 func TestPeaksOfCPUMoveNothingThatIsNotDue(t *testing.T) {
 	peak, lasting := was(5, 30, 5), forecast.Constant(30)
 	for name, tc := range map[string]struct {
 		memory   int64 // of each of 30 pods that use 30 of CPU
 		expected forecast.Expected
-		signals  int64 // CPU that has to leave for them
+		signals  int64 // CPU that has to leave because of signals
 		minutes  float64
 		moved    int
 		note     reasons.Reason
@@ -72,8 +73,8 @@ func TestPeaksOfCPUMoveNothingThatIsNotDue(t *testing.T) {
 	}
 }
 
-// What is saved by a pod that leaves its node for memory does not count for
-// those that would leave it for CPU as well.
+// The saving of a pod that leaves its node because of memory does not count in favor of pods that
+// would leave it only because of CPU.
 func TestDueMovesDoNotPayForOthers(t *testing.T) {
 	nodes := asOf(shipped().on([]Node{
 		cool("node-1", cluster.Amounts{100, 100}),
@@ -100,9 +101,9 @@ func TestDueMovesDoNotPayForOthers(t *testing.T) {
 	}
 }
 
-// What is due leaves a node even if its CPU stays above the line because pods must not be
-// moved or because there is no space for them. So high CPU usage does not keep memory
-// above its line.
+// Usage that has to leave because of another metric leaves even if the node's CPU stays above the
+// line, because pods must not be moved or there is no space for them. High CPU usage therefore does
+// not keep memory above its line.
 func TestWhatIsDueLeavesThoughCPUStays(t *testing.T) {
 	full := func() []Node {
 		return []Node{hot("full-1", cluster.Amounts{990, 10}), hot("full-2", cluster.Amounts{990, 10})}

@@ -11,7 +11,7 @@ import (
 	"github.com/evenkeel/evenkeel/strategies"
 )
 
-// atMost lets this many pods of each owner and of each namespace be moved.
+// atMost returns a limit of moves for each owner and for each namespace.
 func atMost(ofOwners, ofNamespaces int) func(*cluster.Pod, int, int) (reasons.Reason, string) {
 	return func(_ *cluster.Pod, owners, namespaces int) (reasons.Reason, string) {
 		switch {
@@ -24,7 +24,7 @@ func atMost(ofOwners, ofNamespaces int) func(*cluster.Pod, int, int) (reasons.Re
 	}
 }
 
-// owned makes pods those of an owner in a namespace.
+// owned assigns pods to owners in a namespace.
 func owned(n Node, of map[string]strategies.Owner) Node {
 	for i := range n.Pods {
 		pod := n.Pods[i].Pod
@@ -34,8 +34,7 @@ func owned(n Node, of map[string]strategies.Owner) Node {
 	return n
 }
 
-// A plan contains no moves that the hourly limit of their owner or namespace
-// would refuse.
+// A plan contains no moves that the hourly limit of their owner or namespace would refuse.
 func TestPlanKeepsTheHour(t *testing.T) {
 	of := map[string]strategies.Owner{"a": {Namespace: "one", UID: "rs-a"}, "b": {Namespace: "one", UID: "rs-b"}, "c": {Namespace: "two", UID: "rs-c"}}
 	mixed := func(name string, first, second string) Node {

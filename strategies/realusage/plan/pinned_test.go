@@ -12,9 +12,8 @@ import (
 	"github.com/evenkeel/evenkeel/strategies"
 )
 
-// Pods of a tenant that must not be moved, and that alone exceed the evict line
-// of 65 %, do not leave their neighbours on a hot node: these are moved if that
-// removes half of the excess, and if it lasts.
+// Pods of a tenant that must not be moved may alone exceed the evict line of 65 %. Their neighbours
+// on the node are then moved, if that removes half of the excess and the heat lasts.
 func TestNeighboursOfPinnedPodsAreRelieved(t *testing.T) {
 	tenant := func(used int64) strategies.Pod {
 		return pod("tenant", cluster.Amounts{used, 10}, refused(reasons.EvictionDeclined))
@@ -24,7 +23,7 @@ func TestNeighboursOfPinnedPodsAreRelieved(t *testing.T) {
 		nodes    []Node
 		expected map[string]forecast.Expected
 		minutes  float64
-		want     []string // moved
+		want     []string // names of the pods that are moved
 		stays    reasons.Reason
 	}{
 		"a tenant at 69 %": {
@@ -85,8 +84,7 @@ func TestNeighboursOfPinnedPodsAreRelieved(t *testing.T) {
 	}
 }
 
-// A node that moves can cool gets the first choice of destinations, however hot
-// the others are.
+// A node that moves can cool gets its destinations first, however hot the others are.
 func TestPinnedNodesComeLast(t *testing.T) {
 	in := Input{
 		Nodes: asOf(shipped().on([]Node{
@@ -102,9 +100,9 @@ func TestPinnedNodesComeLast(t *testing.T) {
 	}
 }
 
-// The same for memory, which does not fluctuate: it is enough if half of the excess can
-// leave. Additional CPU usage does not justify moves, because it is unknown whether it
-// lasts.
+// Neighbours of pinned pods are relieved of memory as well. Memory does not fluctuate, so it is
+// enough if half of the excess can leave. CPU usage that is also too high does not justify moves,
+// because it is unknown whether it lasts.
 func TestNeighboursOfPinnedMemoryAreRelieved(t *testing.T) {
 	tenant := func(used cluster.Amounts) strategies.Pod {
 		return pod("tenant", used, refused(reasons.EvictionDeclined))
@@ -114,7 +112,7 @@ func TestNeighboursOfPinnedMemoryAreRelieved(t *testing.T) {
 		tenant, other cluster.Amounts
 		web           cluster.Amounts
 		minutes       float64
-		want          []string // moved
+		want          []string // names of the pods that are moved
 		pinned        string
 	}{
 		"a tenant at 69 %": {

@@ -18,8 +18,7 @@ func everyLine(v float64) levels {
 	return levels{reject: p, evict: p}
 }
 
-// No input from a caller makes the planner panic, hang or move what should not
-// be moved.
+// No input from a caller makes the planner panic, hang, or move pods that must not be moved.
 func TestPlanAdversarial(t *testing.T) {
 	inf := math.Inf(1)
 	cases := map[string]struct {
@@ -56,7 +55,7 @@ func TestPlanAdversarial(t *testing.T) {
 			lines: everyLine(0),
 			want:  []string{"p: NoLanding", "h stays: NoLanding"},
 		},
-		"lines that are no numbers": { // which a judge never calls hot by: everything would have to leave, to nowhere
+		"lines that are no numbers": { // no node is called hot by such lines: everything would have to leave, to nowhere
 			nodes: []Node{cool("c", cluster.Amounts{}), hot("h", cluster.Amounts{}, pod("p", cluster.Amounts{100}))},
 			lines: everyLine(math.NaN()),
 			want:  []string{"p: NoLanding", "h stays: NoLanding"},
@@ -86,7 +85,7 @@ func TestPlanAdversarial(t *testing.T) {
 		"a node beyond its size": {
 			nodes: []Node{cool("c", cluster.Amounts{}), hot("h", cluster.Amounts{}, pods(30, "p", cluster.Amounts{100})...)},
 			lines: shipped(),
-			// 3000 above 650 by 2350: 24 of 100, room for 6
+			// 3000 exceeds 650 by 2350: 24 pods of 100, of which 6 have space
 			want: slices.Concat(each(30, "p", "NoLanding"), []string{"h stays: NoLanding"}),
 		},
 	}
@@ -100,7 +99,7 @@ func TestPlanAdversarial(t *testing.T) {
 	}
 }
 
-// Needs and ceilings are given as amounts; the planner uses whatever they are.
+// Needs and ceilings are given as amounts, and the planner uses them whatever they are.
 func TestPlanWithHostileAmounts(t *testing.T) {
 	most, least := cluster.Amounts{math.MaxInt64, math.MaxInt64}, cluster.Amounts{math.MinInt64, math.MinInt64}
 	needs := func(need cluster.Amounts) Node {
@@ -137,15 +136,15 @@ func each(n int, name, what string) []string {
 	for i := range all {
 		all[i] = fmt.Sprintf("%s%d", name, i)
 	}
-	slices.Sort(all) // as the plan orders pods
+	slices.Sort(all) // the order in which the plan has pods
 	for i := range all {
 		all[i] += ": " + what
 	}
 	return all
 }
 
-// A pod with negative usage of a resource that its node has enough of does not
-// stop the search for cheap pods.
+// A pod with negative usage of a resource that its node has enough of does not stop the search for
+// inexpensive pods.
 func TestPlanWithUsageBelowNothing(t *testing.T) {
 	h := hot("h", cluster.Amounts{500}, pod("a", cluster.Amounts{100, -50}, costing(9)), pod("b", cluster.Amounts{70, -50}, costing(4)), pod("c", cluster.Amounts{60, -50}, costing(4)), pod("d", cluster.Amounts{5, 300}, costing(9)))
 	plan := New(Input{Nodes: shipped().on([]Node{cool("x", cluster.Amounts{}), h}), Placement: &refusing{}})
@@ -166,8 +165,8 @@ func TestPlanWithDuplicates(t *testing.T) {
 	}
 }
 
-// A Placement that accepts pods and then fails to move them leaves the plan
-// without moves, not with half of them.
+// If a Placement accepts pods and then fails to move them, the plan has no moves at all, not half
+// of them.
 func TestPlanWithAPlacementThatFails(t *testing.T) {
 	in := Input{Nodes: shipped().on([]Node{cool("c", cluster.Amounts{}), hot("h", cluster.Amounts{600}, pod("p", cluster.Amounts{100}))}), Placement: failing{}}
 	if got := New(in); len(got.Moves) > 0 || got.Nodes[1].Reason != reasons.NoLanding {
@@ -179,8 +178,8 @@ type failing struct{ anywhere }
 
 func (failing) Move(*cluster.Pod, string) (func(), error) { return nil, fmt.Errorf("the pod is gone") }
 
-// FuzzPlan reads nodes and pods from bytes. Whatever they are, the plan is
-// sound, and a second one is the same.
+// FuzzPlan decodes nodes and pods from bytes. Whatever they are, the plan is sound, and a second
+// plan is the same.
 func FuzzPlan(f *testing.F) {
 	f.Add([]byte{2, 3, 90, 40, 10, 30, 0, 20, 20, 1, 30, 10, 0, 10, 10})
 	f.Add([]byte{1, 1, 255, 255, 255, 255, 2, 0, 0, 0})
@@ -198,8 +197,8 @@ func FuzzPlan(f *testing.F) {
 	})
 }
 
-// inputOf reads an Input: the numbers of hot and cool nodes, and as many bytes
-// as they ask for.
+// inputOf decodes an Input: the numbers of hot and cool nodes, followed by the bytes that they
+// need.
 func inputOf(data []byte) (Input, forbidding) {
 	next := func() int64 {
 		if len(data) == 0 {

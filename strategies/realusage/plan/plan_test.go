@@ -23,7 +23,7 @@ func TestPlan(t *testing.T) {
 			nodes: []Node{cool("c", thousand)},
 		},
 		"one pod brings the node to the line": {
-			// 750 - 100 = 650: at the line is not above it
+			// 750 - 100 = 650: a node at the line is not above it
 			nodes: []Node{cool("c", cluster.Amounts{}), hot("h", cluster.Amounts{350}, pods(4, "p", cluster.Amounts{100})...)},
 			want:  []string{"p0: h -> c"},
 		},
@@ -46,7 +46,7 @@ func TestPlan(t *testing.T) {
 			want: []string{"small0: h -> c", "small1: h -> c", "small2: h -> c"},
 		},
 		"a critical pod moves alone where the lower band does not suffice": {
-			// 850 above 650 by 200; the small ones carry 180
+			// 850 exceeds 650 by 200; the small pods use 180
 			nodes: []Node{
 				cool("c", cluster.Amounts{}),
 				hot("h", cluster.Amounts{420}, append(pods(3, "small", cluster.Amounts{60}), pod("critical", cluster.Amounts{250}, priority(2e9)))...),
@@ -60,7 +60,7 @@ func TestPlan(t *testing.T) {
 					pod("a", cluster.Amounts{60}), pod("b", cluster.Amounts{60}, priority(10)), pod("c", cluster.Amounts{200}, priority(20)),
 					pod("d", cluster.Amounts{60}, priority(10))),
 			},
-			// 730 above 650 by 80: a and b, or c alone
+			// 730 exceeds 650 by 80: a and b, or only c
 			want: []string{"a: h -> c", "b: h -> c"},
 		},
 		"a higher priority moves where the lower has no landing": {
@@ -121,7 +121,7 @@ func TestPlan(t *testing.T) {
 			want: []string{"agent: DaemonSetPod", "p: HotThroughImmovable", "h stays: HotThroughImmovable"},
 		},
 		"relief that would leave the node hot is not begun": {
-			// 850: only 100 of the 200 that have to go has a landing
+			// 850: of the 200 that have to leave, only 100 has a destination
 			nodes: []Node{
 				cool("c", cluster.Amounts{}),
 				hot("h", cluster.Amounts{550}, pods(3, "p", cluster.Amounts{100})...),
@@ -130,12 +130,12 @@ func TestPlan(t *testing.T) {
 			want:   []string{"p1: NoLanding", "p2: NoLanding", "p0: NoLanding", "h stays: NoLanding"},
 		},
 		"a destination for each, but not for all": {
-			// 850: two of 100 have to go, the cool node has room for one
+			// 850: two of 100 have to leave, and the cool node has space for one
 			nodes: []Node{cool("c", cluster.Amounts{450}), hot("h", cluster.Amounts{650}, pods(2, "p", cluster.Amounts{100})...)},
 			want:  []string{"p0: NoLanding", "p1: NoLanding", "h stays: NoLanding"},
 		},
 		"the destination stays under the reject line, not the evict line": {
-			// c1 would be at 610; c2 at 600 exactly
+			// c1 would be at 610, and c2 at exactly 600
 			nodes: []Node{cool("c1", cluster.Amounts{510}), cool("c2", cluster.Amounts{500}), hot("h", cluster.Amounts{600}, pod("p", cluster.Amounts{100}))},
 			want:  []string{"p: h -> c2"},
 		},
@@ -163,8 +163,8 @@ func TestPlan(t *testing.T) {
 			want: []string{"cpu: h -> c", "memory: h -> c"},
 		},
 		"the fewest for two resources are not always the largest": {
-			// 120 above in both: large carries 119+60 and cannot do it with one
-			// other; mid0 and mid1 do
+			// 120 above in both: large has 119+60 and needs more than one other pod; mid0 and mid1
+			// suffice
 			nodes: []Node{
 				cool("c0", cluster.Amounts{}),
 				cool("c1", cluster.Amounts{}),
@@ -190,7 +190,7 @@ func TestPlan(t *testing.T) {
 			want: []string{"db: h -> c"},
 		},
 		"replicas are spread over nodes that are about as cool as the coolest": {
-			// one of 100 has to leave each
+			// one pod of 100 has to leave each node
 			nodes: []Node{
 				cool("c0", cluster.Amounts{}), cool("c1", cluster.Amounts{50}), cool("c2", cluster.Amounts{300}),
 				hot("h0", cluster.Amounts{600}, ofOne(pod("a", cluster.Amounts{100}))),
@@ -231,12 +231,12 @@ func TestPlan(t *testing.T) {
 				cool("c0", cluster.Amounts{100}), cool("c1", cluster.Amounts{}), cool("c2", cluster.Amounts{150}),
 				hot("h", cluster.Amounts{350}, pods(4, "p", cluster.Amounts{150})...),
 			},
-			// 950: two have to go; c1 at 0 and then c0 at 100 are the coolest
+			// 950: two have to leave; c1 at 0 and then c0 at 100 are the coolest
 			want: []string{"p0: h -> c1", "p1: h -> c0"},
 		},
 		"large pods go where they fit, although spreading first took their place": {
-			// 900: both have to go. The 250 only fits beside 350 on c0, where
-			// spreading would put it, and the 100 on either
+			// 900: both have to leave. The 250 fits only next to the 350 on c0, where spreading
+			// would put it, and the 100 fits on either.
 			nodes: []Node{
 				cool("c0", cluster.Amounts{350}), cool("c1", cluster.Amounts{400}),
 				hot("h", cluster.Amounts{550}, pod("large", cluster.Amounts{250}), pod("small", cluster.Amounts{100})),
@@ -282,8 +282,8 @@ func TestPlan(t *testing.T) {
 			want: []string{"p: NoLanding", "h stays: NoLanding"},
 		},
 		"a node that comes first does not take the only destination of another": {
-			// only c0 takes p; c0 and c1 take q; the hottest node's q would go
-			// to the coolest, c0
+			// Only c0 accepts p, whereas c0 and c1 accept q. The hottest node's q would go to the
+			// coolest, c0.
 			nodes: []Node{
 				cool("c0", cluster.Amounts{350}), cool("c1", cluster.Amounts{400}),
 				hot("h0", cluster.Amounts{600}, pod("p", cluster.Amounts{200})),
@@ -307,8 +307,8 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// A pod is not moved if it removes less from its node than the policy requires,
-// and is also small among the pods of the node: a node of small pods is cooled.
+// A pod is not moved if it frees less of its node than the policy requires and is also small
+// compared to the other pods of the node. A node that has only small pods is still cooled.
 func TestSmallGainsAreNoMoves(t *testing.T) {
 	at := func(used int64) cluster.Amounts { return cluster.Amounts{used} }
 	for name, tc := range map[string]struct {
@@ -359,8 +359,8 @@ func TestSmallGainsAreNoMoves(t *testing.T) {
 	}
 }
 
-// Moves have the usage of source and destination before and after each, and the
-// report has it at the end.
+// Each move contains the usage of its source and its destination before and after, and the report
+// contains the usage at the end.
 func TestPlanReports(t *testing.T) {
 	in := Input{
 		Nodes:     shipped().on([]Node{cool("c", cluster.Amounts{100, 100}), hot("h", cluster.Amounts{650, 20}, pods(2, "p", cluster.Amounts{60, 10})...)}),
@@ -388,8 +388,7 @@ func TestPlanReports(t *testing.T) {
 	}
 }
 
-// What a person reads about a pod without a landing names every cause with its
-// number of nodes.
+// The explanation of a pod without a destination lists every cause with its number of nodes.
 func TestRefusalsAreSummedUp(t *testing.T) {
 	in := Input{
 		Nodes: shipped().on([]Node{
@@ -416,9 +415,9 @@ func TestIdleChangesNothing(t *testing.T) {
 	}
 }
 
-// The need is given only as amounts, because a signal or memory.available can make a node
-// hot that is far below the lines of its resources, and keep one from being hot that is
-// above them.
+// The planner is given only the amount that has to leave. A signal or memory.available can make a
+// node hot that is far below the lines of its resources, and a node above these lines need not be
+// hot.
 func TestPlanGoesByNeed(t *testing.T) {
 	cases := map[string]struct {
 		need cluster.Amounts
@@ -443,8 +442,8 @@ func TestPlanGoesByNeed(t *testing.T) {
 	}
 }
 
-// A destination takes as much as its own ceiling allows: other windows,
-// memory.available and signals have lowered it.
+// A destination accepts as much as its own ceiling allows. Other windows, memory.available and
+// signals may have lowered the ceiling.
 func TestPlanGoesByCeiling(t *testing.T) {
 	lowered := func(to cluster.Amounts) func(*Node) { return func(n *Node) { n.Ceiling = to } }
 	in := Input{
@@ -462,12 +461,12 @@ func TestPlanGoesByCeiling(t *testing.T) {
 	}
 }
 
-// The hottest node comes first, by how many times over its line it is in the
+// The hottest node comes first: the one whose usage is the highest multiple of its line, in the
 // resource that is needed most.
 func TestPlanHottestFirst(t *testing.T) {
 	a := hot("a", cluster.Amounts{500}, pod("p", cluster.Amounts{200}))
 	b := hot("b", cluster.Amounts{0, 300}, pod("q", cluster.Amounts{0, 200}))
-	a.Need, b.Need = cluster.Amounts{100, 0}, cluster.Amounts{0, 200} // 700 of 600, 500 of 300
+	a.Need, b.Need = cluster.Amounts{100, 0}, cluster.Amounts{0, 200} // 700 of 600, and 500 of 300
 	c := cool("c", cluster.Amounts{}, func(n *Node) { n.Ceiling = thousand })
 	in := Input{Nodes: []Node{a, b, c}, MaxMoves: 1, Placement: &refusing{}}
 	if diff := cmp.Diff([]string{"q: b -> c", "a stays: MoveLimit"}, described(New(in))); diff != "" {

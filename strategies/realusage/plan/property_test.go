@@ -52,8 +52,8 @@ var shapes = [...]func(*rand.Rand) cluster.Amounts{
 	},
 }
 
-// randomInput is a cluster small enough for the exact optimum: up to 3 hot
-// nodes with up to 4 pods each and up to 4 cool ones of different sizes.
+// randomInput returns a cluster that is small enough to calculate the exact optimum: up to 3 hot
+// nodes with up to 4 pods each, and up to 4 cool nodes of different sizes.
 func randomInput(rng *rand.Rand) (Input, forbidding) {
 	refused := forbidding{}
 	in := Input{Placement: refused}
@@ -92,8 +92,8 @@ func randomHot(rng *rand.Rand, h int, shape func(*rand.Rand) cluster.Amounts) No
 		})
 		n.Current = n.Current.Plus(n.Pods[k].Usage)
 	}
-	// What cannot be moved brings the node to between 5 % under and 20 % above
-	// its line in one resource or both.
+	// Usage that cannot be moved brings the node to between 5 % below and 20 % above its line, in
+	// one resource or both.
 	for r := range n.Current {
 		if r == rng.IntN(2) || rng.IntN(3) == 0 {
 			n.Current[r] = max(n.Current[r], int64(600+rng.IntN(250)))
@@ -103,8 +103,8 @@ func randomHot(rng *rand.Rand, h int, shape func(*rand.Rand) cluster.Amounts) No
 	return n
 }
 
-// optimum tries every assignment. It returns the maximum number of hot nodes that can be
-// cooled, and the lowest cost of moves that cool that many.
+// optimum tries every assignment. It finds the maximum number of hot nodes that can be cooled, and
+// the lowest cost of moves that cool that many.
 type optimum struct {
 	in      *Input
 	refused forbidding
@@ -147,7 +147,7 @@ func (o *optimum) try(k int) {
 	}
 	o.try(k + 1)
 	if o.isUnder(o.from[k], shipped().evict) {
-		return // a further move from a node that is cooled already is never among the cheapest
+		return // a further move off a node that is already cooled is never among the cheapest
 	}
 	pod := o.pods[k]
 	for i := range o.in.Nodes {
@@ -181,8 +181,8 @@ func (o *optimum) isUnder(i int, line cluster.Percents) bool {
 	return true
 }
 
-// Every move has a landing that accepts the pod, no destination is pushed above
-// its ceiling, no source gets a pod, and no pod moves twice.
+// checkSound checks that every move has a destination that accepts the pod, that no destination
+// exceeds its ceiling, that no source gets a pod, and that no pod moves twice.
 func checkSound(t *testing.T, in *Input, refused forbidding, plan strategies.Plan) {
 	t.Helper()
 	load := map[string]cluster.Amounts{}
@@ -225,8 +225,8 @@ func cooledBy(in *Input, plan strategies.Plan) int {
 	return cooled
 }
 
-// The plan costs on average at most 1 % more than the exact optimum where it
-// cools as many nodes, and cools at least 99 of 100 nodes that can be cooled.
+// If the plan cools as many nodes as the exact optimum, it costs at most 1 % more on average. It
+// cools at least 99 of 100 nodes that can be cooled.
 func TestPlanIsCloseToTheOptimum(t *testing.T) {
 	const clusters = 4000
 	for name, quarters := range map[string][]int{
@@ -273,9 +273,9 @@ func TestPlanIsCloseToTheOptimum(t *testing.T) {
 	}
 }
 
-// A pod of a higher priority is moved only where those below it do not suffice:
-// with one hot node, whenever some set of the pods below the highest that was
-// moved would have cooled it, by the exact answer.
+// A pod of a higher priority is moved only if pods of lower priorities do not suffice. With one hot
+// node, the test fails if the exact optimum shows that some pods below the highest moved priority
+// would have cooled the node.
 func TestPlanSparesHigherPriorities(t *testing.T) {
 	const clusters = 4000
 	rng := rand.New(rand.NewPCG(11, 12))
@@ -314,8 +314,7 @@ func TestPlanSparesHigherPriorities(t *testing.T) {
 	}
 }
 
-// The same input gives the same plan, regardless of the order in which a node's pods are
-// listed.
+// The same input results in the same plan, whatever the order in which a node's pods are listed.
 func TestPlanIsDeterministic(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for range 500 {

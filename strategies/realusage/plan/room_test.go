@@ -13,15 +13,15 @@ import (
 	"github.com/evenkeel/evenkeel/strategies"
 )
 
-// After any sequence of landings and undos, withRoom yields the same destinations, in the
-// same order, as a check of each destination.
+// After any sequence of landings and undos, withRoom yields the same destinations, in the same
+// order, as a check of each destination.
 func TestWithRoomFindsWhatLookingAtEachFinds(t *testing.T) {
 	for seed := range uint64(20) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		p := newDestinations(randomDestinations(rng, 1+rng.IntN(300)), coolestFirst)
 		for step := range 200 {
 			pod := cluster.Amounts{rng.Int64N(9_000), rng.Int64N(9_000)}
-			if rng.IntN(2) == 0 { // one that fits exactly
+			if rng.IntN(2) == 0 { // a pod that fits exactly
 				pod = p.cool[rng.IntN(len(p.cool))].headroom().AtLeastZero()
 			}
 			for _, by := range []order{coolestFirst, tightestFirst} {
@@ -32,7 +32,7 @@ func TestWithRoomFindsWhatLookingAtEachFinds(t *testing.T) {
 			if rng.IntN(3) == 0 {
 				pod = cluster.Amounts{}.Minus(pod)
 			}
-			for b := range p.room { // entries as tight as they get
+			for b := range p.room { // makes the entries as tight as possible
 				p.room.measure(p, b)
 			}
 			d := &p.cool[rng.IntN(len(p.cool))]
@@ -49,8 +49,8 @@ func TestWithRoomFindsWhatLookingAtEachFinds(t *testing.T) {
 	}
 }
 
-// randomDestinations are cool nodes of different sizes of which some are full
-// in one resource and empty in the other.
+// randomDestinations returns cool nodes of different sizes, some of which are full in one resource
+// and empty in the other.
 func randomDestinations(rng *rand.Rand, nodes int) *Input {
 	in := &Input{Placement: anywhere{}}
 	for i := range nodes {
@@ -102,7 +102,7 @@ func TestWithRoomLearns(t *testing.T) {
 	}
 }
 
-// Without a destination there is no room, and nothing breaks.
+// Without a destination, there is no space and no error.
 func TestWithRoomOfNothing(t *testing.T) {
 	if got := names(newDestinations(&Input{}, coolestFirst), cluster.Amounts{}, tightestFirst); got != nil {
 		t.Errorf("got %v", got)

@@ -12,9 +12,9 @@ import (
 	"github.com/evenkeel/evenkeel/strategies"
 )
 
-// For any amounts of full nodes and their pods, a plan is made. It is reproducible and
-// within its limits, moves only pods that may be moved, only to open nodes that take
-// them, and leaves the Placement unchanged.
+// A plan can be made for any amounts of full nodes and their pods. It is reproducible and within
+// its limits, moves only pods that may be moved, only to open nodes that accept them, and leaves
+// the Placement unchanged.
 func TestPlansOfFullNodesWithHostileAmounts(t *testing.T) {
 	const clusters = 3000
 	rng := rand.New(rand.NewPCG(7, 8))

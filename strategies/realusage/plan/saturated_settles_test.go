@@ -16,14 +16,14 @@ import (
 	"github.com/evenkeel/evenkeel/strategies"
 )
 
-// demands is the demand of pods on each node's 1000 milli-cores, by pod name,
-// and the weights by which a full node shares them.
+// demands holds, by pod name, the demand of pods on each node's 1000 milli-cores, and the weights
+// by which a full node shares its CPU among them.
 type demands struct {
 	nodes []map[string]int64
-	known bool // what pods want and do not get is estimated, and right
+	known bool // unserved demand is estimated, and correctly
 
 	at      time.Time
-	created map[string]time.Time // of pods that were moved
+	created map[string]time.Time // times of pods that were moved
 }
 
 // crowded returns random nodes whose total demand for CPU exceeds their lines.
@@ -68,7 +68,7 @@ func (d *demands) move(m *strategies.Move) {
 	delete(from, m.Name)
 }
 
-// input is what the planner sees of them.
+// input returns the planner's view of the nodes.
 func (d *demands) input() Input {
 	in := Input{Placement: &refusing{}, MinHotMinutesSaved: 10, MinGainPercent: 0.5, At: d.at}
 	for i, on := range d.nodes {
@@ -104,9 +104,9 @@ func (d *demands) input() Input {
 	return in
 }
 
-// While usage is steady, successive plans come to an end. Each serves no less
-// than before it, and no pod returns within the time for which moves are
-// judged, although in half of the clusters the demand of pods is unknown.
+// While usage is steady, successive plans come to an end. Each plan serves no less than before, and
+// no pod returns within the time for which moves are judged. In half of the clusters, the demand of
+// pods is unknown.
 func TestReliefOfCrowdedNodesSettles(t *testing.T) {
 	const clusters, mostPlans, mostMoves = 150, 50, 3
 	rng := rand.New(rand.NewPCG(5, 6))

@@ -12,11 +12,10 @@ import (
 	"github.com/evenkeel/evenkeel/strategies"
 )
 
-// percentOfCPU is usage of CPU with some memory.
+// percentOfCPU returns usage of CPU and some memory.
 func percentOfCPU(percent int64) cluster.Amounts { return cluster.Amounts{10 * percent, 100} }
 
-// fullPlan returns the moves of a plan that considers how much hot time they
-// save.
+// fullPlan returns the moves of a plan in which moves must save enough hot time.
 func fullPlan(in Input) (moves []string) {
 	shipped().on(in.Nodes)
 	in.MinHotMinutesSaved, in.MinGainPercent = 10, 0.5
@@ -26,8 +25,8 @@ func fullPlan(in Input) (moves []string) {
 	return moves
 }
 
-// A node that pods are moved off gets none in the same plan, and neither does a
-// full one, least of all its own, even if some of its usage is about to leave.
+// A node from which pods are moved gets none in the same plan. Neither does a full node, least of
+// all the pod's own, even if some of its usage is about to leave.
 func TestSourcesTakeNoPods(t *testing.T) {
 	full := func() Node {
 		return saturating(hot("full", percentOfCPU(0), pods(5, "p", percentOfCPU(20), wanting(100))...))
@@ -55,8 +54,8 @@ func TestSourcesTakeNoPods(t *testing.T) {
 	}
 }
 
-// What leaves a full node for one that is not cool wants some of it, and has run there
-// for as long as moves are judged ahead.
+// A pod that leaves a full node for one that is not cool must use some of the resource, and must
+// have run on the full node for as long as moves are judged ahead.
 func TestWhichPodsLeaveAFullNode(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	old, young := now.Add(-forecast.Horizon), now.Add(time.Minute-forecast.Horizon)
@@ -84,11 +83,11 @@ func TestWhichPodsLeaveAFullNode(t *testing.T) {
 	}
 }
 
-// A node is assumed to be asked for more than its pods' peaks show only if it has been
-// full for hours: one of which they show everything has not.
+// The demand on a node is assumed to exceed its pods' peaks only if the node has been full for
+// hours. If it has not been, the peaks show all of the demand.
 func TestPeaksShowWhatANodeThatWasNotFullIsAskedFor(t *testing.T) {
 	for _, tc := range []struct {
-		hours int64 // what is expected of the node in the last span, in percent
+		hours int64 // the expected usage of the node in the last span, in percent
 		moves int
 	}{{93, 0}, {98, 1}} {
 		in := Input{
@@ -104,7 +103,7 @@ func TestPeaksShowWhatANodeThatWasNotFullIsAskedFor(t *testing.T) {
 	}
 }
 
-// Of pods that cost the same, the one that removes most leaves first.
+// Of pods that cost the same, the one that frees the most leaves first.
 func TestLargestPodsLeaveAFullNode(t *testing.T) {
 	var all []strategies.Pod
 	for i := range 40 {

@@ -18,15 +18,14 @@ import (
 	"github.com/evenkeel/evenkeel/strategies"
 )
 
-// saturating is a hot node whose demand for CPU exceeds its capacity.
+// saturating makes a hot node one whose demand for CPU exceeds its capacity.
 func saturating(n Node) Node {
 	n = overfull(n)
 	n.Full, n.ByCPU = true, true
 	return n
 }
 
-// stayingFull gives a node a demand for CPU that has exceeded its capacity for
-// hours.
+// stayingFull makes a node one whose demand for CPU has exceeded its capacity for hours.
 func stayingFull(n Node) Node {
 	n = saturating(n)
 	n.FullForHours = true
@@ -57,9 +56,9 @@ func lined(nodes []Node) []Node {
 	return nodes
 }
 
-// If the demand does not let all nodes stay at their evict lines, a full node
-// is relieved by moves to one with less demand: never to one that would be
-// about as busy or nearly full, has no memory left, is closed or is unknown.
+// If the demand does not allow all nodes to stay at their evict lines, a full node is relieved by
+// moves to a node with less demand. The destination must not become about as busy or nearly full,
+// and must have memory left, be open and be known.
 func TestFullNodesAreComparedWithOthers(t *testing.T) {
 	at := func(percent int64) cluster.Amounts { return cluster.Amounts{10 * percent, 100} }
 	source := func(change ...func(*strategies.Pod)) Node {
@@ -136,9 +135,10 @@ func TestFullNodesAreComparedWithOthers(t *testing.T) {
 	}
 }
 
-// One node is asked for more than it has, and all others use the same, however many there
-// are: too much to be cool, or even to take anything below their reject lines. Its pods go
-// to them until it is not full, no node gets about as full as it was, and none comes back.
+// The demand on one node exceeds its capacity. All other nodes, however many there are, have the
+// same usage, which is too high for them to be cool, or even to accept anything below their reject
+// lines. Pods leave the full node until it is no longer full. No other node becomes about as full
+// as it was, and no pod comes back.
 func TestASingleFullNodeIsRelieved(t *testing.T) {
 	for _, others := range []int{4, 12, 40, 99} {
 		for _, percent := range []int{46, 50, 55, 59, 62, 64} {
@@ -178,8 +178,8 @@ func TestASingleFullNodeIsRelieved(t *testing.T) {
 	}
 }
 
-// A full node does not keep others from being relieved in the same plan, unless all nodes
-// are busy; what its pods take of a node is taken into account.
+// A full node does not keep others from being relieved in the same plan, unless all nodes are busy.
+// The space that its pods take on a node is taken into account.
 func TestFullNodesDoNotHoldUpOthers(t *testing.T) {
 	full := stayingFull(hot("full", cluster.Amounts{}, pods(5, "p", cluster.Amounts{200, 10}, wanting(100))...))
 	crowded := hot("crowded", cluster.Amounts{}, pods(8, "q", cluster.Amounts{100, 10})...)
@@ -210,7 +210,7 @@ func TestFullNodesDoNotHoldUpOthers(t *testing.T) {
 	}
 }
 
-// A node that the plan cools takes no pods of a full one in the same plan.
+// A node that the plan cools accepts no pods of a full node in the same plan.
 func TestANodeThatPodsLeaveTakesNone(t *testing.T) {
 	at := func(percent int64) cluster.Amounts { return cluster.Amounts{10 * percent, 10} }
 	full := saturating(hot("full", at(0), pods(5, "p", at(20), wanting(100))...))
@@ -228,8 +228,8 @@ func TestANodeThatPodsLeaveTakesNone(t *testing.T) {
 	}
 }
 
-// wants is a pod with constant demand: its demand, and how much of it is visible while
-// its node is full.
+// wants is a pod with constant demand: its demand, and how much of that is visible while its node
+// is full.
 type wants struct {
 	name          string
 	cpu, requests int64
@@ -237,8 +237,8 @@ type wants struct {
 	created       time.Time
 }
 
-// shares returns what each pod gets: its whole demand or, on a full node, at
-// most a share by its request, as the kernel divides CPU.
+// shares returns the CPU that each pod gets. That is its whole demand or, on a full node, at most a
+// share in proportion to its request, as the kernel divides CPU.
 func shares(all []*wants, nodes int) map[*wants]int64 {
 	gets := map[*wants]int64{}
 	for node := range nodes {
@@ -261,11 +261,10 @@ func shares(all []*wants, nodes int) map[*wants]int64 {
 	return gets
 }
 
-// Moves are not reversed: whatever demand pods have and show, no pod returns to a full
-// node that it left within the time for which moves are judged. Later, few pods return:
-// if several left a node and others want more than they show, it may again be the best
-// place. At some point the moves end. A plan is made every five minutes, and replacements
-// count as new pods.
+// Moves are not reversed. Whatever demand pods have and show, no pod returns to a full node that it
+// left within the time for which moves are judged. Later, few pods return: if several left a node
+// and others want more than they show, it may again be the best place. Eventually the moves end. A
+// plan is made every five minutes, and replacements count as new pods.
 func TestNoPodOfAFullNodeComesBack(t *testing.T) {
 	moves, later := 0, 0
 	for seed := range uint64(400) {
@@ -323,8 +322,8 @@ func TestNoPodOfAFullNodeComesBack(t *testing.T) {
 	}
 }
 
-// steady returns the planner's input for pods with the given demand. If known is set,
-// their unserved demand is estimated correctly.
+// steady returns the planner's input for pods with the given demand. If known is set, their
+// unserved demand is estimated correctly.
 func steady(all []*wants, nodes int, known bool) Input {
 	in := Input{Placement: &refusing{}, MinHotMinutesSaved: 10}
 	gets := shares(all, nodes)
@@ -361,15 +360,16 @@ func steady(all []*wants, nodes int, known bool) Input {
 	return in
 }
 
-// Pods of a node that stays full show no peaks, and each may be small. What is not served
-// is worth moves even so, also of pods that cost more, to nodes that get hot by it; not
-// where the node was full by turns, or may have been, nor to one that has no CPU left.
+// The pods of a node that stays full show no peaks, and each may be small. Its unserved demand
+// still justifies moves, even of more expensive pods, and even to nodes that become hot because of
+// them. It justifies none if the node was not full all the time, or may not have been, and none to
+// a node without CPU left.
 func TestNodesThatStayFullAreRelieved(t *testing.T) {
 	for name, tc := range map[string]struct {
 		pods, quarters int
-		lasting        int64   // what is expected of the node in the last span, in percent, if not all
-		unseen         bool    // the node was not seen full for hours
-		to             []int64 // the percents of CPU that the others use
+		lasting        int64   // the expected usage of the node in the last span, in percent, if not 100
+		unseen         bool    // it is unknown whether the node has been full for hours
+		to             []int64 // the CPU usage of the other nodes, in percent
 		later          int64   // by how much more the others are expected to use for hours, in percent
 		want           int
 	}{
@@ -414,9 +414,8 @@ func TestNodesThatStayFullAreRelieved(t *testing.T) {
 	}
 }
 
-// Recently moved pods stay where they are while their node is full, so that
-// none moves on, or back, with each change of the load. Others that are as
-// young may leave it.
+// Recently moved pods stay where they are while their node is full, so that none moves on or back
+// with each change in load. Other pods that are as young may leave the node.
 func TestMovedPodsStayOnFullNodes(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	full := stayingFull(hot("full", cluster.Amounts{}, pods(10, "p", cluster.Amounts{100, 1})...))

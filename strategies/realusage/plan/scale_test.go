@@ -8,11 +8,11 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// Among pods that cover the need equally well, the usage of the other resource decides:
-// it must go where less of it is used.
+// Among pods that cover the need equally well, their usage of the other resource decides: it should
+// go to the node on which less of that resource is used.
 func TestPlanMindsOtherResources(t *testing.T) {
 	cases := map[string]struct {
-		memory cluster.Amounts // used by pods that cannot be moved, on the cool node and the hot one
+		memory cluster.Amounts // used by pods that cannot be moved, on the cool node and on the hot one
 		want   string
 	}{
 		"a node with less memory in use than the destination keeps its memory": {memory: cluster.Amounts{500, 0}, want: "lean: h -> c"},

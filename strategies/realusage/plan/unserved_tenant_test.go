@@ -7,8 +7,8 @@ import (
 	"github.com/evenkeel/evenkeel/strategies"
 )
 
-// One pod that may not be moved, and was busy for five minutes hours ago, does
-// not cause all others to be moved off its node.
+// One pod that must not be moved and was busy for five minutes hours ago does not cause all other
+// pods to be moved off its node.
 func TestPeakOfOnePodMovesNoOthers(t *testing.T) {
 	at := func(percent int64) cluster.Amounts { return cluster.Amounts{10 * percent, 0} }
 	node := hot("full", at(3), append(pods(19, "p", at(5)), pod("tenant", at(2), refused("x")))...)

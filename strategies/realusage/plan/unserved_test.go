@@ -11,7 +11,7 @@ import (
 
 func wanting(more int64) func(*strategies.Pod) { return func(p *strategies.Pod) { p.Unserved = more } }
 
-// overfull is a hot node with the sum of its pods' unserved demand.
+// overfull sets a hot node's unserved demand to the sum of its pods'.
 func overfull(n Node) Node {
 	for i := range n.Pods {
 		n.Unserved += n.Pods[i].Unserved
@@ -19,11 +19,11 @@ func overfull(n Node) Node {
 	return n
 }
 
-// Off a full node goes what its pods want too much, as long as that has a place, and
-// else what they are measured at too much; where they land they count as measured.
+// A full node is relieved of its pods' demand in excess of the line, if there is space for it
+// elsewhere, and otherwise of the measured excess. On their destinations, pods count as measured.
 func TestMovesOffAFullNode(t *testing.T) {
 	at := func(percent int64) cluster.Amounts { return cluster.Amounts{10 * percent, 0} }
-	served := func() Node { return hot("full", at(20), pods(4, "p", at(20))...) } // 100 % of it
+	served := func() Node { return hot("full", at(20), pods(4, "p", at(20))...) } // 100 % of the node
 	short := func() Node { return overfull(hot("full", at(20), pods(4, "p", at(20), wanting(150))...)) }
 	for name, tc := range map[string]struct {
 		nodes []Node

@@ -13,8 +13,8 @@ import (
 	"github.com/evenkeel/evenkeel/strategies"
 )
 
-// was returns the expected usage of a pod that used the one amount for a day
-// and the other for this many minutes since.
+// was returns the expected usage of a pod that used before for a day, and has used now for the
+// given number of minutes since.
 func was(before, now int64, minutes uint32) forecast.Expected {
 	var t forecast.Trend
 	second := uint32(0)
@@ -53,8 +53,8 @@ func TestMovesHaveToBeWorthIt(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		expected map[string]forecast.Expected
-		minutes  float64 // asked for
-		cost     int     // of a, in quarters
+		minutes  float64 // the required minimum saving
+		cost     int     // of the pod a, in quarters
 		moved    []string
 		note     reasons.Reason
 	}{
@@ -88,7 +88,7 @@ func TestMovesHaveToBeWorthIt(t *testing.T) {
 	}
 }
 
-// Of pods with the same usage now, the one that will keep it leaves first.
+// Of pods with the same current usage, the one that will keep it leaves first.
 func TestPodsWhoseUsageLastsGoFirst(t *testing.T) {
 	for _, lasts := range []string{"a", "b"} {
 		peaks := map[string]string{"a": "b", "b": "a"}[lasts]
@@ -105,7 +105,7 @@ func TestPodsWhoseUsageLastsGoFirst(t *testing.T) {
 	}
 }
 
-// A pod that costs more must save more.
+// A pod that is more expensive must save more.
 func TestDisruptionHasAPrice(t *testing.T) {
 	plan := func(quarters int) strategies.Plan {
 		return New(Input{
@@ -123,14 +123,14 @@ func TestDisruptionHasAPrice(t *testing.T) {
 	}
 }
 
-// Small pods count by their usage, however many they are, but together at least
-// as much as the most expensive one.
+// Small pods count by their usage, however many there are, but together at least as much as the
+// most expensive one.
 func TestSmallPodsCountTogether(t *testing.T) {
 	for name, tc := range map[string]struct {
 		pods     int
-		used     int64 // of each, of a node of 1000
+		used     int64 // of each pod, on a node of 1000
 		quarters int
-		want     float64 // plain pods
+		want     float64 // in plain pods
 	}{
 		"one":                           {1, 200, 4, 1},
 		"two":                           {2, 50, 4, 2},
@@ -156,8 +156,7 @@ func TestSmallPodsCountTogether(t *testing.T) {
 	}
 }
 
-// Whether heat by memory, or by a signal, lasts cannot be derived from the
-// usage of CPU.
+// Whether a node stays hot by memory or by a signal cannot be derived from CPU usage.
 func TestOnlyHeatByCPUHasToLast(t *testing.T) {
 	nodes := shipped().on([]Node{
 		cool("node-1", cluster.Amounts{100, 100}),
@@ -169,8 +168,7 @@ func TestOnlyHeatByCPUHasToLast(t *testing.T) {
 	}
 }
 
-// A move saves the difference between the expected hot minutes of all nodes
-// before and after the plan.
+// A move saves the difference between the expected hot minutes of all nodes before and after it.
 func TestSavedIsTheDifference(t *testing.T) {
 	nodes := asOf(shipped().on([]Node{
 		cool("node-1", cluster.Amounts{400, 100}),
