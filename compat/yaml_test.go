@@ -10,7 +10,7 @@ import (
 	"github.com/evenkeel/evenkeel/policy"
 )
 
-func TestNotesStandAtTheirFields(t *testing.T) {
+func TestNotesAreAtTheirFields(t *testing.T) {
 	doc := policy.Conversion{
 		Format: "somebody/v1",
 		Object: map[string]any{

@@ -16,7 +16,7 @@ func TestNodesThatAreGoneAreForgotten(t *testing.T) {
 		joined := fact{Event: Event{NodeJoined, fmt.Sprint("node-", i)}}
 		c.look(facts{so: []fact{joined}, unknown: func(string) bool { return false }}, now)
 		if i > 0 && c.first() != joined.Event {
-			t.Fatalf("%v is no event, but %v", joined.Event, c.first())
+			t.Fatalf("%v is not an event, but %v is", joined.Event, c.first())
 		}
 	}
 	if len(c.members) > 25 {

@@ -46,7 +46,7 @@ func TestPrometheusProviderFollowsTheToken(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := p.refresh(t.Context()); err == nil {
-		t.Error("a Secret without the key is no error")
+		t.Error("a Secret without the key is accepted")
 	}
 }
 

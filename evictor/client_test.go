@@ -219,7 +219,7 @@ func TestOnlyTheLeaderEvicts(t *testing.T) {
 	}
 	err = gate.clientset().PolicyV1().Evictions("ns").Evict(t.Context(), evictionOf("web-1"))
 	if got := reasonOf(err); got != reasons.NotLeader || a.requests(http.MethodPost) > 0 {
-		t.Errorf("an upstream plugin's: reason %q, want %q; asked for %v", got, reasons.NotLeader, a.asked)
+		t.Errorf("an upstream plugin's: reason %q, want %q; requests %v", got, reasons.NotLeader, a.asked)
 	}
 }
 
@@ -391,7 +391,7 @@ func TestClientRemembersDenials(t *testing.T) {
 			err := planned(t, gate, moveOf("web-1"))
 			move, _ := gate.config.Ledger.Get("uid-web-1")
 			if denied := reasonOf(err) == reasons.EvictionDenied; denied != tc.denied || (move.Denied == tc.message) != tc.denied {
-				t.Errorf("error %v, the move says %q, want a denial: %v", err, move.Denied, tc.denied)
+				t.Errorf("error %v, the move has the denial %q, want a denial: %v", err, move.Denied, tc.denied)
 			}
 			ofWebhook := strings.Contains(tc.message, "webhook") // the answer of a webhook says nothing about other namespaces
 			if (move.State == ledger.Cancelled) != tc.denied || (len(gate.config.Ledger.Calls()) == 0) != (tc.denied || ofWebhook) {
@@ -435,7 +435,7 @@ func TestADeadWebhookHoldsUpItsNamespaceAlone(t *testing.T) {
 }
 
 // A webhook that answers "not now" for its namespace does not delay other namespaces.
-func TestAWebhookThatPutsOffHoldsUpItsNamespaceAlone(t *testing.T) {
+func TestAWebhookThatPostponesDelaysOnlyItsNamespace(t *testing.T) {
 	a := newAPI(t, aPod("mine"), aPod("other"))
 	a.answer = func(w http.ResponseWriter, r *http.Request) {
 		if strings.Contains(r.URL.Path, "/pods/other/") {
@@ -494,7 +494,7 @@ func TestClientTimeout(t *testing.T) {
 
 // An eviction whose answer was lost is counted and reported like any other if the pod is seen to
 // leave. Otherwise it counts as failed and is not reported.
-func TestLostAnswersAreTold(t *testing.T) {
+func TestLostAnswersAreReported(t *testing.T) {
 	for name, tc := range map[string]struct {
 		happens func(*api)
 		want    int // number of Events
@@ -539,7 +539,7 @@ func TestClientDryRun(t *testing.T) {
 		t.Errorf("an upstream plugin's eviction: %v", got)
 	}
 	if posts := a.requests(http.MethodPost); posts > 0 || a.requests(http.MethodGet) == 0 {
-		t.Errorf("asked for %v", a.asked)
+		t.Errorf("requests %v", a.asked)
 	}
 	inFlight, _ := gate.config.Ledger.Moves()
 	if !gate.Evicted("uid-web-1") || len(inFlight) > 0 {

@@ -86,7 +86,7 @@ func TestLimitsHoldInADryRun(t *testing.T) {
 	}
 	err := upstreamOf(t, gate)("web-2")
 	if got := reasonOf(err); got != reasons.EvictionLimit || a.requests(http.MethodPost) > 0 {
-		t.Errorf("the second one: reason %q, want %q; asked for %v", got, reasons.EvictionLimit, a.asked)
+		t.Errorf("the second one: reason %q, want %q; requests %v", got, reasons.EvictionLimit, a.asked)
 	}
 }
 
@@ -158,7 +158,7 @@ func TestFiltersAreAskedBeforeTheCall(t *testing.T) {
 
 // A pod is protected as soon as the API server has the protection, even if the watch does not show
 // it yet.
-func TestThePodIsJudgedAsItWasReadAgain(t *testing.T) {
+func TestThePodIsJudgedByItsLatestState(t *testing.T) {
 	protected := aPod("web-1", func(p *v1.Pod) { p.Annotations = map[string]string{"evenkeel.io/evict": "false"} })
 	a := newAPI(t, protected)
 	gate := newGate(t, a)

@@ -599,7 +599,7 @@ func TestUnmadeMovesAreNotSteered(t *testing.T) {
 		p.answers["b"] = []error{tooMany(0)}
 		p.runWith(p.evictor(), "b")
 		if diff := cmp.Diff([]string{"a", "b"}, p.undone); diff != "" {
-			t.Errorf("taken back (-want +got):\n%s", diff)
+			t.Errorf("undone (-want +got):\n%s", diff)
 		}
 	})
 }

@@ -17,7 +17,7 @@ import (
 // If the pod leaves, its eviction was made, even if the answer was lost while the process was
 // stopping, or came from an API server whose etcd answered too late. The eviction is reported, its
 // move continues, and the framework counts it.
-func TestDoubtfulEvictionsAreTold(t *testing.T) {
+func TestDoubtfulEvictionsAreReported(t *testing.T) {
 	for name, respond := range map[string]func(stop func(), w http.ResponseWriter){
 		"the answer got lost": func(_ func(), _ http.ResponseWriter) { panic(http.ErrAbortHandler) },
 		"the response was lost, and the process is told to stop": func(stop func(), _ http.ResponseWriter) {

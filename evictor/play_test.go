@@ -366,7 +366,7 @@ func requesting(cpu string) func(*v1.Pod) {
 func (p *play) steered(answers ...ledger.Proof) {
 	p.config.steered = func(move *ledger.Move) ledger.Proof {
 		if p.notAsked == move.Asked {
-			p.t.Errorf("move of %q says asked=%v", move.Pod, move.Asked)
+			p.t.Errorf("move of %q has asked=%v", move.Pod, move.Asked)
 		}
 		answer := answers[0]
 		if len(answers) > 1 {

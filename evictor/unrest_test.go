@@ -90,7 +90,7 @@ func TestPodsThatNoNodeCouldTakeAreNoRush(t *testing.T) {
 // A node that somebody has reserved for others could not accept a pod even if it were empty. The
 // taints of a node that is joining, being removed or under maintenance, in contrast, eventually
 // disappear.
-func TestTaintsThatLastAreMinded(t *testing.T) {
+func TestLastingTaintsCount(t *testing.T) {
 	soft, hard := v1.TaintEffectPreferNoSchedule, v1.TaintEffectNoSchedule
 	for name, c := range map[string]struct {
 		taint   v1.Taint
@@ -120,7 +120,7 @@ func TestTaintsThatLastAreMinded(t *testing.T) {
 }
 
 // Pods with very many requirements do not delay a look, and do not hide pods of other owners.
-func TestALookHasABound(t *testing.T) {
+func TestALookIsBounded(t *testing.T) {
 	affinity := func(terms, values int) func(*v1.Pod) {
 		required := &v1.NodeSelector{NodeSelectorTerms: make([]v1.NodeSelectorTerm, terms)}
 		for i := range required.NodeSelectorTerms {

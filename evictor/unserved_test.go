@@ -43,7 +43,7 @@ func TestWhatIsWantedKeepsAFullNodeHot(t *testing.T) {
 			t.Fatal("not what the test is about")
 		}
 		if !e.stillHot(latest, 1, true) {
-			t.Error("a third move is refused as of a node that is not hot any more: 9000 of 6500 are wanted there")
+			t.Error("a third move is refused as if the node were no longer hot: its pods want 9000 and the line is 6500")
 		}
 		if e.stillHot(latest, 1, false) {
 			t.Error("one that is moved for what is measured is still made: 6000 of 6500 show")

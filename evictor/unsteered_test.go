@@ -124,7 +124,7 @@ func TestAHoldOfANamespaceEndsBeforeThePlan(t *testing.T) {
 			return reason
 		}
 		if got := refuses(); got != reasons.SteeringAbsent {
-			t.Errorf("while nobody asks: %q, want %q", got, reasons.SteeringAbsent)
+			t.Errorf("while kube-scheduler does not ask: %q, want %q", got, reasons.SteeringAbsent)
 		}
 		asked++
 		if got := refuses(); got == reasons.SteeringAbsent {

@@ -499,7 +499,7 @@ func TestWorkInProgressHasAPrice(t *testing.T) {
 	}
 	ready := e.Disruption(replica("ready", slow))
 	if unseen := e.Disruption(replica("unseen", slow, func(pod *v1.Pod) { pod.Status.Conditions = nil })); unseen.Compare(ready) <= 0 {
-		t.Errorf("a pod that nobody calls ready or unready costs %d quarters, its ready sibling %d", unseen.Quarters, ready.Quarters)
+		t.Errorf("a pod that is neither ready nor unready costs %d quarters, its ready sibling %d", unseen.Quarters, ready.Quarters)
 	}
 	for name, change := range map[string]func(*v1.Pod){
 		"its startup probe has not succeeded": func(pod *v1.Pod) {

@@ -88,7 +88,7 @@ func TestWhyIsKept(t *testing.T) {
 	}
 	wantEntry := entryOf("web-1", func(e *history.Entry) { e.Decision, e.Owner = *want, "" })
 	if diff := cmp.Diff([]history.Entry{wantEntry}, toldIn(t, log), untimed); diff != "" {
-		t.Errorf("told by the log (-want +got):\n%s", diff)
+		t.Errorf("history from the log (-want +got):\n%s", diff)
 	}
 	if got := <-recorder.Events; got != "Normal EvictedFromHotNode "+want.Message {
 		t.Errorf("Event %q", got)

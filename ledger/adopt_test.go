@@ -166,7 +166,7 @@ func TestAdoptsHoldAndOutcomes(t *testing.T) {
 	}
 	follower.Expire(at(1).Add(expectFor + time.Second))
 	if _, ok := follower.Expects("x"); ok {
-		t.Error("it is expected for ever")
+		t.Error("the pod is expected indefinitely")
 	}
 }
 

@@ -103,7 +103,7 @@ func mustMatch(t *testing.T, l *Ledger, pod Pod, second int) Move {
 	t.Helper()
 	move, ok := l.Match(pod, at(second))
 	if !ok {
-		t.Fatalf("pod %s takes up no move", pod.UID)
+		t.Fatalf("no move is taken up by pod %s", pod.UID)
 	}
 	return move
 }

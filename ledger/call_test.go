@@ -15,7 +15,7 @@ func TestCallsAreBounded(t *testing.T) {
 		writer.Called(Call{Namespace: "ns", OwnerUID: "rs-1", Pod: fmt.Sprint("web-", n), At: at(n), Failed: true})
 	}
 	if writer.Revision() == before {
-		t.Error("nobody has to learn of the calls")
+		t.Error("the calls do not increase the revision")
 	}
 	document := writer.Export()
 	document.Calls = append([]Call{{Pod: "from a version that keeps more"}}, document.Calls...)
@@ -30,7 +30,7 @@ func TestCallsAreBounded(t *testing.T) {
 
 // Calls never prevent the moves in flight from being stored. Even with the longest names, they are
 // small compared to these.
-func TestCallsTakeLittle(t *testing.T) {
+func TestCallsTakeLittleSpace(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	name := func(length int) string {
 		var s strings.Builder

@@ -132,7 +132,7 @@ func runOut(t *testing.T, b *books) {
 
 // A document that becomes too large to be stored loses its oldest outcomes, but never a move in
 // flight.
-func TestEncodeMakesRoom(t *testing.T) {
+func TestEncodeDropsOldOutcomes(t *testing.T) {
 	b := newBooks(Config{KeepEnded: maxMoves})
 	noise := func(n int) string { // does not compress well
 		h := uint64(n)*0x9E3779B97F4A7C15 + 1

@@ -85,7 +85,7 @@ func TestForgedOwnersTakeNothing(t *testing.T) {
 			}
 			play(b)
 			if move, _ := b.Get("uid-1"); move.Replacement != "" || !move.InFlight() || move.Asked {
-				t.Errorf("the move became %+v", move)
+				t.Errorf("the move is now %+v", move)
 			}
 			b.Created(webPod("own"))
 			if move, _ := b.Get("uid-1"); move.Replacement != "own" {

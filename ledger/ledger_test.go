@@ -243,7 +243,7 @@ func TestUnmeasuredMove(t *testing.T) {
 	}
 	b.Expire(at(3))
 	if got, ok := b.Expects("unasked"); ok {
-		t.Errorf("expected %v of a pod that nobody knows anything of", got)
+		t.Errorf("expected %v of a pod about which nothing is known", got)
 	}
 }
 
@@ -359,14 +359,14 @@ func TestMovesThatWereNotMadeDisplaceNoOthers(t *testing.T) {
 }
 
 // These are the queries about moves in flight.
-func TestQuestions(t *testing.T) {
+func TestQueries(t *testing.T) {
 	b := newBooks(Config{})
 	b.Record(at(0), web(1), web(2), web(3, statefulSet))
 	if got := b.MovesOf("ns", "rs-1"); len(got) != 2 || got[0].PodUID != "uid-1" {
 		t.Errorf("moves of the owner: %v, want 2", got)
 	}
 	if !b.Moving("uid-1") || b.Moving("uid-9") {
-		t.Error("Moving knows the wrong pods")
+		t.Error("Moving returns the wrong pods")
 	}
 	b.Cancel("uid-1", at(1))
 	if of := b.MovesOf("ns", "rs-1"); b.Moving("uid-1") || of[0].State != Intended || of[1].State != Cancelled {

@@ -78,11 +78,11 @@ func TestReplacementsStayOnTheirPlatform(t *testing.T) {
 		s := f.Begin()
 		for node, want := range map[string]bool{"amd-2": true, "arm-1": tc.takesArm, "windows": false, "unlabelled": false} {
 			if got := s.Fits(pod, node); got.OK != want {
-				t.Errorf("%s: %s takes it: %t, want %t (%s)", name, node, got.OK, want, got.Reason)
+				t.Errorf("%s: %s accepts it: %t, want %t (%s)", name, node, got.OK, want, got.Reason)
 			}
 		}
 		if tc.replica != nil && s.Fits(pod, "arm-beta").OK != tc.takesArm {
-			t.Errorf("%s: a node with labels of earlier releases takes it: %t", name, !tc.takesArm)
+			t.Errorf("%s: a node with labels of earlier releases accepts it: %t", name, !tc.takesArm)
 		}
 		s.Close()
 	}
@@ -131,7 +131,7 @@ func TestReplacementsStayOnTheirWindowsBuild(t *testing.T) {
 		s := f.Begin()
 		for node, want := range map[string]bool{"older-2": true, "newer-1": tc.takesNewer, "unlabelled-1": false} {
 			if got := s.Fits(pod, node); got.OK != want {
-				t.Errorf("%s: %s takes it: %t, want %t (%s)", name, node, got.OK, want, got.Reason)
+				t.Errorf("%s: %s accepts it: %t, want %t (%s)", name, node, got.OK, want, got.Reason)
 			}
 		}
 		s.Close()

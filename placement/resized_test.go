@@ -10,7 +10,7 @@ import (
 
 // If a pod was resized in place, its owner creates the replacement without the resize. The
 // destination has one core left.
-func TestReplacementOfAResizedPodAsksWhatItsSiblingsWereCreatedWith(t *testing.T) {
+func TestReplacementOfAResizedPodRequestsAsItsSiblings(t *testing.T) {
 	ok, full := Result{OK: true}, Result{Plugin: "NodeResourcesFit", Reason: "Insufficient cpu"}
 	set, old := podLabel("controller-revision-hash", "1"), podLabel("controller-revision-hash", "0")
 	cases := map[string]struct {

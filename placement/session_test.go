@@ -240,7 +240,7 @@ func TestUpdateDropsWhatSyncWould(t *testing.T) {
 		}
 		s = f.Begin()
 		if s.Fits(asked, "a").OK {
-			t.Error("a pod that came beside unnamed ones is left out")
+			t.Error("a pod that arrived together with unknown ones is left out")
 		}
 		s.Close()
 	}

@@ -40,7 +40,7 @@ func TestCalendarAtTimesThatNoClockShows(t *testing.T) {
 }
 
 // The calendar gives up on an endless series of touching periods, but still knows whether it is open now.
-func TestCalendarGivesUpOnChangesThatAreNone(t *testing.T) {
+func TestCalendarGivesUpOnEndlessPeriods(t *testing.T) {
 	e := Eviction{Windows: []Period{every("0-58/2 * * * *", time.Minute), every("1-59/2 * * * *", time.Minute)}}
 	got := ask(mustCalendar(t, &e), at(t, "2026-11-21T12:00:00Z"))
 	if diff := cmp.Diff(answer{Open: true}, got); diff != "" {

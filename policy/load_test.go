@@ -67,7 +67,7 @@ func TestLoadNamesEveryMistake(t *testing.T) {
 	}
 }
 
-func TestLoadRefusesFilesOfAWrongNature(t *testing.T) {
+func TestLoadRefusesFilesThatAreNotPolicies(t *testing.T) {
 	cases := map[string]struct {
 		data []byte
 		want string
@@ -183,7 +183,7 @@ func TestLoadFindsTheDocuments(t *testing.T) {
 }
 
 // Every example in the documentation is a valid policy.
-func TestLoadTakesTheExamples(t *testing.T) {
+func TestLoadAcceptsTheExamples(t *testing.T) {
 	files, err := filepath.Glob("testdata/examples/*.yaml")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("listing examples: %d files, %v", len(files), err)
@@ -213,7 +213,7 @@ func TestLoadTakesTheExamples(t *testing.T) {
 
 // A file with only a LoadPolicy runs the default profile, unless it disables that profile or has no
 // line that a move relieves.
-func TestLoadSaysWhatRuns(t *testing.T) {
+func TestLoadReportsWhatRuns(t *testing.T) {
 	const marks = "usage: {sources: [{type: Prometheus, prometheus: {queries: {nodes: {busy: {expr: busy}}}}}], metrics: [{name: busy, relieves: none}]}\n" +
 		"lines: {busy: {evict: 90}}\n"
 	cases := map[string]struct {
@@ -280,7 +280,7 @@ func TestUnjudged(t *testing.T) {
 	}
 }
 
-func TestLoadSaysWhetherSourcesAreGiven(t *testing.T) {
+func TestLoadReportsWhetherSourcesAreGiven(t *testing.T) {
 	cases := map[string]struct {
 		text string
 		want bool

@@ -211,7 +211,7 @@ func TestLoadLaysTheDocumentOverTheDefaults(t *testing.T) {
 	}
 }
 
-func TestDefaultIsValidAndNobodyElses(t *testing.T) {
+func TestDefaultIsValidAndNotShared(t *testing.T) {
 	first := Default(known)
 	if errs := Validate(&first, known); len(errs) > 0 {
 		t.Fatalf("Validate(Default(known)) = %v", errs)

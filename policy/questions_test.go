@@ -11,7 +11,7 @@ import (
 	"github.com/evenkeel/evenkeel/policy/check"
 )
 
-func TestSourcesTakeWhatTheyDoNotSayFromUsage(t *testing.T) {
+func TestSourcesInheritFromUsage(t *testing.T) {
 	u := Default(known).Usage // maxAge 90s, timeout 10s
 	cases := map[string]struct {
 		source              Source

@@ -11,7 +11,7 @@ import (
 
 // A retired setting still takes effect. One warning contains its position and the reason for its
 // removal.
-func TestRetiredSettingsAreObeyedAndTold(t *testing.T) {
+func TestRetiredSettingsAreObeyedAndReported(t *testing.T) {
 	file, err := Load("p.yaml", []byte(deschedulerPolicyText+"---\n"+loadPolicyHeader+`usage:
   sources:
   - {type: MetricsServer}

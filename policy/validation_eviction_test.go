@@ -10,7 +10,7 @@ import (
 )
 
 // Values beyond a bound are in testdata/invalid. The values here are exactly at a bound.
-func TestValidateTakesWhatLiesOnABound(t *testing.T) {
+func TestValidateAcceptsBounds(t *testing.T) {
 	long := func(n int) []Period {
 		list := make([]Period, n)
 		for i := range list {
@@ -85,7 +85,7 @@ func TestValidateTakesWhatLiesOnABound(t *testing.T) {
 }
 
 // Calendar rejects every schedule that Validate rejects, and neither panics.
-func TestSchedulesThatAreNone(t *testing.T) {
+func TestInvalidSchedules(t *testing.T) {
 	cases := map[string]string{
 		"empty":                    "",
 		"blank":                    " ",

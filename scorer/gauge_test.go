@@ -40,7 +40,7 @@ func TestGauge(t *testing.T) {
 				g.used[r].Add(tc.adjust[r])
 			}
 			if got := g.takes(tc.pod[cluster.CPU], tc.pod[cluster.Memory]); got != tc.wantTakes {
-				t.Errorf("takes the pod: %t, want %t", got, tc.wantTakes)
+				t.Errorf("accepts the pod: %t, want %t", got, tc.wantTakes)
 			}
 			load, under := g.load(tc.pod[cluster.CPU], tc.pod[cluster.Memory], 0.5, 0.5)
 			if diff := load - tc.wantLoad; diff > 1e-9 || diff < -1e-9 {

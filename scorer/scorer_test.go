@@ -161,7 +161,7 @@ func TestUnequalNodes(t *testing.T) {
 	))
 	twoCores := cluster.Amounts{2_000, 0}
 	if !b.Accepts(0, twoCores) || b.Accepts(1, twoCores) {
-		t.Error("want the large node to take two cores (46 %) and the small one to refuse them (70 %)")
+		t.Error("want the large node to accept two cores (46 %) and the small one to refuse them (70 %)")
 	}
 	none := func(cluster.NodeIndex) bool { return false }
 	if got := b.Best(indices(2), twoCores, none); got != 0 {
@@ -326,7 +326,7 @@ func TestCeilingByPool(t *testing.T) {
 	view := viewOf([]cluster.Node{{Name: "a", Allocatable: size, Labels: map[string]string{"pool": "batch"}}, {Name: "b", Allocatable: size}}, []usage.NodeUsage{at80, at80})
 	b := NewBoard(view, set.Resolve(view), testConfig().Config)
 	if !b.Accepts(0, pod) || b.Accepts(1, pod) {
-		t.Error("want the batch node to take a pod at 80 % and the other to refuse it")
+		t.Error("want the batch node to accept a pod at 80 % and the other to refuse it")
 	}
 	scores := make([]int8, 2)
 	if b.Score(indices(2), pod, scores); scores[0] == 0 || scores[1] != 0 {

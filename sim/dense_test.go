@@ -34,7 +34,7 @@ func TestDenseFleet(t *testing.T) {
 					want = d.LoadPercent
 				}
 				if math.Abs(got-want) > 0.2 {
-					t.Errorf("%s, sigma %v: node %d is asked for %.1f%%, want %v%%", kind, sigma, node, got, want)
+					t.Errorf("%s, sigma %v: requests on node %d are %.1f%%, want %v%%", kind, sigma, node, got, want)
 				}
 			}
 		}

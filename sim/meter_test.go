@@ -32,7 +32,7 @@ func TestResultsCountTheReserveOnce(t *testing.T) {
 			}
 			o := oracle{world: &world{fleet: fleet}, steps: 1}
 			if nodes, _ := o.coming(0); nodes[0] != tc.want {
-				t.Errorf("the oracle takes it for used by %v%%, want %v%%", nodes[0], tc.want)
+				t.Errorf("the oracle reads a usage of %v%%, want %v%%", nodes[0], tc.want)
 			}
 		})
 	}

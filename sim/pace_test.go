@@ -29,7 +29,7 @@ func (p *promised) Planned(_ context.Context, _ *plugin.Plugin, made *strategies
 
 // A packed node is relieved in about the time that the first plan predicts, with the shipped limits
 // and with other, tighter ones.
-func TestReliefTakesAsLongAsSaid(t *testing.T) {
+func TestReliefTakesAsLongAsPredicted(t *testing.T) {
 	shippedBounds := safeguards.Config{MaxPercentPerHour: 5, MaxPercentPerHourOfOwner: 50}
 	for name, tc := range map[string]struct {
 		pods         int
@@ -68,7 +68,7 @@ func TestReliefTakesAsLongAsSaid(t *testing.T) {
 			c.Steps, c.MaxUnavailablePercent = 60, 100
 			said, last, moves := promise(t, c, p)
 			if said.relief == nil {
-				t.Fatal("no plan says how long relief takes")
+				t.Fatal("no plan predicts how long relief takes")
 			}
 			took := last.Sub(said.at)
 			t.Logf("said: %s Took %v with %d moves", said.relief.Sentence(), took.Round(time.Second), moves)

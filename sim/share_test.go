@@ -52,7 +52,7 @@ func TestPodsOfAFullNodeAreMeasuredAtTheirShare(t *testing.T) {
 		}
 		w.usage.end(w)
 		if w.usage.demands[0][0][cluster.CPU] <= 100 || w.usage.demands[0][1][cluster.CPU] >= 100 {
-			t.Fatalf("the nodes are asked for %v", w.usage.demands[0])
+			t.Fatalf("the demand on the nodes is %v", w.usage.demands[0])
 		}
 		node, largest := int64(0), int64(0)
 		for _, pod := range w.assigned[0] {

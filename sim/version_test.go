@@ -57,7 +57,7 @@ func TestVersionsLookReal(t *testing.T) {
 }
 
 // A pod of a new version is expected to use as much as the previous version's pods.
-func TestANewVersionIsExpectedToDoAsTheOneBefore(t *testing.T) {
+func TestANewVersionIsExpectedToBehaveLikeThePreviousOne(t *testing.T) {
 	w, e := steered(t, fleetOf(t, 40, 50), usual, 0)
 	expect := func(pod *v1.Pod) cluster.Amounts {
 		return e.observer.Estimate(e.observer.Latest(), &observer.Unmeasured{Kin: kinOf(pod), Requests: w.replicas[0].Requests})
@@ -70,6 +70,6 @@ func TestANewVersionIsExpectedToDoAsTheOneBefore(t *testing.T) {
 	}
 	next.Labels = nil
 	if diff := cmp.Diff(want, expect(next)); diff == "" {
-		t.Error("a pod that tells nothing of its version is expected to do the same")
+		t.Error("a pod without a version is expected to behave the same")
 	}
 }

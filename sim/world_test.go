@@ -95,7 +95,7 @@ func TestWorldKeepsItsBooks(t *testing.T) {
 		waited += game.waited
 	}
 	if waited == 0 {
-		t.Error("no pod ever waited for room")
+		t.Error("no pod ever waited for space")
 	}
 }
 
@@ -171,7 +171,7 @@ func (b *books) check(t *testing.T) {
 		}
 		told++
 		if b.onlooker.pods[pod.Name] != pod {
-			t.Fatalf("the watch has not told of pod %q as it is", pod.Name)
+			t.Fatalf("the watch has not reported the current state of pod %q", pod.Name)
 		}
 		if r.pod != nil && b.assigned[r.node][r.place] != r.pod {
 			t.Fatalf("pod %q is not in its place", pod.Name)
@@ -181,7 +181,7 @@ func (b *books) check(t *testing.T) {
 		}
 	}
 	if told != len(b.onlooker.pods) {
-		t.Fatalf("the watch tells of %d pods, there are %d", len(b.onlooker.pods), told)
+		t.Fatalf("the watch has reported %d pods, want %d", len(b.onlooker.pods), told)
 	}
 }
 
@@ -223,7 +223,7 @@ func TestARolloutWaitsForRoom(t *testing.T) {
 		}
 	}
 	if w.owners[0].rolling || w.deployed != 10 {
-		t.Errorf("%d of 10 pods were deployed after there was room", w.deployed)
+		t.Errorf("%d of 10 pods were deployed after there was space", w.deployed)
 	}
 }
 
@@ -246,7 +246,7 @@ func TestDeploysAreDrawn(t *testing.T) {
 		}
 	}
 	if said == 0 {
-		t.Error("the one that the fleet tells of is not there")
+		t.Error("the deploy that the fleet contains is missing")
 	}
 	if other := deploys(fleet, 2, 288, 2); len(other) == len(all) && other[5] == all[5] {
 		t.Error("another seed draws the same")

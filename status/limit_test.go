@@ -87,5 +87,5 @@ func TestLandingBeyondALimit(t *testing.T) {
 		}
 		return
 	}
-	t.Error("n3 is not told of")
+	t.Error("n3 is not listed")
 }

@@ -213,7 +213,7 @@ func TestMissingIsNeverZero(t *testing.T) {
 	h := newHarbor(t)
 	h.node("n1", thresholds.Unknown, 9000, 9000, 9000, func(_ *cluster.Node, u *usage.NodeUsage) { u.Unknown = reasons.WindowTooShort })
 	if got, _ := OfNode(h.facts(), "n1"); len(got.Over) != 2 {
-		t.Errorf("a window that is filling tells %v", got.Over)
+		t.Errorf("a window that is filling reports %v", got.Over)
 	}
 }
 

@@ -194,7 +194,7 @@ func TestUnknownPod(t *testing.T) {
 		}
 	}
 	if _, err := OfPod(fleet(t).planned(""), "other", "web-1"); !errors.Is(err, ErrUnknown) {
-		t.Errorf("a namesake in another namespace is told of: %v", err)
+		t.Errorf("a pod of the same name in another namespace is mentioned: %v", err)
 	}
 	if FindPod(fleet(t).view, "shop", "web-2") == nil || FindPod(fleet(t).view, "shop", "web-9") != nil {
 		t.Error("FindPod finds the wrong pods")

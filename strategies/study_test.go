@@ -74,7 +74,7 @@ func TestAPodThatAStrategyIsAboutIsNotSpared(t *testing.T) {
 }
 
 // The destinations shown are those of the strategy that moves the pod.
-func TestLandingsAreOfWhoMovesThePod(t *testing.T) {
+func TestLandingsComeFromTheMovingStrategy(t *testing.T) {
 	asked := &Pod{Pod: &cluster.Pod{UID: "a"}}
 	moves := Study{Made: Made{Plan: Plan{Moves: []Move{{Pod: *asked}}}}, Pod: asked, Landings: []Landing{{Node: "mover"}}}
 	stays := Study{Pod: asked, Landings: []Landing{{Node: "other"}}}

@@ -4,7 +4,7 @@ import "testing"
 
 // A small agent that requests almost nothing and gets what it demands is no measure of what other
 // pods get.
-func TestASmallRequestHidesNothingThatIsWanted(t *testing.T) {
+func TestASmallRequestHidesNoDemand(t *testing.T) {
 	starved := func() []Pod {
 		return []Pod{short(2000, 1000, 0, 3500), short(2000, 1000, 0, 3500), short(2000, 1000, 0, 3500)}
 	}

@@ -41,7 +41,7 @@ func TestUnserved(t *testing.T) {
 		})
 	}
 	if EstimateUnserved(nil) != 0 {
-		t.Error("nobody wants something")
+		t.Error("no pod wants more")
 	}
 }
 

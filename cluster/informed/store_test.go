@@ -213,7 +213,7 @@ func TestStore(t *testing.T) {
 			s.SetNode(aNode("n1"))
 			tc.play(s)
 			if diff := cmp.Diff(tc.told, s.changes); diff != "" {
-				t.Errorf("told (-want +got):\n%s", diff)
+				t.Errorf("reported changes (-want +got):\n%s", diff)
 			}
 			if got := s.placed(); got != tc.placed {
 				t.Errorf("placed %s, want %s", got, tc.placed)
@@ -311,7 +311,7 @@ func TestStoreUnderRandomChanges(t *testing.T) {
 				delete(waits, c.Dropped.Name)
 			case c.Leaving != nil && on[c.Leaving.Name]:
 			default:
-				t.Fatalf("told %+v out of turn", c)
+				t.Fatalf("%+v is reported out of turn", c)
 			}
 		}
 		for range 200 {
@@ -388,7 +388,7 @@ func TestAttach(t *testing.T) {
 	}
 	for s.placed() != "n1[]" {
 		if t.Context().Err() != nil {
-			t.Fatal("the deletion was not told")
+			t.Fatal("the deletion was not reported")
 		}
 	}
 }

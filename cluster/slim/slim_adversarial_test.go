@@ -12,7 +12,7 @@ import (
 )
 
 // Objects that no informer should deliver are passed on unchanged.
-func TestWhatIsNoObjectIsHandedOn(t *testing.T) {
+func TestUnexpectedObjectsArePassedOn(t *testing.T) {
 	cases := map[string]any{
 		"nothing": nil, "a word": "pod", "a tombstone": cache.DeletedFinalStateUnknown{Key: "a/b", Obj: &v1.Pod{}}, "no pod": v1.Pod{},
 	}

@@ -17,7 +17,7 @@ func TestWithoutTransitions(t *testing.T) {
 	late.Status.Conditions[0].LastTransitionTime = metav1.Unix(1_900_000_000, 0)
 	want := slimmed(t, slim.New(), late.DeepCopy())
 	if want.Status.Conditions[0].LastTransitionTime.IsZero() {
-		t.Error("a time was left out that a plugin may be told to go by")
+		t.Error("a time that a plugin may be configured to use was dropped")
 	}
 	want.Status.Conditions[0].LastTransitionTime = metav1.Time{}
 	a, b := slimmed(t, s, early), slimmed(t, s, late)

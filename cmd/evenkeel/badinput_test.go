@@ -241,7 +241,7 @@ func TestBadInputIsToldInOneLine(t *testing.T) {
 				}
 			}
 			if !strings.HasPrefix(lines[0], "evenkeel: ") {
-				t.Errorf("the line does not say who speaks: %q", lines[0])
+				t.Errorf("the line does not name the program: %q", lines[0])
 			}
 		})
 	}

@@ -13,7 +13,7 @@ import (
 
 // Every evenkeel command line in a document or in a command's help is accepted. A command that is
 // mentioned in running text may be incomplete.
-func TestDocumentedCommandLinesAreTaken(t *testing.T) {
+func TestDocumentedCommandLinesAreAccepted(t *testing.T) {
 	lines, err := documents.Read("../..")
 	if err != nil {
 		t.Fatal(err)

@@ -34,6 +34,6 @@ func TestEveryCommandReadsEarlierPolicies(t *testing.T) {
 		}
 	}
 	if asked < 8 {
-		t.Errorf("only %d commands take a policy", asked)
+		t.Errorf("only %d commands accept a policy", asked)
 	}
 }

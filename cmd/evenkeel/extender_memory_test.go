@@ -203,10 +203,10 @@ func TestMemoryFlagsRefused(t *testing.T) {
 				t.Errorf("error %v with exit code %d, want %q and 2", err, exit.Code(err), tc.want)
 			}
 			if policy.IsInvalid(err) {
-				t.Errorf("%T is no usage error", err)
+				t.Errorf("%T is not a usage error", err)
 			}
 			if err != nil && strings.Contains(err.Error(), "secret") {
-				t.Errorf("the password is told: %v", err)
+				t.Errorf("the password is in the error: %v", err)
 			}
 		})
 	}

@@ -97,7 +97,7 @@ func TestNodeSyncFlags(t *testing.T) {
 }
 
 // The arguments of other commands do not change.
-func TestGoFlagsAreOfNodeSyncAlone(t *testing.T) {
+func TestOnlyNodeSyncAcceptsGoFlags(t *testing.T) {
 	for _, args := range [][]string{nil, {"run", "-prom", "x"}, {"top", "--s"}} {
 		if diff := cmp.Diff(args, process.WithGoFlags(args)); diff != "" {
 			t.Errorf("arguments (-want +got):\n%s", diff)
@@ -107,7 +107,7 @@ func TestGoFlagsAreOfNodeSyncAlone(t *testing.T) {
 
 // nodesync has every flag in the usage text of dynamicScheduler's article, and accepts the value
 // given there.
-func TestNodeSyncTakesTheFlagsOfTheArticle(t *testing.T) {
+func TestNodeSyncAcceptsTheFlagsOfTheArticle(t *testing.T) {
 	_, usage, found := strings.Cut(string(testkit.EarlierSystem(t, "dynamic-scheduler.md")), "Usage of ./dynamicScheduler:\n")
 	if !found {
 		t.Fatal("the article no longer has a usage text")

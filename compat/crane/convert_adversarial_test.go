@@ -128,7 +128,7 @@ func TestMistakesAreNamed(t *testing.T) {
 }
 
 // A file that is not a document is rejected before its meaning is considered.
-func TestFilesOfAWrongNature(t *testing.T) {
+func TestFilesThatAreNotDocuments(t *testing.T) {
 	bomb := head + "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n"
 	for i := range 8 {
 		was, is := string(rune('0'+i)), string(rune('1'+i))

@@ -109,7 +109,7 @@ func TestPolicyLoadsAsALoadPolicy(t *testing.T) {
 				t.Errorf("policy (-today +Crane's):\n%s", diff)
 			}
 			if !got.SourcesGiven || len(got.Converted) != 1 || got.Converted[0].Format != "scheduler.policy.crane.io/v1alpha1" {
-				t.Errorf("not told as converted: %+v", got.Converted)
+				t.Errorf("not reported as converted: %+v", got.Converted)
 			}
 		})
 	}
@@ -240,7 +240,7 @@ func TestTheLongerPeriodCounts(t *testing.T) {
 }
 
 // Every field that a note refers to exists in the converted document.
-func TestNotesAreAboutFieldsThatThereAre(t *testing.T) {
+func TestNotesNameExistingFields(t *testing.T) {
 	converted := load(t, whole("0.65", "0.75")).Converted[0]
 	text, err := yaml.Marshal(converted.Object)
 	if err != nil {
@@ -252,7 +252,7 @@ func TestNotesAreAboutFieldsThatThereAre(t *testing.T) {
 	}
 	for _, note := range converted.Notes {
 		if strings.HasSuffix(note.Text, ".") || note.Text == "" {
-			t.Errorf("note %q is no sentence without a period", note.Text)
+			t.Errorf("note %q is not a sentence without a period", note.Text)
 		}
 	}
 }

@@ -172,7 +172,7 @@ func FuzzConvert(f *testing.F) {
 			return
 		}
 		if _, err := json.Marshal(out.Object); err != nil {
-			t.Errorf("what became of it: %v", err)
+			t.Errorf("the result cannot be encoded or has changed: %v", err)
 		}
 	})
 }

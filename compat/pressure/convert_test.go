@@ -137,11 +137,11 @@ func TestNotes(t *testing.T) {
 	all := strings.Join(told, "\n")
 	for _, want := range []string{"PromJob", `"A" is called "a"`, "--prom", "node-role.kubernetes.io/master", "another writer's"} {
 		if !strings.Contains(all, want) {
-			t.Errorf("nothing is told of %s:\n%s", want, all)
+			t.Errorf("there is no note about %s:\n%s", want, all)
 		}
 	}
 	if strings.Contains(all, `"b" is called`) {
-		t.Errorf("told of a name that stays:\n%s", all)
+		t.Errorf("there is a note about an unchanged name:\n%s", all)
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 )
 
 // Two differences are logged once: where logs go, and which levels are not distinguished.
-func TestMemoryFlagsTellWhatIsLost(t *testing.T) {
+func TestMemoryFlagsLogDifferences(t *testing.T) {
 	var m Extender
 	m.format, m.level = "logger:syslog?appname=bob&local=7", "error"
 	flags := pflag.NewFlagSet("extender", pflag.ContinueOnError)

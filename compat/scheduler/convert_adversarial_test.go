@@ -74,7 +74,7 @@ func TestIsRefuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if scheduler.Is(tree(t, text)) {
-				t.Error("taken for a Policy")
+				t.Error("mistaken for a Policy")
 			}
 		})
 	}

@@ -121,7 +121,7 @@ func TestConvert(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			object := tree(t, tc.policy)
 			if !scheduler.Is(object) {
-				t.Error("not taken for a Policy")
+				t.Error("not recognized as a Policy")
 			}
 			got, errs := scheduler.Convert(object)
 			if len(errs) > 0 {

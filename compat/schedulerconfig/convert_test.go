@@ -264,7 +264,7 @@ func TestConvertRefuses(t *testing.T) {
 }
 
 // Args that their plugin accepts are not rejected. Args of an unknown plugin are not checked.
-func TestConvertTakesArgs(t *testing.T) {
+func TestConvertAcceptsArgs(t *testing.T) {
 	for name, in := range map[string]string{
 		"all of them":              plugin("MemRealUsage", "{prometheusApiAddr: 'http://p', queryMetricTimeSeconds: 1, queryMetricIntervalSeconds: 60}"),
 		"a null":                   plugin("CpuRealUsage", "{prometheusApiAddr: 'http://p', queryMetricTimeSeconds: null}"),

@@ -59,7 +59,7 @@ func TestSelectorsFollowTheSpec(t *testing.T) {
 }
 
 // Selectors of deleted budgets are not kept.
-func TestSelectorsGoWithTheirBudgets(t *testing.T) {
+func TestSelectorsOfDeletedBudgetsAreDropped(t *testing.T) {
 	s, pod := &Selectors{}, &v1.Pod{}
 	kept := budget("kept", nil)
 	for i := range 1000 {

@@ -331,7 +331,7 @@ func FuzzParse(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		if l, ok := parse(text); ok && (l.PodUID == "" || l.At.IsZero()) {
-			t.Errorf("%q tells of %+v", text, l.Entry)
+			t.Errorf("%q is read as %+v", text, l.Entry)
 		}
 	})
 }

@@ -75,7 +75,7 @@ func TestUpstreamsEvictionsBeginNothing(t *testing.T) {
 
 // A node that repeatedly becomes hot must not have precedence indefinitely. Otherwise each move
 // would put it first in the next plan, and hotter nodes would wait without end.
-func TestNobodyIsFirstForEver(t *testing.T) {
+func TestNoNodeIsFirstIndefinitely(t *testing.T) {
 	noon := time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC)
 	var ended []ledger.Move
 	firsts := 0

@@ -90,7 +90,7 @@ func TestTheLeaseIsReleasedAfterTheWork(t *testing.T) {
 		stop()
 		time.Sleep(39 * time.Second)
 		if second.count() != 0 || old.Leads() != nil {
-			t.Errorf("another led while the work went on; %v", old.Leads())
+			t.Errorf("another process led while the work continued; %v", old.Leads())
 		}
 		if err := <-ended; err != nil {
 			t.Error(err)
@@ -164,7 +164,7 @@ func TestAPartitionedLeaderFollows(t *testing.T) {
 			t.Errorf("%d terms beside another leader", w.count())
 		}
 		if diff := cmp.Diff([]string{"", l.Identity(), "other"}, append(holders, l.Holder())); diff != "" {
-			t.Errorf("who is said to hold the Lease (-want +got):\n%s", diff)
+			t.Errorf("logged holder of the Lease (-want +got):\n%s", diff)
 		}
 		stop()
 		if err := <-ended; err != nil || s.holder() != "other" {
@@ -330,7 +330,7 @@ func TestALeaseIsLedForWholeSeconds(t *testing.T) {
 
 // A process that takes part in an election does not lead before it is elected, even if it has not
 // tried yet. Without an election, there is only one process, and it leads.
-func TestWhoStandsDoesNotLead(t *testing.T) {
+func TestCandidatesDoNotLead(t *testing.T) {
 	l := newShelf().newLease(t)
 	if err := l.Leads(); err != nil {
 		t.Errorf("without election: %v", err)

@@ -150,7 +150,7 @@ func TestAllowAgreesWithAdmission(t *testing.T) {
 				v1.SchemeGroupVersion.WithResource("pods"), "", admission.Create, nil, false, nil)
 			_, refusal := resourcequota.CheckRequest([]v1.ResourceQuota{*tc.quota}, a, evaluator, nil)
 			if got := Allow([]*v1.ResourceQuota{tc.quota}, Replaced{Pod: tc.pod}); got != (refusal == nil) {
-				t.Errorf("Allow = %v, the API server says %v", got, refusal)
+				t.Errorf("Allow = %v, the API server answers %v", got, refusal)
 			}
 		})
 	}

@@ -160,7 +160,7 @@ func TestClosedByNodes(t *testing.T) {
 			reason, detail := v.Closed()
 			expect(t, "closed", reason, tc.want, detail, "")
 			if !v.Until().IsZero() {
-				t.Errorf("until %v, which nobody knows", v.Until())
+				t.Errorf("until %v, want an unknown end", v.Until())
 			}
 		})
 	}

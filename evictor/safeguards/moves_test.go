@@ -320,7 +320,7 @@ func TestUnready(t *testing.T) {
 			f := facts(tc.move)
 			f.Replacement = func(of *ledger.Move) ledger.Replacement {
 				if of.Replacement != "new-uid-1" {
-					t.Errorf("asked for the health of %q", of.Replacement)
+					t.Errorf("the health of %q was requested", of.Replacement)
 				}
 				return tc.health
 			}

@@ -113,7 +113,7 @@ func TestHugeDurations(t *testing.T) {
 }
 
 // NaN percentages limit nothing. Policies that contain them are rejected elsewhere.
-func TestPercentagesThatAreNoNumbers(t *testing.T) {
+func TestNaNPercentages(t *testing.T) {
 	f := facts()
 	f.NotReady, f.Calls = 10, calls("rrrrr", 0)
 	c := config(func(c *Config) { c.Breaker.MaxRefusedPercent, c.Breaker.MaxNotReadyPercent = math.NaN(), math.NaN() })
@@ -133,7 +133,7 @@ func TestMovesInTheWrongList(t *testing.T) {
 }
 
 // A Verdict does not change when the values from which it was made do.
-func TestVerdictHoldsOnToNothing(t *testing.T) {
+func TestVerdictIsIndependentOfItsInput(t *testing.T) {
 	f := facts(move(1, judged(time.Minute, false)))
 	f.Calls = calls("eeeee", 0)
 	v := New(config()).At(f, noon)

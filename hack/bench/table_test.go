@@ -79,7 +79,7 @@ func TestRowsAskForWhatTheSuiteMeasures(t *testing.T) {
 			t.Errorf("%q does not say what is beside it", r.label)
 		}
 		if label := r.label + r.besideLabel; labels[label] {
-			t.Errorf("%q stands there twice", label)
+			t.Errorf("%q is listed twice", label)
 		} else {
 			labels[label] = true
 		}

@@ -56,7 +56,7 @@ func TestPodsBelongToServedReplicaSets(t *testing.T) {
 		sets[set.Namespace+"/"+set.Name+"/"+string(set.UID)] = *set.Spec.Replicas > 0
 	}
 	if len(sets) != f.nodes*revisions {
-		t.Errorf("%d ReplicaSets tell themselves apart, want %d", len(sets), f.nodes*revisions)
+		t.Errorf("%d ReplicaSets are distinct, want %d", len(sets), f.nodes*revisions)
 	}
 	for i := range f.pods() {
 		pod := f.pod(i, firstVersion)

@@ -138,7 +138,7 @@ func TestUsageIsSane(t *testing.T) {
 			o.Sample(t.Context())
 			told := o.Latest().Sources[0]
 			if told.Err != nil || told.Nodes != 3 || told.Pods != 6 || len(told.Problems) > 0 {
-				t.Errorf("%d nodes and %d pods told of, want 3 and 6; problems %v, error %v", told.Nodes, told.Pods, told.Problems, told.Err)
+				t.Errorf("%d nodes and %d pods are reported, want 3 and 6; problems %v, error %v", told.Nodes, told.Pods, told.Problems, told.Err)
 			}
 		})
 	}

@@ -54,7 +54,7 @@ BenchmarkScore/nodes=100-2    	    1000	      1300.5 ns/op	       0 B/op
 	}
 }
 
-func TestParseLinesSaysWhatIsWrongWhere(t *testing.T) {
+func TestParseLinesErrors(t *testing.T) {
 	for text, want := range map[string]string{
 		"PASS\nBenchmarkA 1 2 ns/op 3\n":             `line 2: benchmark "BenchmarkA": "3" is a value without a unit`,
 		"BenchmarkA 1 fast ns/op\n":                  `line 1: benchmark "BenchmarkA": "fast" is not a number`,

@@ -25,14 +25,14 @@ func TestMedian(t *testing.T) {
 				t.Errorf("got %v, want %v", got, tc.want)
 			}
 			if !slices.Equal(given, tc.values) {
-				t.Errorf("the values became %v, were %v", tc.values, given)
+				t.Errorf("the values %v were changed to %v", tc.values, given)
 			}
 		})
 	}
 }
 
 // Medians of integers stay integers, whatever their number.
-func TestMedianOfWholeNumbers(t *testing.T) {
+func TestMedianOfIntegers(t *testing.T) {
 	const most = int64(1<<63 - 1)
 	if got := Median([]int64{most, most - 2}); got != most-1 {
 		t.Errorf("got %d, want %d", got, most-1)

@@ -42,7 +42,7 @@ func TestReferenceNeedsEveryComment(t *testing.T) {
 				t.Fatal(err)
 			}
 			if c[without] == "" {
-				t.Fatalf("%s has no comment to take away", without)
+				t.Fatalf("%s has no comment to remove", without)
 			}
 			c[without] = ""
 			_, err = pageOf(c, filepath.Join(root, "policy"))
@@ -91,7 +91,7 @@ func TestRetiredSettingsAreOnlyInTheSchema(t *testing.T) {
 		t.Error("the schema does not mark the interval of evictions as deprecated")
 	}
 	if found := mistakes(t, []byte(made), header+"eviction: {interval: 1s}\nhot: {risingMemory: {fullPercent: 90}}\n"); found != "" {
-		t.Errorf("the schema does not take retired settings: %s", found)
+		t.Errorf("the schema does not accept retired settings: %s", found)
 	}
 }
 

@@ -120,7 +120,7 @@ func TestASingleRunFailsWithoutTheAPIServer(t *testing.T) {
 
 // A priority class that the policy names but the cluster lacks is an error once the API server
 // reports that it does not exist. Until then, the process waits.
-func TestAPriorityClassIsLookedUpWhenTheAPIServerIsThere(t *testing.T) {
+func TestAPriorityClassIsLookedUpOnceTheAPIServerIsReachable(t *testing.T) {
 	const naming = upstreamHead + "  pluginConfig:\n  - {name: DefaultEvictor, args: {priorityThreshold: {name: gone}}}\n" +
 		"  - {name: RealUsageLowNodeUtilization, args: {}}\n  plugins: {balance: {enabled: [RealUsageLowNodeUtilization]}}\n---\n" + loadPolicyHead
 	synctest.Test(t, func(t *testing.T) {

@@ -123,7 +123,7 @@ func TestAwaitUsageWhileTheClockIsSet(t *testing.T) {
 
 // While waiting for usage, the process reports every 15 seconds what it has seen and how much
 // longer it will wait. If usage is available at once, it reports nothing.
-func TestWaitingForUsageIsTold(t *testing.T) {
+func TestWaitingForUsageIsReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, progress := waitingForUsage(t), bytes.Buffer{}
 		a.awaitUsage(t.Context(), &progress, forever)

@@ -108,7 +108,7 @@ func TestAnUnreadableLedgerIsNotTakenOver(t *testing.T) {
 		t.Errorf("what is stored has changed (-want +got):\n%s", diff)
 	}
 	if got := told(sent); len(got) != 1 || !strings.HasPrefix(got[0], "Warning LedgerUnreadable ") {
-		t.Errorf("told %q", got)
+		t.Errorf("Events %q", got)
 	}
 	failed := `
 		# HELP evenkeel_cycles_total Descheduling cycles by result.
@@ -133,11 +133,11 @@ func TestAnUnreadableLedgerIsNotTakenOver(t *testing.T) {
 
 // After a person accepts the loss of an unreadable ledger, with the command that the Event shows, the next cycle
 // continues without it. The stored content is kept.
-func TestALossThatIsAcceptedIsGoneOnWithout(t *testing.T) {
+func TestAnAcceptedLossIsFinal(t *testing.T) {
 	garbage := []byte("not what you think")
 	a, sent := starting(t, garbage)
 	if err := a.takeLedger(t.Context()); !errors.Is(err, configmap.ErrUnreadable) || a.process.authority.Unreadable() == nil {
-		t.Fatalf("taken over: %v", err)
+		t.Fatalf("the ledger was taken over: %v", err)
 	}
 	events := told(sent)
 	_, value, found := strings.Cut(strings.Join(events, ""), "kubectl -n ns annotate --overwrite configmap evenkeel-ledger "+configmap.AcceptAnnotation+"=")
@@ -163,7 +163,7 @@ func TestALossThatIsAcceptedIsGoneOnWithout(t *testing.T) {
 		t.Errorf("kept %+v, %v", kept, err)
 	}
 	if got := told(sent); len(got) != 1 || !strings.HasPrefix(got[0], "Warning LedgerSetAside ") {
-		t.Errorf("told %q", got)
+		t.Errorf("Events %q", got)
 	}
 }
 
@@ -186,7 +186,7 @@ func TestAnUnreadableLedgerIsRestoredByItsHolder(t *testing.T) {
 		t.Errorf("it was not restored: %v", err)
 	}
 	if got := told(sent); len(got) != 1 || !strings.HasPrefix(got[0], "Warning LedgerSetAside ") {
-		t.Errorf("told %q", got)
+		t.Errorf("Events %q", got)
 	}
 	dry, _ := starting(t, []byte("not what you think"), func(o *flags.Options) { o.DryRun = true })
 	if err := dry.takeLedger(t.Context()); err != nil {

@@ -38,14 +38,14 @@ scoring:
 
 // The half sends no request to the API server before it runs.
 func TestInside(t *testing.T) {
-	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { t.Errorf("asked for %s", r.URL.Path) }))
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { t.Errorf("the API server was asked for %s", r.URL.Path) }))
 	defer server.Close()
 	in, err := insideOf(t, server.URL, measuredPolicy)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if in.Answerer() == nil {
-		t.Error("there is nobody to ask")
+		t.Error("there is no Answerer")
 	}
 	if message, all := in.Refusal(); message != "too much load" || !all {
 		t.Errorf("refusal %q, all %v", message, all)

@@ -151,7 +151,7 @@ func (c stageCore) RESTClient() rest.Interface { return c.posts }
 func (s *stage) RoundTrip(request *http.Request) (*http.Response, error) {
 	var eviction policyv1.Eviction
 	if err := json.NewDecoder(request.Body).Decode(&eviction); err != nil || request.Method != http.MethodPost {
-		return nil, fmt.Errorf("%s %s is no eviction: %w", request.Method, request.URL, err)
+		return nil, fmt.Errorf("%s %s is not an eviction: %w", request.Method, request.URL, err)
 	}
 	answer := metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusSuccess, Code: http.StatusCreated}
 	if err := s.evict(&eviction); err != nil {

@@ -151,7 +151,7 @@ func TestMemoryPresetJudges(t *testing.T) {
 			// its values over five minutes.
 			for _, query := range rule.asked {
 				if !strings.Contains(query, "HostMemoryUsagePercent") {
-					t.Errorf("asked for %s", query)
+					t.Errorf("queried %s", query)
 				}
 			}
 		})

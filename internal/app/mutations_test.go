@@ -154,7 +154,7 @@ func TestReleasedPoliciesOfDescheduler(t *testing.T) {
 			case r.Refused != "" && (err == nil || !strings.Contains(err.Error(), r.Refused) || !policy.IsInvalid(err)):
 				t.Errorf("error %v, want %q\n%s", err, r.Refused, text)
 			case r.Refused != "" && r.V1alpha2 != nil && u.upstream(t, text) == nil:
-				t.Errorf("descheduler takes it\n%s", text)
+				t.Errorf("descheduler accepts it\n%s", text)
 			}
 		})
 	}

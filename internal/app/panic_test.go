@@ -60,7 +60,7 @@ func TestAPanicRefusesThePolicy(t *testing.T) {
 			}
 			const want = "Warning PolicyInvalid FILE: internal error: using this policy panicked: no such luck"
 			if told := r.told(); len(told) != 1 || !strings.HasPrefix(told[0], want) {
-				t.Errorf("told %q, want %q", told, want)
+				t.Errorf("Events %q, want %q", told, want)
 			}
 			if got := r.state(); got != "ok 1, invalid 1, error 0, generation 1, successful 0" {
 				t.Errorf("metrics: %s", got)

@@ -210,7 +210,7 @@ func TestPolicyChanges(t *testing.T) {
 				}
 				told := strings.Join(r.told(), "\n")
 				if !strings.HasPrefix(told, tc.event) || tc.event == "" && told != "" {
-					t.Errorf("step %d: told %q, want %q", i, told, tc.event)
+					t.Errorf("step %d: Event %q, want %q", i, told, tc.event)
 				}
 				if diff := cmp.Diff(tc.state, r.state()); diff != "" {
 					t.Errorf("step %d: metrics (-want +got):\n%s", i, diff)
@@ -245,7 +245,7 @@ func TestPolicyIsTriedAgain(t *testing.T) {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
 	if got, want := r.process.policies.Status().Problem, `reading priority class "low": connection refused`; got != want {
-		t.Errorf("/status says %q, want %q", got, want)
+		t.Errorf("/status contains %q, want %q", got, want)
 	}
 	away = false
 	if !r.changed(t.Context(), []byte(named), nil) { // the class does not exist

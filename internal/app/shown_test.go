@@ -17,7 +17,7 @@ import (
 
 // A cycle makes a plan for each profile that moves pods by real usage. Reports show the plan of the
 // first profile, which the framework builds with exactly the arguments that the explainer knows.
-func TestTheFirstProfileIsKnownByItsArguments(t *testing.T) {
+func TestTheFirstProfileIsRecognizedByItsArguments(t *testing.T) {
 	const profile = "  pluginConfig: [{name: RealUsageLowNodeUtilization, args: {}}]\n" +
 		"  plugins: {balance: {enabled: [RealUsageLowNodeUtilization]}}\n"
 	r := newReloading(t, upstreamHead+profile+"- name: batch\n"+profile+"---\n"+loadPolicyHead+evictAt(60))

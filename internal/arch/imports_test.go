@@ -152,7 +152,7 @@ func TestPureRoomsHoldStill(t *testing.T) {
 }
 
 // Strategies, scorer and evictor share only values.
-func TestWingsMeetOnlyInValues(t *testing.T) {
+func TestWingsShareOnlyValues(t *testing.T) {
 	for _, pkg := range packages(t) {
 		wing := firstOf(pkg.room, apart)
 		for imported, where := range pkg.imports {

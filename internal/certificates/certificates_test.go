@@ -82,7 +82,7 @@ func TestCertificatesAreGoodForOneThing(t *testing.T) {
 }
 
 // A stored CA can sign further certificates, even if it is only the first of several trusted ones.
-func TestAKeptAuthoritySignsOn(t *testing.T) {
+func TestAStoredAuthoritySignsAgain(t *testing.T) {
 	ca, old := authority(t), authority(t)
 	later := now.AddDate(9, 0, 0)
 	kept, err := certificates.ParseAuthority(append(ca.Cert, old.Cert...), ca.Key, later)

@@ -458,7 +458,7 @@ func TestWhatCannotBeRemoved(t *testing.T) {
 				t.Errorf("done %+v, want %d", report.Done, tc.done)
 			}
 			if strings.Contains(text(t, report), "Nothing is left") {
-				t.Error("it says that nothing is left")
+				t.Error("it claims that nothing is left")
 			}
 		})
 	}

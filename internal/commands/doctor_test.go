@@ -66,7 +66,7 @@ func TestMayNotList(t *testing.T) {
 
 func TestCollectsMetrics(t *testing.T) {
 	if collectsMetrics(&api.DeschedulerPolicy{MetricsProviders: []api.MetricsProvider{{Source: api.PrometheusMetrics}}}) {
-		t.Error("Prometheus is asked by itself")
+		t.Error("Prometheus is asked separately")
 	}
 	if !collectsMetrics(&api.DeschedulerPolicy{MetricsProviders: []api.MetricsProvider{{Source: api.KubernetesMetrics}}}) {
 		t.Error("KubernetesMetrics are not collected")

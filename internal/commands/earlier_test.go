@@ -48,7 +48,7 @@ func loadEarlier(t *testing.T, text string) (*policy.File, *api.DeschedulerPolic
 
 // Upstream's loader, which rejects fields that a plugin does not know, accepts the converted policy
 // of each strategy.
-func TestUpstreamTakesEveryConvertedStrategy(t *testing.T) {
+func TestUpstreamAcceptsEveryConvertedStrategy(t *testing.T) {
 	policyfile.SetupPlugins()
 	const selected = "namespaces: {include: [shop]}, labelSelector: {matchLabels: {app: web}}, nodeFit: true, thresholdPriorityClassName: high"
 	const low = "namespaces: {exclude: [shop]}, nodeFit: true, thresholdPriority: 1000, nodeResourceUtilizationThresholds: " +
@@ -90,7 +90,7 @@ func TestUpstreamTakesEveryConvertedStrategy(t *testing.T) {
 	}
 }
 
-func TestAnEarlierPolicyThatEnablesNothingIsTaken(t *testing.T) {
+func TestAnEarlierPolicyThatEnablesNothingIsAccepted(t *testing.T) {
 	policyfile.SetupPlugins()
 	_, loaded := loadEarlier(t, v1alpha1Head+"strategies: {RemoveDuplicates: {enabled: false}}")
 	for _, profile := range loaded.Profiles {
@@ -101,7 +101,7 @@ func TestAnEarlierPolicyThatEnablesNothingIsTaken(t *testing.T) {
 }
 
 // Both loaders accept every policy in the article about descheduler, alone or in a ConfigMap.
-func TestTheArticlesPoliciesAreTaken(t *testing.T) {
+func TestTheArticlesPoliciesAreAccepted(t *testing.T) {
 	policyfile.SetupPlugins()
 	var enabled [][]string
 	for _, block := range testkit.YAMLBlocks(testkit.EarlierSystem(t, "descheduler.md")) {
@@ -137,7 +137,7 @@ func TestTheArticlesPoliciesAreTaken(t *testing.T) {
 }
 
 // Changes to a legacy policy are reported, in the log or to a person who is waiting.
-func TestNotesAreTold(t *testing.T) {
+func TestNotesAreReported(t *testing.T) {
 	file, err := compat.Load("policy.yaml", []byte(v1alpha1Head+
 		"strategies: {RemovePodsViolatingInterPodAntiAffinity: {enabled: true, weight: 1}}"), kinds.All)
 	if err != nil {

@@ -118,7 +118,7 @@ func TestUsageThatNeverComesIsNotWaitedFor(t *testing.T) {
 
 // An unknown node or pod is an error at once: explain does not wait for usage, which no source here
 // ever reports.
-func TestExplainKnowsNobodyAtOnce(t *testing.T) {
+func TestExplainReportsUnknownNamesAtOnce(t *testing.T) {
 	policy := filepath.Join(t.TempDir(), "policy.yaml")
 	if err := os.WriteFile(policy, []byte("apiVersion: evenkeel.io/v1alpha1\nkind: LoadPolicy\nusage: {observationPeriod: 10m}\n"), 0o600); err != nil {
 		t.Fatal(err)

@@ -140,7 +140,7 @@ func TestExplainByStrangers(t *testing.T) {
 		_, err := askToExplain(t.Context(), &remote.Extender{URL: server.URL}, status.Subject{Kind: "node", Name: "n1"})
 		server.Close()
 		if err == nil {
-			t.Errorf("%s: taken for an explanation", name)
+			t.Errorf("%s: accepted as an explanation", name)
 		}
 	}
 }

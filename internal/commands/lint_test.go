@@ -73,7 +73,7 @@ func TestLintFindsWhatRunWouldRefuse(t *testing.T) {
 
 // LowNodeUtilization can be configured to move pods by real usage. lint then describes the usage
 // and the thresholds, and warns that the plugin does not steer.
-func TestLintKnowsWhatGoesByUsage(t *testing.T) {
+func TestLintKnowsPluginsThatUseRealUsage(t *testing.T) {
 	const lines = "thresholds: {cpu: 20, memory: 20}, targetThresholds: {cpu: 50, memory: 60}"
 	cases := map[string]struct{ providers, args, want string }{
 		"metrics-server": {"metricsProviders: [{source: KubernetesMetrics}]\n", "metricsUtilization: {source: KubernetesMetrics}", "metrics-server measures"},
@@ -117,7 +117,7 @@ func TestLintKnowsWhatGoesByUsage(t *testing.T) {
 
 // If the policy has no source for the usage that LowNodeUtilization is configured to use, the
 // plugin fails in every cycle. lint then does not claim that it evicts.
-func TestLintKnowsWhatCannotReadUsage(t *testing.T) {
+func TestLintKnowsPluginsThatCannotReadUsage(t *testing.T) {
 	cases := map[string]struct{ providers, args, want string }{
 		"metrics-server":               {"", "metricsUtilization: {source: KubernetesMetrics}", "metricsProviders: [{source: KubernetesMetrics}]"},
 		"metrics-server, deprecated":   {"", "metricsUtilization: {metricsServer: true}", "metricsProviders: [{source: KubernetesMetrics}]"},
@@ -252,7 +252,7 @@ func TestLintNamesWhatItCannotCheck(t *testing.T) {
 
 // OpenShift's operator writes null for a threshold field that is not set, and for fields that it
 // omits.
-func TestLintTakesNullForAbsent(t *testing.T) {
+func TestLintTreatsNullAsAbsent(t *testing.T) {
 	report, err := lintText(t, `apiVersion: v1
 kind: ConfigMap
 metadata: {name: cluster, namespace: descheduler}
@@ -284,7 +284,7 @@ data:
 }
 
 // Each strategy describes itself. One that relieves no hot nodes does not count as one that does.
-func TestLintTellsWhatStrategiesDo(t *testing.T) {
+func TestLintDescribesStrategies(t *testing.T) {
 	report, err := lintText(t, todaysHead+"- name: p\n  plugins: {balance: {enabled: [ReturnPodsToPreferredNodes]}}\n"+
 		"  pluginConfig:\n  - {name: ReturnPodsToPreferredNodes, args: {minWeightGained: 20, evictableNamespaces: {exclude: [batch]}}}\n"+
 		"  - {name: DefaultEvictor, args: {minReplicas: 2}}\n")
@@ -303,7 +303,7 @@ func TestLintTellsWhatStrategiesDo(t *testing.T) {
 	}
 	for _, other := range []string{"Evicts from nodes", "Also runs", "Runs "} {
 		if strings.Contains(does, other) {
-			t.Errorf("it says %q:\n%s", other, does)
+			t.Errorf("it contains %q:\n%s", other, does)
 		}
 	}
 	want := lint.Finding{Level: lint.Note, Field: "profiles", Text: "no profile enables RealUsageLowNodeUtilization, so hot nodes are not relieved"}
@@ -313,7 +313,7 @@ func TestLintTellsWhatStrategiesDo(t *testing.T) {
 }
 
 // The description includes the selectors with which a policy selects pods.
-func TestLintTellsSelections(t *testing.T) {
+func TestLintDescribesSelections(t *testing.T) {
 	report, err := lintText(t, todaysHead+"- name: p\n  plugins: {balance: {enabled: [RealUsageLowNodeUtilization]}}\n"+
 		"  pluginConfig:\n  - {name: RealUsageLowNodeUtilization, args: {evictableNamespaces: {include: [shop, batch]}}}\n"+
 		"  - {name: DefaultEvictor, args: {minReplicas: 2, nodeFit: true, nodeSelector: pool=web, priorityThreshold: {value: 1000},"+
@@ -400,7 +400,7 @@ func TestLintOfTheShippedPolicy(t *testing.T) {
 
 // A retired setting is reported with its position: within the text, and as a separate field in
 // JSON.
-func TestLintSaysWhereARetiredSettingIs(t *testing.T) {
+func TestLintLocatesRetiredSettings(t *testing.T) {
 	const load = "apiVersion: evenkeel.io/v1alpha1\nkind: LoadPolicy\nscoring:\n  estimate: {defaultCPU: 1}\n"
 	for format, want := range map[string]string{
 		"text": "  warning: line 4, column 3: scoring.estimate: is no longer documented and will be removed in two versions: ",

@@ -180,7 +180,7 @@ func TestPlanOfAnUpstreamPlugin(t *testing.T) {
 		}
 	}
 	if moved != 1 || stays != 1 {
-		t.Errorf("explained as moved: %d, as not asked for: %d, want one each", moved, stays)
+		t.Errorf("explained as moved: %d, as not requested: %d, want one each", moved, stays)
 	}
 }
 

@@ -58,7 +58,7 @@ func (m *mount) write(content string) {
 }
 
 // Content is reported once it has been read twice, and only once.
-func TestRunTellsOfEachContentOnce(t *testing.T) {
+func TestRunReportsEachContentOnce(t *testing.T) {
 	const second = time.Second
 	cases := map[string]struct {
 		// steps are one second apart. The file is read every second, half a second after a step.
@@ -150,7 +150,7 @@ func TestRunTellsOfEachContentOnce(t *testing.T) {
 					t.Errorf("Run: %v", err)
 				}
 				if diff := cmp.Diff(tc.want, got); diff != "" {
-					t.Errorf("told of (-want +got):\n%s", diff)
+					t.Errorf("reported (-want +got):\n%s", diff)
 				}
 			})
 		})

@@ -67,7 +67,7 @@ func TestFlagsOverrideThePolicy(t *testing.T) {
 
 // A plan may observe for less time than the policy sets only if windows are filled by waiting
 // alone. It still observes for long enough to call a node hot.
-func TestPlansWatchForLess(t *testing.T) {
+func TestPlansObserveForLess(t *testing.T) {
 	const prometheusOnly = "usage: {sources: [{type: Prometheus, prometheus: {address: 'http://p:9090'}}]}\n"
 	type watched struct{ Period, MinWindow time.Duration }
 	whole := watched{150 * time.Second, 150 * time.Second}
@@ -102,7 +102,7 @@ func TestPlansWatchForLess(t *testing.T) {
 				t.Errorf("watched (-want +got):\n%s", diff)
 			}
 			if errs := policy.Validate(&file.Load, kinds.All); len(errs) > 0 {
-				t.Errorf("the policy is none any more: %v", errs)
+				t.Errorf("the policy is no longer valid: %v", errs)
 			}
 		})
 	}

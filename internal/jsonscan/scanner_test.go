@@ -90,7 +90,7 @@ func FuzzScanner(f *testing.F) {
 }
 
 // Brackets are skipped however they are nested, down to the limit.
-func TestSkipKnowsItsDepth(t *testing.T) {
+func TestSkipIsBoundedInDepth(t *testing.T) {
 	for _, pair := range [][2]string{{"[", "]"}, {`{"k":`, "}"}, {`[{"k":`, "}]"}, {`{"s":"v","k":`, `,"n":1}`}} {
 		for _, depth := range []int{1, 31, 32, 33, 63, 64, 65, 127, 128, 129, 200} {
 			text := strings.Repeat(pair[0], depth) + "0" + strings.Repeat(pair[1], depth)
@@ -185,12 +185,12 @@ func TestFloat(t *testing.T) {
 }
 
 // Values that are read count towards the depth like those that are skipped inside them.
-func TestReadingKnowsItsDepth(t *testing.T) {
+func TestReadingIsBoundedInDepth(t *testing.T) {
 	for deep, taken := range map[int]bool{ofText.Depth: true, ofText.Depth + 1: false} {
 		for _, pair := range [][2]string{{"[", "]"}, {`{"k":`, "}"}} {
 			text := strings.Repeat(pair[0], deep) + "0" + strings.Repeat(pair[1], deep)
 			if json.Valid([]byte(text)) != taken {
-				t.Fatalf("encoding/json takes %d levels: %t", deep, !taken)
+				t.Fatalf("encoding/json accepts %d levels: %t", deep, !taken)
 			}
 			for name, s := range scanners([]byte(text)) {
 				if value(s); (s.End() == nil) != taken {

@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// TestSkipTakesWhatEncodingJSONTakes tests objects around the point where plain members end, each
+// TestSkipAcceptsWhatEncodingJSONAccepts tests objects around the point where plain members end, each
 // with and without something that makes the text invalid.
-func TestSkipTakesWhatEncodingJSONTakes(t *testing.T) {
+func TestSkipAcceptsWhatEncodingJSONAccepts(t *testing.T) {
 	members := []string{
 		`"k":"v"`, `"k": "v"`, `"k" :"v"`, `"k":"\"v"`, `"\u006b":"v"`, `"k":1`, `"k":null`, `"k":{}`, `"k":{"k":"v"}`, `"k":["v"]`, `"é":"v"`, `"k":"é"`, `"":""`,
 		// none of these is a member
@@ -57,6 +57,6 @@ func TestSkipHoldsNothing(t *testing.T) {
 	s := NewReader(1<<10, Limits{Text: 1 << 10, Depth: 1 << 20})
 	s.Reset(strings.NewReader(text))
 	if s.Skip(); s.End() != nil || cap(s.buffer) != 1<<10 || cap(s.scratch) > 1<<11 {
-		t.Errorf("%v; the window grew to %d bytes, the room for keys to %d", s.Err(), cap(s.buffer), cap(s.scratch))
+		t.Errorf("%v; the window grew to %d bytes, the space for keys to %d", s.Err(), cap(s.buffer), cap(s.scratch))
 	}
 }

@@ -148,7 +148,7 @@ func TestForwardLost(t *testing.T) {
 		select {
 		case <-ctx.Done():
 		case <-time.After(time.Minute):
-			t.Error("it is not told")
+			t.Error("the loss is not reported")
 		}
 		return nil
 	})

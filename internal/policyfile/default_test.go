@@ -59,7 +59,7 @@ func TestTheDefaultProfileIsTheShippedOne(t *testing.T) {
 
 // A profile may have arguments for a plugin that it does not enable. Only the DefaultEvictor of a
 // profile that moves pods by usage protects pods from such moves.
-func TestWhatIsPlannedIsOfTheProfilesThatMoveByUsage(t *testing.T) {
+func TestPlansComeFromProfilesThatMoveByUsage(t *testing.T) {
 	p := profiles(t, load(t, `
 apiVersion: descheduler/v1alpha2
 kind: DeschedulerPolicy

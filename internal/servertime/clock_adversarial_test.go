@@ -11,7 +11,7 @@ import (
 )
 
 // Responses without the API server's time do not change the clock and are passed on unchanged.
-func TestTellsNothing(t *testing.T) {
+func TestResponsesWithoutATime(t *testing.T) {
 	date := func(value string) func(http.Header) {
 		return func(h http.Header) { h["Date"] = []string{value} }
 	}
@@ -119,7 +119,7 @@ func TestLocalClockIsSet(t *testing.T) {
 func TestAnswerBeforeItsRequest(t *testing.T) {
 	noon := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	if heard, ok := hear(noon, noon, noon.Add(-time.Minute)); ok {
-		t.Errorf("it tells %v", heard)
+		t.Errorf("the clock learned %v", heard)
 	}
 }
 

@@ -202,7 +202,7 @@ func TestAgreementHoldsTheSkew(t *testing.T) {
 			}
 			told, ok := hear(date, sent, w.local)
 			if !ok {
-				t.Fatalf("an answer after %v tells nothing", w.local.Sub(sent))
+				t.Fatalf("an answer after %v is ignored", w.local.Sub(sent))
 			}
 			heard.add(told)
 			if agreed, _ := heard.agreed(); agreed.distance(w.skew) > 0 {

@@ -96,7 +96,7 @@ func TestMovesAnHourOfAnotherProcess(t *testing.T) {
 }
 
 // Values that were not validated do not mean "unlimited".
-func TestMovesAnHourThatAreNone(t *testing.T) {
+func TestInvalidMovesPerHour(t *testing.T) {
 	for _, set := range []func(*policy.Eviction){
 		func(e *policy.Eviction) { e.MaxMovesPerHour = intstr.FromString("many") },
 		func(e *policy.Eviction) { e.MaxMovesPerHourOfOwner = intstr.FromString("") },

@@ -136,7 +136,7 @@ func TestAMissingLedgerIsDamage(t *testing.T) {
 	d.changes(t, func(c *v1.ConfigMap) { delete(c.BinaryData, Key) })
 	other := d.store(t, "other")
 	if _, err := other.Load(t.Context()); !errors.Is(err, ErrUnreadable) {
-		t.Errorf("begun with: %v", err)
+		t.Errorf("the process started with it: %v", err)
 	}
 	if err := other.Save(t.Context(), documentOf("b")); !errors.Is(err, ErrUnreadable) {
 		t.Errorf("written: %v", err)
@@ -150,7 +150,7 @@ func TestAMissingLedgerIsDamage(t *testing.T) {
 	d.changes(t, func(c *v1.ConfigMap) { delete(c.BinaryData, Key) })
 	next := d.store(t, "next")
 	if _, err := next.Load(t.Context()); !errors.Is(err, ErrUnreadable) {
-		t.Errorf("begun with: %v", err)
+		t.Errorf("the process started with it: %v", err)
 	}
 	d.accept(t)
 	if _, err := next.Load(t.Context()); err != nil {

@@ -106,7 +106,7 @@ func TestWhatOneWritesAnotherReads(t *testing.T) {
 }
 
 // Content that does not belong to the store survives every write.
-func TestOthersContentStays(t *testing.T) {
+func TestContentOfOthersStays(t *testing.T) {
 	d := newDesk(configMap(func(c *v1.ConfigMap) {
 		c.Labels = map[string]string{"team": "sre"}
 		c.Annotations = map[string]string{"evenkeel.io/paused": "false"}
@@ -411,7 +411,7 @@ func TestAllThatIsSetAsideIsKept(t *testing.T) {
 	}
 	d.changes(t, func(c *v1.ConfigMap) { c.BinaryData[Key] = []byte("one more") })
 	if err := s.Save(t.Context(), documentOf("a")); err == nil || !strings.Contains(err.Error(), "delete them") {
-		t.Errorf("with no room for more: %v", err)
+		t.Errorf("without a free name: %v", err)
 	}
 	if diff := cmp.Diff(want, d.aside(t)); diff != "" || string(d.object(t).BinaryData[Key]) != "one more" {
 		t.Errorf("set aside (-want +got):\n%s", diff)
@@ -508,7 +508,7 @@ func TestLostAnswer(t *testing.T) {
 		return true, nil, apierrors.NewTimeoutError("lost", 1)
 	})
 	if err := s.Save(t.Context(), documentOf("a", "b")); err == nil {
-		t.Fatal("a lost answer is no success")
+		t.Fatal("a lost answer counts as an error")
 	}
 	if err := s.Save(t.Context(), documentOf("a", "b", "c")); err != nil {
 		t.Fatal(err)
@@ -601,7 +601,7 @@ func TestFollow(t *testing.T) {
 	handler.OnUpdate(nil, other)
 	handler.OnAdd(&v1.Pod{}, false)
 	if diff := cmp.Diff([][]string{{"a"}, {"a", "b"}, {"d"}}, told); diff != "" {
-		t.Errorf("told (-want +got):\n%s", diff)
+		t.Errorf("reported (-want +got):\n%s", diff)
 	}
 	if len(d.reported) != 1 || follower.Generation() != 3 {
 		t.Errorf("reported %q, generation %d", d.reported, follower.Generation())
@@ -636,7 +636,7 @@ func TestUnreadableUntilDeleted(t *testing.T) {
 	}
 }
 
-func TestNewWants(t *testing.T) {
+func TestNewChecksItsConfig(t *testing.T) {
 	if _, err := New(Config{}); err == nil {
 		t.Error("a Store of nothing")
 	}
@@ -653,7 +653,7 @@ func TestNewWants(t *testing.T) {
 
 // Reading the store's state, as metrics do, does not wait for the API server to respond to the
 // store.
-func TestKnowledgeDoesNotWait(t *testing.T) {
+func TestReadingTheStateDoesNotWait(t *testing.T) {
 	d := newDesk()
 	s := d.store(t, "a")
 	if err := s.Save(t.Context(), documentOf("web-1")); err != nil {

@@ -85,7 +85,7 @@ func TestPattern(t *testing.T) {
 	}
 	missed.Finish(daily.Part(3*86400), 0)
 	if !missed.Pattern().Recurs() {
-		t.Error("an hour and a half without samples is no reason to forget")
+		t.Error("the pattern is forgotten after an hour and a half without samples")
 	}
 }
 

@@ -39,7 +39,7 @@ func TestPeriodsOfAnyLength(t *testing.T) {
 				}
 			}
 			if share := float64(wrong) / float64(length); share > 0.05 {
-				t.Errorf("for %.0f%% of the next period it expects a burst that does not come, or none where it comes", 100*share)
+				t.Errorf("for %.0f%% of the next period, it expects a burst that does not happen, or none although one does", 100*share)
 			}
 		})
 	}

@@ -51,6 +51,6 @@ func TestTrough(t *testing.T) {
 		}
 	}
 	if known < 1000 || unknown < 1000 {
-		t.Errorf("known %d times, unknown %d times: the test says little", known, unknown)
+		t.Errorf("known %d times, unknown %d times: the test proves little", known, unknown)
 	}
 }

@@ -129,7 +129,7 @@ func TestChainAsks(t *testing.T) {
 // If the first source's value for a node is implausible, every sample takes the node from the
 // second source, not only every other one. The node returns to the first source as soon as its
 // value is plausible again.
-func TestChainHoldsOn(t *testing.T) {
+func TestChainKeepsTheSecondSource(t *testing.T) {
 	h := newHarbor(t, also("second", "third"))
 	h.everybody(map[string]int64{"n1": 3000, "n2": 3000})
 	h.pass(2 * time.Minute)
@@ -192,7 +192,7 @@ func TestChainTakesOver(t *testing.T) {
 		}
 	}
 	if len(gates) > 0 {
-		t.Errorf("told of the gates %q", gates)
+		t.Errorf("reported gates %q", gates)
 	}
 }
 

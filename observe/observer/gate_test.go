@@ -142,7 +142,7 @@ func TestGated(t *testing.T) {
 		told = nil
 		step.do()
 		if diff := cmp.Diff(step.want, told); diff != "" {
-			t.Errorf("%s: told (-want +got):\n%s", step.name, diff)
+			t.Errorf("%s: reported (-want +got):\n%s", step.name, diff)
 		}
 	}
 }
@@ -185,7 +185,7 @@ func TestGatedFromTheStart(t *testing.T) {
 	h.tenNodes()
 	h.pass(15 * time.Second)
 	if latest := h.Latest(); told != 0 || latest.Blocked != "" || latest.Fresh != 10 {
-		t.Errorf("told %d times, %s", told, latest.Closed())
+		t.Errorf("reported %d times, %s", told, latest.Closed())
 	}
 }
 

@@ -88,7 +88,7 @@ func TestHistoryFillsWindows(t *testing.T) {
 	h.pass(15 * time.Second)
 	want := []string{"1h0m0s by 5m0s", "15m0s by 15s"}
 	if diff := cmp.Diff(want, c.calls); diff != "" {
-		t.Errorf("asked for (-want +got):\n%s", diff)
+		t.Errorf("queried (-want +got):\n%s", diff)
 	}
 	// One sample at 10 % follows an hour at 70 %, which holds 21 samples in five minutes and 61 in
 	// fifteen. The past already includes the current sample, and a sample that is not newer is not
@@ -103,7 +103,7 @@ func TestHistoryFillsWindows(t *testing.T) {
 	}
 	h.pass(5 * time.Minute)
 	if diff := cmp.Diff(want, c.calls); diff != "" {
-		t.Errorf("asked for later (-want +got):\n%s", diff)
+		t.Errorf("queried later (-want +got):\n%s", diff)
 	}
 	if got := h.measured(t, "n1", usage.Avg5m); got >= 1500 {
 		t.Errorf("the mean of five minutes is %d after five minutes at 1000", got)
@@ -115,7 +115,7 @@ func TestHistoryFillsWindows(t *testing.T) {
 
 // Usage before this process started is not enough to make a node hot, because its samples were not
 // observed in a row.
-func TestHistoryIsNoSample(t *testing.T) {
+func TestHistoryCountsNoSamples(t *testing.T) {
 	h := newHarbor(t, remembering(0, &chronicle{used: 9000}))
 	h.node("n1", 9000)
 	var got []thresholds.State
@@ -207,11 +207,11 @@ func TestHistoryWhileDown(t *testing.T) {
 	h.fail = errSource
 	h.pass(30 * time.Second)
 	if latest := h.Latest(); latest.Blocked != reasons.UsageSourceUnavailable || len(c.calls) != 2 {
-		t.Errorf("gate %q, asked for the past %d times", latest.Blocked, len(c.calls))
+		t.Errorf("gate %q, the past was queried %d times", latest.Blocked, len(c.calls))
 	}
 	h.fail = nil
 	h.pass(30 * time.Second)
 	if latest := h.Latest(); latest.Blocked != "" || len(c.calls) != 3 || h.measured(t, "n1", usage.Avg5m) != 7000 {
-		t.Errorf("%s; asked for the past %d times", latest.Closed(), len(c.calls))
+		t.Errorf("%s; the past was queried %d times", latest.Closed(), len(c.calls))
 	}
 }

@@ -33,7 +33,7 @@ func tainted(key string) func(*v1.Node) {
 
 // Coverage counts only the nodes that a source must report. Other nodes neither prevent evictions
 // nor compensate for a broken source.
-func TestCoverageIsOfWhoTakesPart(t *testing.T) {
+func TestCoverageCountsNodesThatTakePart(t *testing.T) {
 	labelled := func(key, value string) func(*v1.Node) { return func(n *v1.Node) { n.Labels[key] = value } }
 	rule := func(_ *harbor, config *Config) {
 		config.Taints = cluster.TaintRule{

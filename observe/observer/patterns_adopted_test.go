@@ -20,7 +20,7 @@ func TestPatternsAdoptedWhileAPolicyChanges(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := h.Patterns(900 << 10); len(got) != len(stored) {
-		t.Fatalf("not taken in: %d bytes of %d", len(got), len(stored))
+		t.Fatalf("not adopted: %d bytes of %d", len(got), len(stored))
 	}
 	h.pass(10 * time.Minute)
 	if h.next != nil {

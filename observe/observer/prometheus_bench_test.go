@@ -101,7 +101,7 @@ func (h *harbor) turn(b *testing.B, server *oracle, pods int) {
 	latest := h.Latest()
 	source, all := latest.Sources[0], server.nodes*pods
 	if source.Err != nil || latest.Fresh != server.nodes || source.Pods != all || !latest.podsCovered(100) || all > 0 && len(source.Problems) > 0 {
-		b.Fatalf("%d of %d nodes known, %d pods told, %v, %v", latest.Fresh, server.nodes, source.Pods, source.Problems, source.Err)
+		b.Fatalf("%d of %d nodes known, %d pods reported, %v, %v", latest.Fresh, server.nodes, source.Pods, source.Problems, source.Err)
 	}
 }
 

@@ -140,7 +140,7 @@ func TestReconfigureSources(t *testing.T) {
 		t.Error("the old source is still asked")
 	}
 	if len(gates) > 0 {
-		t.Errorf("told of gates %q, want nothing told: nothing is wrong", gates)
+		t.Errorf("reported gates %q, want none, because nothing is wrong", gates)
 	}
 }
 
@@ -217,7 +217,7 @@ func TestReconfigureAgain(t *testing.T) {
 	}
 	h.reconfigure(next)
 	if latest := h.Latest(); latest.Changing || latest.Blocked != "" {
-		t.Errorf("taken back: changing %v, gate %q; want it as if nothing had been", latest.Changing, latest.Blocked)
+		t.Errorf("reverted: changing %v, gate %q; want the state before the change", latest.Changing, latest.Blocked)
 	}
 }
 

@@ -65,7 +65,7 @@ func TestOneTermAfterTheOther(t *testing.T) {
 }
 
 // Nothing is stored if no patterns are known, and a failed read or write has no other effect.
-func TestNothingDependsOnIt(t *testing.T) {
+func TestPatternsAreBestEffort(t *testing.T) {
 	client := fake.NewClientset()
 	term(t, client, &told{})
 	if list, err := client.CoreV1().ConfigMaps("").List(t.Context(), metav1.ListOptions{}); err != nil || len(list.Items) != 0 {

@@ -74,14 +74,14 @@ func TestContention(t *testing.T) {
 var equalNaN = cmp.Comparer(func(a, b float64) bool { return math.IsNaN(a) && math.IsNaN(b) || math.Abs(a-b) < 1e-9 })
 
 // A node with contention above its reject line takes no pods.
-func TestContendedNodesTakeNoPods(t *testing.T) {
+func TestContendedNodesAcceptNoPods(t *testing.T) {
 	set, err := New([]Pool{{Rules: []Rule{rejectAt(usage.CPUContention, usage.Avg5m, 8)}}}, 3)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for waited, open := range map[float64]bool{7: true, 8: true, 9: false} {
 		if got := set.Resolve(contended(5000, 5000, waited)).Ceiling(0)[cluster.CPU] > 0; got != open {
-			t.Errorf("at %v%% it takes pods: %t, want %t", waited, got, open)
+			t.Errorf("at %v%% it accepts pods: %t, want %t", waited, got, open)
 		}
 	}
 	if _, judged := set.Resolve(contended(1, 1, 1)).Now(0, usage.IOPressure, usage.Last); judged {

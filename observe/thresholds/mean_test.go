@@ -9,7 +9,7 @@ import (
 
 // Levels that are distances from the mean use the mean of the nodes that accept pods, because nodes
 // that are kept idle on purpose must not make other nodes hot.
-func TestTheMeanIsOfNodesThatTakePods(t *testing.T) {
+func TestTheMeanCoversNodesThatAcceptPods(t *testing.T) {
 	cases := map[string]func(*cluster.Node){
 		"cordoned":     func(n *cluster.Node) { n.Schedulable = false },
 		"leaving":      func(n *cluster.Node) { n.Leaving = "karpenter.sh/disrupted" },
@@ -41,13 +41,13 @@ func TestTheMeanIsOfNodesThatTakePods(t *testing.T) {
 		}
 	}
 	if got := evict(func(*cluster.Node) {}); got > 55 {
-		t.Errorf("three nodes that are idle and take pods: the evict line is %.1f", got)
+		t.Errorf("three nodes that are idle and accept pods: the evict line is %.1f", got)
 	}
 }
 
 // In a pool that consists of reserved nodes, the nodes are compared with each other. The same
 // applies to a pool whose nodes accept no pods at all.
-func TestTheMeanOfAPoolOfItsOwn(t *testing.T) {
+func TestTheMeanOfASeparatePool(t *testing.T) {
 	by := Rule{Metric: usage.CPU, Window: usage.Avg5m, Deviation: true, Levels: levels(10, 10, 15, 10)}
 	for name, change := range map[string]func(*cluster.Node){
 		"reserved": func(n *cluster.Node) { n.Reserved = true },

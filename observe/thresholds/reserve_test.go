@@ -9,7 +9,7 @@ import (
 
 // Available memory refers to the whole machine. Memory that amounts exclude because the node's
 // reserve covers it is not available either.
-func TestAvailableMemoryIsOfTheWholeMachine(t *testing.T) {
+func TestAvailableMemoryRefersToTheWholeMachine(t *testing.T) {
 	n := steady(0, 95)
 	n.change = func(_ *cluster.Node, u *usage.NodeUsage) {
 		u.Reserved = []cluster.Amounts{{0, 15 * gib}, {0, 15 * gib}, {0, 15 * gib}}

@@ -258,7 +258,7 @@ func TestStartupIsNoHeat(t *testing.T) {
 	for _, seconds := range []int64{60, 120, 180} {
 		eachPlay(t, seconds, 3*time.Minute, func(t *testing.T, _ string, p *play) {
 			if second, hot := p.firstHot(t, 1500); hot {
-				t.Errorf("begun at %d: hot at %d", p.begins, second)
+				t.Errorf("process started at %d: hot at %d", p.begins, second)
 			}
 		})
 	}
@@ -284,7 +284,7 @@ func TestHeatThatOutlastsTheStartup(t *testing.T) {
 	eachPlay(t, forever, 3*time.Minute, func(t *testing.T, name string, p *play) {
 		second, hot := p.firstHot(t, 1500)
 		if most := 60 + 140 + 180 + 300 + 60; !hot || second > most {
-			t.Errorf("begun at %d: hot %v at %d, want at most %d", p.begins, hot, second, most)
+			t.Errorf("process started at %d: hot %v at %d, want at most %d", p.begins, hot, second, most)
 		}
 		latest[p.windows] = max(latest[p.windows], second)
 	})

@@ -34,7 +34,7 @@ func askAll(t *testing.T, r *Resolved, i int) {
 }
 
 // A node that states no resources is over no line and does not affect any mean.
-func TestNothingToHave(t *testing.T) {
+func TestNodesWithoutResources(t *testing.T) {
 	rules := []Rule{
 		evictAt(usage.CPU, usage.Avg5m, 65), evictAt(usage.Memory, usage.Avg5m, 65), evictAt(MemoryAvailable, usage.Avg5m, 10).reversed(),
 		{Metric: usage.CPU, Window: usage.Last, Levels: levels(10, 10, 15, 5), Deviation: true},
@@ -56,18 +56,18 @@ func TestNothingToHave(t *testing.T) {
 }
 
 // Levels that are not numbers are not lines.
-func TestLevelsThatAreNoNumbers(t *testing.T) {
+func TestNaNLevels(t *testing.T) {
 	nan := math.NaN()
 	for _, metric := range []usage.Metric{usage.CPU, usage.Memory, usage.IOPressure} {
 		r := resolve(t, steady(10_000, 100), Rule{Metric: metric, Window: usage.Avg5m, Levels: levels(nan, nan, nan, nan)})
 		if metric, ok := r.Over(0); ok {
-			t.Errorf("%s is over what is no number", metric)
+			t.Errorf("%s is over a line that is NaN", metric)
 		}
 		askAll(t, r, 0)
 	}
 }
 
-func TestNothingToJudge(t *testing.T) {
+func TestEmptyView(t *testing.T) {
 	r := setOf(t, evictAt(usage.CPU, usage.Avg5m, 65), Rule{Metric: usage.CPU, Window: usage.Last, Levels: levels(1, 1, 2, 1), Deviation: true}).
 		Resolve(&usage.View{Snapshot: &cluster.Snapshot{}})
 	if r == nil || len(r.of) != 0 {

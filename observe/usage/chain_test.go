@@ -47,7 +47,7 @@ func TestFirstSaneSourceWins(t *testing.T) {
 				t.Errorf("node is of %q, pod uses %v; want %q and %dm", got.Source, got.Pods[0].Used, tc.source, tc.pod)
 			}
 			if used, _ := store.index.pod("ns", "a").used.newest(); used.amounts()[0] != tc.pod {
-				t.Errorf("pod was taken at %v, want %dm", used.amounts(), tc.pod)
+				t.Errorf("the pod's usage is %v, want %dm", used.amounts(), tc.pod)
 			}
 			found := map[Cause]int{}
 			for cause, problem := range problems["first"] {
@@ -144,7 +144,7 @@ func TestLaterSourceFills(t *testing.T) {
 			readBy("third", second).node("n1", amounts(9000, 9)).reading("n1", CPU, day, 20_000).reading("n1", CPUPressure, Last, 77).Batch)
 		got = node1(store, snapshot, second)
 		if got.Measured[2][0] != int64(9000+second) || got.Signals[1][AtLast] != step {
-			t.Fatalf("second %d: %s is %dm, %s %v; want what the second source says now", second, day, got.Measured[2][0], CPUPressure, got.Signals[1])
+			t.Fatalf("second %d: %s is %dm, %s %v; want the second source's current value", second, day, got.Measured[2][0], CPUPressure, got.Signals[1])
 		}
 	}
 	want := []int64{4000, 4000, 9090, 4000}

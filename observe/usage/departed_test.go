@@ -118,7 +118,7 @@ func TestSystemIsNotDerivedFromPodsThatComeAndGo(t *testing.T) {
 					between(s, round)
 					system := s.sample(asLast)
 					if system != daemons {
-						t.Errorf("round %d: the node is taken to use %dm itself, and uses %dm", round, system, daemons)
+						t.Errorf("round %d: the usage outside pods is derived as %dm, want %dm", round, system, daemons)
 					}
 				}
 			})
@@ -139,14 +139,14 @@ func TestSystemRisesBesidePodsThatLeave(t *testing.T) {
 			s.leave(fmt.Sprint("p", i))
 		}
 		if system := s.sample(asLast); system != want[i] {
-			t.Errorf("sample %d: the node is taken to use %dm itself, want %dm", i, system, want[i])
+			t.Errorf("sample %d: the usage outside pods is derived as %dm, want %dm", i, system, want[i])
 		}
 	}
 	s.system = 300
 	for i, want := range []int64{300, 300} {
 		s.leave(fmt.Sprint("p", 10+i))
 		if system := s.sample(asLast); system > want+50 {
-			t.Errorf("the node is taken to use %dm itself, want %dm", system, want)
+			t.Errorf("the usage outside pods is derived as %dm, want %dm", system, want)
 		}
 	}
 }
@@ -175,7 +175,7 @@ func TestSystemIsKnownBesidePodsThatLeaveMeans(t *testing.T) {
 		}
 		system := s.sample(asMean)
 		if least, most := int64(daemons), s.system; i > 25 && system < 4000 || system < least || system > most {
-			t.Errorf("minute %d: the node is taken to use %dm itself, which uses %dm", i, system, s.system)
+			t.Errorf("minute %d: the usage outside pods is derived as %dm, want %dm", i, system, s.system)
 		}
 	}
 }

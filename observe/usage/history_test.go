@@ -121,7 +121,7 @@ func TestHistoryIsBounded(t *testing.T) {
 				t.Errorf("kept %+v after a day, want them full: %+v", got, tc.want)
 			}
 			if cap(h.samples.samples) > tc.want.samples || cap(h.means.samples) > tc.want.means || cap(pod.samples) > tc.want.pod {
-				t.Errorf("room for %d samples, %d means, %d of a pod", cap(h.samples.samples), cap(h.means.samples), cap(pod.samples))
+				t.Errorf("capacity for %d samples, %d means, %d of a pod", cap(h.samples.samples), cap(h.means.samples), cap(pod.samples))
 			}
 		})
 	}

@@ -72,7 +72,7 @@ func TestPodsAreMatched(t *testing.T) {
 					continue
 				}
 				if newest, _ := store.index.pod("ns", pod.Name).used.newest(); int64(newest.cpuMilli) != used[pod.UID] || got.Used[0] < used[pod.UID] {
-					t.Fatalf("round %d: %s reads %+v and was told %v, want %dm", round, pod.UID, got, newest, used[pod.UID])
+					t.Fatalf("round %d: %s reads %+v, newest %v, want %dm", round, pod.UID, got, newest, used[pod.UID])
 				}
 			}
 		}

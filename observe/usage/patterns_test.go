@@ -71,7 +71,7 @@ func TestPatternsThatAreNotAdopted(t *testing.T) {
 				t.Errorf("error: %v, want one: %v", err, tc.fails)
 			}
 			if n := len(store.owners.known); n != 0 {
-				t.Errorf("%d workloads were taken in", n)
+				t.Errorf("%d workloads were adopted", n)
 			}
 		})
 	}
@@ -115,7 +115,7 @@ func FuzzAdoptPatterns(f *testing.F) {
 		store := newStore(t, hourly)
 		if err := store.AdoptPatterns(data, at(0)); err != nil {
 			if len(store.owners.known) > 0 {
-				t.Fatal("half of it was taken in")
+				t.Fatal("half of it was adopted")
 			}
 			return
 		}

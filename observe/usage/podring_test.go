@@ -11,7 +11,7 @@ import (
 
 // A pod's ring returns the same as a list of all its samples would, however the samples are spread
 // over time.
-func TestPodRingTellsWhatAllSamplesTell(t *testing.T) {
+func TestPodRingEqualsAllSamples(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	gaps := []uint32{0, 1, 15, 15, 15, 15, 299, 300, 301, 65_535, 65_536, 70_000, 10 << 16}
 	const limit = 22
@@ -23,7 +23,7 @@ func TestPodRingTellsWhatAllSamplesTell(t *testing.T) {
 			second += gaps[rng.IntN(len(gaps))]
 			p := point{second: second, cpuMilli: rng.Uint32N(1 << fractionBits), pages: rng.Uint32N(1 << fractionBits)}
 			if taken := len(all) == 0 || p.second > all[len(all)-1].second; ring.push(p, limit) != taken {
-				t.Fatalf("round %d: second %d taken %t, want %t", round, second, !taken, taken)
+				t.Fatalf("round %d: second %d accepted %t, want %t", round, second, !taken, taken)
 			} else if taken {
 				all = append(all, p)
 			}

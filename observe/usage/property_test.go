@@ -174,7 +174,7 @@ func TestKnownNodesHaveEveryWindow(t *testing.T) {
 		}
 	}
 	if known < 1000 {
-		t.Errorf("known in %d views only: the test tells nothing", known)
+		t.Errorf("known in %d views only: the test proves nothing", known)
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 
 // A window that no source reported is not zero. If individual windows are judged, no other window
 // replaces it.
-func TestToldIsWhatSourcesStandBy(t *testing.T) {
+func TestReportedWindows(t *testing.T) {
 	hour := Window{Kind: KindMaxAvg, Over: time.Hour}
 	nothing := Reported{math.NaN(), math.NaN()}
 	cases := map[string]struct {
@@ -64,7 +64,7 @@ func TestToldIsWhatSourcesStandBy(t *testing.T) {
 			}
 			got := store.View(snapshot, at(tc.at), nil).Nodes[0].Reported
 			if diff := cmp.Diff(tc.want, got, cmpopts.EquateNaNs()); diff != "" {
-				t.Errorf("told (-want +got):\n%s", diff)
+				t.Errorf("reported (-want +got):\n%s", diff)
 			}
 		})
 	}
@@ -72,12 +72,12 @@ func TestToldIsWhatSourcesStandBy(t *testing.T) {
 
 // If a source provides single samples, windows are computed from them. They are known if and only
 // if the node is.
-func TestToldOfSamples(t *testing.T) {
+func TestReportedWindowsOfSamples(t *testing.T) {
 	store, snapshot := newStore(t, wanting(t, "max_avg_1h")), snapshotOf(nodeWith("n1"))
 	told := func(second int) []Reported { return store.View(snapshot, at(second), nil).Nodes[0].Reported }
 	feed(store, snapshot, 0, 0, amounts(3000, 100), map[string]cluster.Amounts{})
 	if got := told(1); !math.IsNaN(got[AtAvg5m][cluster.CPU]) {
-		t.Errorf("%v is told of one sample", got)
+		t.Errorf("%v is reported after one sample", got)
 	}
 	feed(store, snapshot, 15, 300, amounts(3000, 100), map[string]cluster.Amounts{})
 	for w, got := range told(301) {
@@ -86,6 +86,6 @@ func TestToldOfSamples(t *testing.T) {
 		}
 	}
 	if got := told(600); !math.IsNaN(got[AtAvg5m][cluster.CPU]) {
-		t.Errorf("%v is told of a node that was sampled five minutes ago", got)
+		t.Errorf("%v is reported for a node that was sampled five minutes ago", got)
 	}
 }

@@ -12,7 +12,7 @@ import (
 
 // Pods that only look like a version of the Deployment "web", whose ReplicaSet "web-old" is
 // measured, do not count, unless they cannot be told apart from its pods.
-func TestWhoIsNoVersion(t *testing.T) {
+func TestPodsThatAreNotVersions(t *testing.T) {
 	kin := func(change func(*Kin)) Kin {
 		k := kinOfVersion("new")
 		change(&k)
@@ -37,23 +37,23 @@ func TestWhoIsNoVersion(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			if _, got := view.Siblings.Of(tc.kin, cluster.Amounts{}); got != tc.want {
-				t.Errorf("goes by the Deployment's pods: %v, want %v", got, tc.want)
+				t.Errorf("uses the Deployment's pods: %v, want %v", got, tc.want)
 			}
 		})
 	}
 }
 
 // The zero Siblings knows no pod.
-func TestNoSiblingsAtAll(t *testing.T) {
+func TestZeroSiblings(t *testing.T) {
 	for name, siblings := range map[string]Siblings{"zero": {}, "of nothing": newStore(t).View(&cluster.Snapshot{}, at(0), nil).Siblings} {
 		if got, ok := siblings.Of(kinOfVersion("new"), cluster.Amounts{}); ok {
-			t.Errorf("%s: a version is taken to use %v", name, got)
+			t.Errorf("%s: a version is assumed to use %v", name, got)
 		}
 	}
 }
 
 // Pods that pretend to belong to a Deployment contribute nothing to its usage.
-func TestNothingIsLentAcross(t *testing.T) {
+func TestUsageIsNotSharedAcrossOwners(t *testing.T) {
 	stateful := kinOfVersion("old")
 	stateful.Owner.Kind = "StatefulSet"
 	elsewhere := kinOfVersion("old")
@@ -70,7 +70,7 @@ func TestNothingIsLentAcross(t *testing.T) {
 				t.Fatal("it is not measured itself")
 			}
 			if got, ok := view.Siblings.Of(kinOfVersion("new"), cluster.Amounts{}); ok {
-				t.Errorf("a version of the Deployment is taken to use %v", got)
+				t.Errorf("a version of the Deployment is assumed to use %v", got)
 			}
 		})
 	}
@@ -91,7 +91,7 @@ func TestForgedSiblingsCountForNothing(t *testing.T) {
 			of := Kin{Namespace: mine.Namespace, Owner: mine.Owner}
 			got, _ := store.View(snapshot, at(0), nil).Siblings.Of(of, cluster.Amounts{})
 			if diff := cmp.Diff(amounts(500, 64), got); diff != "" {
-				t.Errorf("a sibling is taken to use (-want +got):\n%s", diff)
+				t.Errorf("assumed usage of a sibling (-want +got):\n%s", diff)
 			}
 		})
 	}
@@ -99,7 +99,7 @@ func TestForgedSiblingsCountForNothing(t *testing.T) {
 
 // Deployments that come and go do not fill the store. If too many deleted ones are remembered, all
 // of these are forgotten. Existing ones are always remembered.
-func TestTheRememberedAreBounded(t *testing.T) {
+func TestRememberedVersionsAreBounded(t *testing.T) {
 	const deployments = mostRemembered + 1
 	store, node, read := newStore(t), nodeWith("n1"), readAt(0).node("n1", amounts(16000, 900))
 	named := func(i int) Kin {
@@ -140,7 +140,7 @@ func TestVersionsFromTheFuture(t *testing.T) {
 			store := newStore(t)
 			play(store, stage{7200, map[string][]int64{"old": {100, 300}}})
 			if got, ok := look(store).Siblings.Of(kinOfVersion("new"), cluster.Amounts{}); ok {
-				t.Errorf("a new version is taken to use %v", got)
+				t.Errorf("a new version is assumed to use %v", got)
 			}
 		})
 	}

@@ -10,7 +10,7 @@ import (
 // CPU that is stolen from a machine is not available: a burstable machine has only 1.6 of its 8
 // cores while 6.4 are stolen. The capacity is available again once no CPU is stolen or none is
 // reported.
-func TestStolenCPUIsNotThere(t *testing.T) {
+func TestStolenCPUIsUnavailable(t *testing.T) {
 	store, pod := newStore(t), aPod("a")
 	node := sized(cluster.Amounts{8000, 32 * gib}, cluster.Amounts{7500, 30 * gib}, pod)
 	other := nodeWith("n2")
@@ -40,7 +40,7 @@ func TestStolenCPUIsNotThere(t *testing.T) {
 	read(345, 6400)
 	store.Ingest(snapshot, readAt(480).node("n1", amounts(1600, 900)).pod("a", amounts(1500, 700)).Batch)
 	if unsaid := node1(store, snapshot, 480); unsaid.StolenMilliCores != 0 || !unsaid.Known() {
-		t.Errorf("%dm are stolen although nobody has said so for long", unsaid.StolenMilliCores)
+		t.Errorf("%dm count as stolen although no source has reported that for long", unsaid.StolenMilliCores)
 	}
 }
 

@@ -159,7 +159,7 @@ func TestRepeatedSamplesAge(t *testing.T) {
 			t.Errorf("second %d: %v, want no problems: the sample is old news, not wrong", second, got)
 		}
 		if got := node1(store, snapshot, second); !got.Sampled.Equal(at(75)) || got.Age != time.Duration(second-75)*time.Second {
-			t.Errorf("second %d: sampled at %v, %v old, want %v: the same sample again is no sample", second, got.Sampled, got.Age, at(75))
+			t.Errorf("second %d: sampled at %v, %v old, want %v: a repeated sample does not count", second, got.Sampled, got.Age, at(75))
 		}
 	}
 	if got := store.View(snapshot, at(164), nil).Nodes[0]; !got.Known() {

@@ -9,7 +9,7 @@ import (
 // A pod that requests almost nothing and never runs, because its image cannot be pulled, does not
 // count indefinitely with the usage of a sibling. Otherwise, anyone who creates pods could control
 // where other people's pods land.
-func TestPodsThatNeverRunFillNoNodeForEver(t *testing.T) {
+func TestPodsThatNeverRunDoNotFillNodes(t *testing.T) {
 	small := func(p *cluster.Pod) { p.Requests = amounts(10, 1) }
 	stuck := aPod("stuck", small, startedAt(0))
 	other := aPod("other", owner("another"))

@@ -8,7 +8,7 @@ import (
 
 // A five-minute mean still includes a pod that left a minute ago. That usage must not be attributed
 // to the system. Otherwise the node would seem busy for as long as the mean includes the pod.
-func TestSystemIsNotToldFromMeansWhilePodsComeAndGo(t *testing.T) {
+func TestSystemIsNotDerivedFromMeansWhilePodsComeAndGo(t *testing.T) {
 	store := newStore(t)
 	stays, goes := aPod("stays"), aPod("goes")
 	both, one := snapshotOf(nodeWith("n1", goes, stays)), snapshotOf(nodeWith("n1", stays))

@@ -105,7 +105,7 @@ func TestKnownPodsRemainKnown(t *testing.T) {
 		}
 	}
 	if known < 1000 {
-		t.Errorf("known in %d views only: the test tells nothing", known)
+		t.Errorf("known in %d views only: the test proves nothing", known)
 	}
 }
 

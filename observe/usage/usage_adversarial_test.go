@@ -74,7 +74,7 @@ func TestEmptyEverything(t *testing.T) {
 		t.Errorf("view %+v of nothing", view)
 	}
 	if got := store.View(snapshotOf(nodeWith("n1")), at(0), nil).Nodes[0]; got.Unknown != reasons.NoUsageSample {
-		t.Errorf("a node that came after the sample reads %q, want %q", got.Unknown, reasons.NoUsageSample)
+		t.Errorf("a node that was added after the sample is %q, want %q", got.Unknown, reasons.NoUsageSample)
 	}
 }
 

@@ -33,7 +33,7 @@ func TestNewcomersCountOnceInEveryWindow(t *testing.T) {
 // A node is sampled seconds after pods have started on it, but their own first samples arrive
 // later. The node's usage beyond its other pods belongs to the new pods and counts once. Expected
 // usage that the node does not show yet is added.
-func TestNewcomersThatOnlyTheNodeTellsOfCountOnce(t *testing.T) {
+func TestNewcomersSeenOnlyInTheNodeCountOnce(t *testing.T) {
 	bg := aPod("bg", owner("bg"))
 	young := func(name string) *cluster.Pod {
 		return aPod(name, startedAt(302), owner("burst"), requesting(amounts(5000, 100)))

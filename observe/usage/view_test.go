@@ -213,7 +213,7 @@ func TestPodThatIsNoLongerMeasured(t *testing.T) {
 
 // A source without pods replaces one that reported them. The pods are then unmeasured but have not
 // left, so only the node's own figures count.
-func TestPodsAreNoLongerTold(t *testing.T) {
+func TestPodsAreNoLongerReported(t *testing.T) {
 	pods := map[string]cluster.Amounts{"a": amounts(15_000, 50), "b": amounts(10_000, 50)}
 	cases := map[string]struct {
 		now      int

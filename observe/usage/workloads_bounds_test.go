@@ -66,7 +66,7 @@ func TestPatternsOfAClockThatIsAhead(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(after.owners.known) != 1 {
-		t.Error("nothing was taken in, for a clock that is one second behind")
+		t.Error("nothing was adopted because the clock is one second behind")
 	}
 }
 

@@ -80,7 +80,7 @@ func TestCourseOfANodeThatWasNeverHot(t *testing.T) {
 }
 
 // A workload that arrived while too many others were known is observed once there is space.
-func TestAWorkloadIsWatchedOnceThereIsRoom(t *testing.T) {
+func TestAWorkloadIsWatchedOnceThereIsSpace(t *testing.T) {
 	store := newStore(t, hourly)
 	part := store.config.Recurs.Part(at(3600).Unix())
 	store.owners.part = part

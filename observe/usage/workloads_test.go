@@ -88,7 +88,7 @@ func TestWorkloadsAreApart(t *testing.T) {
 	} {
 		key := workloadOf(&kin)
 		if other, taken := seen[key]; taken {
-			t.Errorf("%+v is taken for %s", kin, other)
+			t.Errorf("%+v is mistaken for %s", kin, other)
 		}
 		seen[key] = fmt.Sprint(kin)
 	}
@@ -111,7 +111,7 @@ func TestPatternsAreInherited(t *testing.T) {
 	}
 	again := hours(t, before, 4, 5, "a").Nodes[0].Pods[0].Pattern
 	if again.Pattern == nil || again.Periods != got.Periods {
-		t.Fatalf("the store that was inherited from came to another pattern: %+v, not %+v", again, got)
+		t.Fatalf("the previous store has another pattern: %+v, not %+v", again, got)
 	}
 	for part, mean := range again.Means { // the first minutes after a start are no evidence
 		if diff := math.Abs(float64(mean - got.Means[part])); diff > 0.05*float64(again.Mean()) {
@@ -121,6 +121,6 @@ func TestPatternsAreInherited(t *testing.T) {
 	other := newStore(t)
 	other.InheritPatterns(before)
 	if n := len(other.owners.known); n != 0 {
-		t.Errorf("%d workloads of another period were taken over", n)
+		t.Errorf("%d workloads of another period were inherited", n)
 	}
 }

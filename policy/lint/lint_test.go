@@ -305,7 +305,7 @@ scoring:
 
 // The description lists which pods are left alone. Otherwise a spelling mistake in a selector would
 // become apparent only after an eviction.
-func TestWordsSayWhatIsLeftAlone(t *testing.T) {
+func TestWordsListWhatIsLeftAlone(t *testing.T) {
 	s := subject(t, "eviction: {recreatingControllers: [CloneSet.apps.kruise.io]}\nusage: {sampleInterval: 20s}", ours)
 	profile := &s.Profiles.Profiles[0]
 	profile.PluginConfigs[0].Args = &realusage.Args{EvictableNamespaces: &api.Namespaces{Exclude: []string{"a", "b"}}}
@@ -350,7 +350,7 @@ func TestWordsNameTheProfileOfNamespaces(t *testing.T) {
 }
 
 // Thresholds in a plugin's arguments take effect, so the description contains them.
-func TestWordsGoByThePluginsArguments(t *testing.T) {
+func TestWordsUseThePluginsArguments(t *testing.T) {
 	s := subject(t, "", ours)
 	s.Profiles.Profiles[0].PluginConfigs[0].Args = &realusage.Args{TargetThresholds: api.ResourceThresholds{"cpu": 91}}
 	findings, does := Examine(s)

@@ -47,7 +47,7 @@ func TestAdmits(t *testing.T) {
 			t.Errorf("%s: %v", name, got)
 		}
 		if admits(t.Context(), nodes.Lister(), "gone", pod) {
-			t.Errorf("%s: a node that is gone takes the pod", name)
+			t.Errorf("%s: a node that is gone accepts the pod", name)
 		}
 	}
 }

@@ -138,6 +138,6 @@ func TestFollowedWaitsNoLonger(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
 	if NewFollowed(newWorld().server).Wait(ctx) {
-		t.Error("a list came that nobody asked for")
+		t.Error("there is a list although none was requested")
 	}
 }

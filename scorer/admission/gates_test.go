@@ -134,7 +134,7 @@ func play(t *testing.T, p *patches, planner plans, keys *Keys, lasts time.Durati
 
 // A replacement is nominated before it is released. Any other held pod is released at once. Pods
 // that Evenkeel does not hold are left alone.
-func TestGatesAreTakenOff(t *testing.T) {
+func TestGatesAreRemoved(t *testing.T) {
 	leaving := podOf("leaving", gate)
 	leaving.DeletionTimestamp, leaving.Finalizers = &metav1.Time{Time: start}, []string{"x/y"}
 	got := play(t, &patches{}, plans{"planned": "n7"}, newWorld().keys, time.Second,
@@ -209,7 +209,7 @@ func (s *slowServer) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // Before a process ends, it releases the pods that it has seen, because after a one-shot run
 // nothing else would release them.
-func TestAProcessThatEndsLetsPodsGo(t *testing.T) {
+func TestAProcessThatEndsReleasesPods(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		var objects []runtime.Object
@@ -281,7 +281,7 @@ func (s silent) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // A failed nomination does not hold the pod back, and removing a gate is retried until it succeeds.
-func TestGatesAreTakenOffInTheEnd(t *testing.T) {
+func TestGatesAreEventuallyRemoved(t *testing.T) {
 	failures := 3
 	p := &patches{fail: func(_, subresource string) error {
 		if subresource == "status" {
@@ -300,7 +300,7 @@ func TestGatesAreTakenOffInTheEnd(t *testing.T) {
 
 // If the permission is missing, a removal is retried only at long intervals, because anyone who can
 // create pods can have any number of them held.
-func TestGatesThatMayNotBeTakenOff(t *testing.T) {
+func TestGatesWithoutPermissionToRemove(t *testing.T) {
 	p := &patches{fail: func(string, string) error { return apierrors.NewForbidden(v1.Resource("pods"), "a", nil) }}
 	if got := play(t, p, plans{}, newWorld().keys, 61*time.Second, podOf("a", gate)); len(got) != 3 {
 		t.Errorf("%d patches in a minute, want 3", len(got))
@@ -309,7 +309,7 @@ func TestGatesThatMayNotBeTakenOff(t *testing.T) {
 
 // If a pod has been deleted in the meantime, nothing remains to be done. If another replica may
 // have been faster, the watch decides, because a webhook's rejection looks the same.
-func TestGatesThatSomebodyElseTookOff(t *testing.T) {
+func TestGatesThatSomebodyElseRemoved(t *testing.T) {
 	for name, tc := range map[string]struct {
 		err   error
 		again bool
@@ -475,7 +475,7 @@ func TestCopiedNamesAreNotReleased(t *testing.T) {
 
 // kube-scheduler keeps the nomination of a pod that never preempts and fits nowhere, and
 // autoscalers add no node for a pod with a nomination. Therefore the nomination is removed.
-func TestNominationsInVainAreTakenBack(t *testing.T) {
+func TestUselessNominationsAreRemoved(t *testing.T) {
 	never, lower := v1.PreemptNever, v1.PreemptLowerPriority
 	waiting := func(name string, change ...func(*v1.Pod)) *v1.Pod {
 		pod := podOf(name)
@@ -559,7 +559,7 @@ func TestTheSlowerReplicaNominatesNothing(t *testing.T) {
 
 // While a key is open, pods of its owner that are not the replacement are checked only at long
 // intervals, because a StatefulSet's key may be open for hours.
-func TestBystandersAreLookedAtSeldom(t *testing.T) {
+func TestBystandersAreRarelyChecked(t *testing.T) {
 	w := newWorld()
 	w.moves(web, "web-1")
 	if err := w.keys.set(t.Context(), web, "uid-web-1", to("n1", start.Add(time.Hour))); err != nil {

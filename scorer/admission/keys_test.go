@@ -230,7 +230,7 @@ func (m *midway) Leads() error {
 
 // While a key is being cleared, the next move of its owner waits. Otherwise the key of that move
 // would be cleared as well.
-func TestAKeyIsNotClearedForTheMoveBefore(t *testing.T) {
+func TestAKeyIsNotClearedForThePreviousMove(t *testing.T) {
 	w := newWorld()
 	leader := &midway{world: w}
 	keys := NewKeys(w.server, w.ledger, leader, func() time.Time { return w.now })
@@ -246,7 +246,7 @@ func TestAKeyIsNotClearedForTheMoveBefore(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, written := w.targets(t)["shop/rs-web"]; written != (early == nil) {
-		t.Errorf("the key is written: %v, but its move was told %v", written, early)
+		t.Errorf("the key is written: %v, but its move got %v", written, early)
 	}
 	if !errors.Is(early, errTaken) {
 		t.Errorf("in the middle: %v", early)
@@ -261,7 +261,7 @@ func TestAKeyIsNotClearedForTheMoveBefore(t *testing.T) {
 
 // Keys that have ended count until they are cleared, because they still count against the schema's
 // limit.
-func TestEndedKeysMakeRoom(t *testing.T) {
+func TestEndedKeysAreClearedForNewOnes(t *testing.T) {
 	w := newWorld()
 	for i := range maxKeys {
 		if err := w.keys.set(t.Context(), keyID{"shop", fmt.Sprint("rs-", i)}, "pod", to("n1", start.Add(10*time.Second))); err != nil {
@@ -273,6 +273,6 @@ func TestEndedKeysMakeRoom(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := len(w.targets(t)) - 1; got > maxKeys { // without the key of the namespace itself
-		t.Errorf("%d keys in a Steering that takes %d", got, maxKeys)
+		t.Errorf("%d keys in a Steering that may hold %d", got, maxKeys)
 	}
 }

@@ -194,7 +194,7 @@ func TestTheNextLeaderTakesKeysOver(t *testing.T) {
 			w.comes("StatefulSet", "set", "db-1", "again") // nobody clears the key
 			stops(w)
 			if got := w.steered(t, "StatefulSet", "set", -5*time.Second, "db-0"); name == "stopped" && got[0] != "" {
-				t.Errorf("a pod is steered to %v though nobody is there", got)
+				t.Errorf("a pod is steered to %v although no process is running", got)
 			}
 			next := w.succeeded()
 			if err := next.keys.sweep(t.Context()); err != nil {

@@ -55,7 +55,7 @@ func TestPace(t *testing.T) {
 
 // If several API servers answer in turn and one of them is slow, moves wait for some seconds, not
 // indefinitely. Moves of a later cycle wait again.
-func TestPaceGoesOn(t *testing.T) {
+func TestPaceEventuallyContinues(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var p pace
 		looks := 0

@@ -304,7 +304,7 @@ func TestReadyByNames(t *testing.T) {
 
 // Nodes for a replacement are chosen once its owner has no other key. A move without nodes waits,
 // even if the other key has been cleared in the meantime.
-func TestNodesAreLookedForWhenTheyAreNeeded(t *testing.T) {
+func TestNodesAreChosenWhenNeeded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()
 		w.moves(web, "web-1", "web-2")

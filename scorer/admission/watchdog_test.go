@@ -119,7 +119,7 @@ func TestWatchdog(t *testing.T) {
 }
 
 // The log names a few overdue pods, each once.
-func TestWatchdogTells(t *testing.T) {
+func TestWatchdogLogs(t *testing.T) {
 	w := NewWatchdog(nil, func() time.Time { return start }, prometheus.NewRegistry())
 	for name := range strings.FieldsSeq("a b c d e f g") {
 		w.saw(podOf(name, gate), false)
@@ -127,7 +127,7 @@ func TestWatchdogTells(t *testing.T) {
 	var lines []string
 	ctx := logged(t, &lines)
 	if told := w.tell(ctx, w.tell(ctx, 0)); told != 7 || len(lines) != 1 {
-		t.Errorf("%d told in %q", told, lines)
+		t.Errorf("%d pods logged in %q", told, lines)
 	}
 	w.saw(podOf("h", gate), false)
 	if w.tell(ctx, 7); len(lines) != 2 || strings.Count(lines[1], "shop") != maxOverdueNamed {

@@ -70,7 +70,7 @@ func TestLandNominates(t *testing.T) {
 				t.Errorf("nominated %q, want %q", got, tc.want)
 			}
 			if move, _ := b.observer.Ledger().Get(uid); tc.want != "" && move.Node != tc.want {
-				t.Errorf("room is held on %q, want %q", move.Node, tc.want)
+				t.Errorf("space is reserved on %q, want %q", move.Node, tc.want)
 			}
 			if b.Asked() != 0 || b.AskedAbout("new") {
 				t.Error("it counts as asked about")

@@ -83,7 +83,7 @@ func TestForgedFactsOfAKnownPod(t *testing.T) {
 		b.filterUnseen(forged, "trap", "other")
 	}
 	if move := b.move(moved); move.Node != "to" || move.Replacement != "new" || move.Attempts != 1 {
-		t.Errorf("the move became %+v", move)
+		t.Errorf("the move is now %+v", move)
 	}
 	want := map[string]extender.Reject{"from": notThere, "to": keep, "trap": notThere, "other": notThere}
 	if diff := cmp.Diff(want, b.filter(webPod("new"), attackedNodes...)); diff != "" {

@@ -37,7 +37,7 @@ func TestRepliesInOnePiece(t *testing.T) {
 			continue
 		}
 		if short++; wrote != 1 {
-			t.Errorf("%d names: %d bytes came in %d pieces", count, len(direct), wrote)
+			t.Errorf("%d names: %d bytes arrived in %d pieces", count, len(direct), wrote)
 		}
 	}
 	if short < 5 || long < 2 {
@@ -59,13 +59,13 @@ func TestUnsentReplyIsForgotten(t *testing.T) {
 	}()
 	c := &gathering{Conn: ours}
 	if err := c.reply(pieces{c}, []byte("first")); err == nil {
-		t.Error("nobody reads all of it, but there was no error")
+		t.Error("the client did not read all of it, but there was no error")
 	}
 	if len(c.held) > 0 || c.on {
 		t.Errorf("still held: %q, gathering: %v", c.held, c.on)
 	}
 	if rest, err := io.ReadAll(theirs); len(rest) > 0 || err != nil {
-		t.Errorf("after that %q came and error %v, want the end", rest, err)
+		t.Errorf("afterwards %q arrived with error %v, want the end", rest, err)
 	}
 }
 

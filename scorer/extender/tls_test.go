@@ -184,7 +184,7 @@ func TestRotationUnderRequests(t *testing.T) {
 		}
 		// The first reply follows a handshake.
 		if wrote := listener.writes.Load() - before; number > 0 && wrote != 1 {
-			t.Errorf("%d bytes came in %d pieces", len(want), wrote)
+			t.Errorf("%d bytes arrived in %d pieces", len(want), wrote)
 		}
 	}
 	f.become(second)

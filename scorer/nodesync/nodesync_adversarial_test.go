@@ -80,7 +80,7 @@ func TestAnotherWritersAnnotationsSurvive(t *testing.T) {
 		t.Errorf("touched: %v, foreign: %v", touched, got.Foreign)
 	}
 	if got.Patch.annotations["mem_usage_avg_5m"] == nil {
-		t.Error("the key that nobody has is not written")
+		t.Error("a key that no other writer has is not written")
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage"
 )
 
-func TestRemoveTakesAwayWhatIsOurs(t *testing.T) {
+func TestRemoveRemovesOnlyOurs(t *testing.T) {
 	foreign := v1.Taint{Key: "disk", Effect: v1.TaintEffectNoSchedule}
 	a := newAPI(t,
 		v1Node("a", labelled("disk", "ssd"), func(n *v1.Node) {

@@ -254,7 +254,7 @@ func TestNewRefusesAndRegisters(t *testing.T) {
 	}
 	second, err := New(good)
 	if err != nil || first.metrics.patches != second.metrics.patches {
-		t.Errorf("one that takes the place of another does not count on: %v", err)
+		t.Errorf("a Syncer that replaces another does not continue its counters: %v", err)
 	}
 	cases := map[string]func(*Config){
 		"no client": func(c *Config) { c.Client = nil },

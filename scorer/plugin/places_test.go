@@ -95,7 +95,7 @@ func TestFilterIsSkippedWhereNothingIsRefused(t *testing.T) {
 			}
 			s.observe()
 			if _, status := s.PreFilter(t.Context(), &cycleState{}, strange("p", "100m"), s.nodes); status.IsSkip() != tc.skip {
-				t.Errorf("PreFilter says %v, want to skip: %v", status, tc.skip)
+				t.Errorf("PreFilter returns %v, want to skip: %v", status, tc.skip)
 			}
 		})
 	}
@@ -126,7 +126,7 @@ func TestPlacesAreKept(t *testing.T) {
 	s.schedule(strange("r", "100m"))
 	s.schedule(strange("s", "100m"))
 	if s.places.newest.Load() == first {
-		t.Error("places of nodes that are no more are kept")
+		t.Error("places of nodes that no longer exist are kept")
 	}
 }
 
@@ -164,10 +164,10 @@ func TestScoringIsSkippedWhereNothingIsKnown(t *testing.T) {
 	s.node("a", 1000)
 	pod := []*v1.Pod{strange("p", "100m"), strange("q", "100m")}
 	if status := s.PreScore(t.Context(), &cycleState{}, pod[0], s.nodes); !status.IsSkip() {
-		t.Errorf("PreScore says %v, want skip", status)
+		t.Errorf("PreScore returns %v, want skip", status)
 	}
 	s.parts = true
 	if status := s.PreScore(t.Context(), &cycleState{}, pod[1], s.nodes); !status.IsSuccess() {
-		t.Errorf("PreScore of a plugin that tells equals apart says %v, want success", status)
+		t.Errorf("PreScore of a plugin that breaks ties returns %v, want success", status)
 	}
 }

@@ -104,7 +104,7 @@ func TestPluginsOfOnePolicyShare(t *testing.T) {
 }
 
 // An invalid policy keeps kube-scheduler from starting, with an error that names the plugin.
-func TestWrongPolicyIsTold(t *testing.T) {
+func TestInvalidPolicyIsReported(t *testing.T) {
 	m := made{err: errors.New("policy.yaml: lines: too low")}
 	sides := NewSides(m.side, legacy)
 	_, err := sides.New(t.Context(), EvenkeelLoad, nil, handle{})

@@ -55,7 +55,7 @@ func TestSimulateAPolicyThatMovesNothingByUsage(t *testing.T) {
 			t.Fatal(err)
 		}
 		if said := strings.Contains(notes.String(), status.NothingByUsage); variants[0].Evicts != want || said == want {
-			t.Errorf("evicts %v, want %v, and says %q of\n%s", variants[0].Evicts, want, notes.String(), text)
+			t.Errorf("evicts %v, want %v, with the notes %q, for\n%s", variants[0].Evicts, want, notes.String(), text)
 		}
 	}
 }

@@ -321,7 +321,7 @@ func TestRecordWhileTheClockIsSet(t *testing.T) {
 			t.Errorf("set by %v: it took %v", by, took)
 		}
 		if early := began.Sub(rec.Header.Start); early < 4*time.Minute || early > 5*time.Minute {
-			t.Errorf("set by %v: it says to have begun %v early", by, early)
+			t.Errorf("set by %v: the recorded start is %v early", by, early)
 		}
 	}
 }
@@ -438,7 +438,7 @@ func TestReplayOfACutRecording(t *testing.T) {
 
 // The command reports what it waits for and what it has recorded. If the output is not a terminal,
 // it does so in a line every fifteen seconds.
-func TestRecordSaysWhatItDoes(t *testing.T) {
+func TestRecordReportsProgress(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "a.gz")
 	r := newRecorded(t, RecordOptions{Out: out, For: time.Minute, Interval: 30 * time.Second})
 	var told bytes.Buffer

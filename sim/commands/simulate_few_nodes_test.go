@@ -139,7 +139,7 @@ func TestAFullNodeAmongBusyOnesIsRelieved(t *testing.T) {
 				t.Errorf("%.3f%% of %.3f%% stays unserved, want at most %.0f%% of it", got.UnservedPercent, idle.UnservedPercent, 100*tc.most)
 			}
 			if got.PeakCPUPercent >= idle.PeakCPUPercent {
-				t.Errorf("the busiest node is asked for %.0f%%, without moves for %.0f%%", got.PeakCPUPercent, idle.PeakCPUPercent)
+				t.Errorf("the demand on the busiest node is %.0f%%, and %.0f%% without moves", got.PeakCPUPercent, idle.PeakCPUPercent)
 			}
 			if got.Evictions == 0 || got.Evictions > 2 || got.Boomerangs > 0 {
 				t.Errorf("%d evictions, %d of pods that came back; want 1 or 2, and none", got.Evictions, got.Boomerangs)

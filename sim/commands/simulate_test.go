@@ -132,7 +132,7 @@ func TestSimulateRefuses(t *testing.T) {
 }
 
 // The default comparison uses the shipped policy.
-func TestSimulateGoesByTheDefaults(t *testing.T) {
+func TestSimulateUsesTheDefaults(t *testing.T) {
 	load := policy.Default(kinds.All)
 	p, err := sim.NewPolicy(&load)
 	if err != nil {
@@ -187,7 +187,7 @@ func TestFlagsWithoutEffectAreRefused(t *testing.T) {
 }
 
 // A report describes what Evenkeel's source missed, because the figures depend on that.
-func TestReportSaysWhatWasNotSeen(t *testing.T) {
+func TestReportDescribesWhatWasNotSeen(t *testing.T) {
 	dir := t.TempDir()
 	for args, want := range map[string]string{
 		"--hidden-pods=12.5":        "never reports 12.5% of the pods",

@@ -55,7 +55,7 @@ func TestLevelGivesAllAway(t *testing.T) {
 			served += min(c.Demand, level*c.Weight) * c.Ran
 		}
 		if want := min(of, asked); math.IsNaN(level) || math.Abs(served-want) > 1e-6*(1+want) {
-			t.Fatalf("%v of %v is served where %v is asked for, at a level of %v", served, of, asked, level)
+			t.Fatalf("%v of %v is served for a demand of %v, at a level of %v", served, of, asked, level)
 		}
 	}
 }

@@ -146,7 +146,7 @@ func TestHashedNames(t *testing.T) {
 	node, of := rec.Nodes[0].Object(), &rec.Templates[0]
 	pod := of.Pod("u") // a comparison of numbers only requires that they exist
 	if ok, err := nodeaffinity.GetRequiredNodeAffinity(pod).Match(node); !ok || err != nil {
-		t.Errorf("a node selector does not match any more: %v", err)
+		t.Errorf("a node selector no longer matches: %v", err)
 	}
 	if taint := &node.Spec.Taints[0]; taint.Key != of.Tolerations[0].Key || taint.Value != of.Tolerations[0].Value {
 		t.Errorf("the taint %+v is not tolerated by %+v", node.Spec.Taints[0], of.Tolerations[0])
@@ -154,7 +154,7 @@ func TestHashedNames(t *testing.T) {
 	selector := of.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution[0].LabelSelector
 	for key, value := range selector.MatchLabels {
 		if of.Labels[key] != value || selector.MatchExpressions[0].Values[0] != value {
-			t.Errorf("the selector %+v does not match %v any more", selector, of.Labels)
+			t.Errorf("the selector %+v no longer matches %v", selector, of.Labels)
 		}
 	}
 	for name := range of.Requests {
@@ -224,7 +224,7 @@ func TestCutShort(t *testing.T) {
 	packed := write(t, nil)
 	for n := 1; n < len(packed); n++ {
 		if rec, err := Read(bytes.NewReader(packed[:n])); err == nil && rec.Cut == "" {
-			t.Fatalf("%d of %d packed bytes are taken for whole", n, len(packed))
+			t.Fatalf("%d of %d packed bytes are accepted as complete", n, len(packed))
 		}
 	}
 }

@@ -150,7 +150,7 @@ func TestBrowserDrawsThePage(t *testing.T) {
 }
 
 // If the pointer is over a heat map, the page describes the cell below it and logs nothing.
-func TestBrowserTellsOfCells(t *testing.T) {
+func TestBrowserDescribesCells(t *testing.T) {
 	b := newBrowser(t)
 	page := render(t, heading(), replay())
 	const hover = `<script>addEventListener("load", function () { setTimeout(function () {
@@ -164,14 +164,14 @@ svg.dispatchEvent(new PointerEvent("pointermove", {clientX: box.left + 0.5 * box
 		told = append(told, string(match[1]))
 	}
 	if len(told) != 4 {
-		t.Fatalf("%d heat maps tell of their cells, want 4:\n%s", len(told), dom)
+		t.Fatalf("%d heat maps describe their cells, want 4:\n%s", len(told), dom)
 	}
 	// The fullest of the baseline's nodes is at 90% ± 3.
 	if !regexp.MustCompile(`^row 1 of 12, 50% of the way through: (85 to 90|90 to 95)%$`).MatchString(told[0]) {
-		t.Errorf("the first heat map tells %q", told[0])
+		t.Errorf("the first heat map shows %q", told[0])
 	}
 	// The fullest of the oracle's nodes is at 55% ± 3.
 	if !regexp.MustCompile(`^row 1 of 12, 50% of the way through: (50 to 55|55 to 60)%$`).MatchString(told[3]) {
-		t.Errorf("the last heat map tells %q", told[3])
+		t.Errorf("the last heat map shows %q", told[3])
 	}
 }

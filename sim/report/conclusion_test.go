@@ -85,7 +85,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-func TestJudgeTellsOfWorseMemory(t *testing.T) {
+func TestJudgeReportsWorseMemory(t *testing.T) {
 	base := sim.Result{Variant: "none", Memory: true, HotPercent: 10, CPUDeviation: 12, MemoryDeviation: 5, UnservedPercent: 0.5}
 	best := sim.Result{Variant: "a", Memory: true, HotPercent: 2, CPUDeviation: 7, MemoryDeviation: 8, UnservedPercent: 0.1}
 	got := Conclude([]sim.Result{base, best}).Sentences

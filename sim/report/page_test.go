@@ -107,7 +107,7 @@ func TestPageHasEveryPlot(t *testing.T) {
 }
 
 // Drawings have text alternatives.
-func TestDrawingsAreTold(t *testing.T) {
+func TestDrawingsHaveTextAlternatives(t *testing.T) {
 	root := parse(t, render(t, heading(), replay()))
 	texts := map[string]string{}
 	root.walk(func(e *element) {
@@ -125,7 +125,7 @@ func TestDrawingsAreTold(t *testing.T) {
 		}
 		for id := range strings.FieldsSeq(svg.attr("aria-labelledby")) {
 			if texts[id] == "" {
-				t.Errorf("a drawing of class %q is labelled by %q, which says nothing", svg.attr("class"), id)
+				t.Errorf("a drawing of class %q is labelled by %q, which is empty", svg.attr("class"), id)
 			}
 		}
 		if svg.attr("aria-labelledby") == "" {
@@ -278,7 +278,7 @@ func TestLargePageStaysSmall(t *testing.T) {
 		t.Errorf("the heat map has %v cells, want 288 by 200", size)
 	}
 	if text := first.all("desc")[0].Text; !strings.Contains(text, "the mean of 25 nodes that stand next to each other over one step") {
-		t.Errorf("the heat map says of its cells: %q", text)
+		t.Errorf("the heat map describes its cells as %q", text)
 	}
 }
 
@@ -300,7 +300,7 @@ func (f *failing) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func TestWritersThatFailAreToldOf(t *testing.T) {
+func TestFailingWritersAreReported(t *testing.T) {
 	for name, write := range map[string]func(io.Writer) error{
 		"csv":  func(w io.Writer) error { return CSV(w, replay()) },
 		"json": func(w io.Writer) error { return JSON(w, heading(), replay()) },

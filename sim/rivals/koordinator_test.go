@@ -116,7 +116,7 @@ func TestKoordinatorKeepsItsLimits(t *testing.T) {
 	k.Evicted(job, 10, now)
 	looks(k, 9, nodes...) // the pods of one workload, two per five minutes
 	if due := k.Due(now.Add(149 * time.Second)); len(due) > 0 {
-		t.Errorf("the next one of the workload goes on at once: %+v", due)
+		t.Errorf("the next job of the workload continues at once: %+v", due)
 	}
 }
 

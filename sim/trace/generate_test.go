@@ -7,7 +7,7 @@ import (
 )
 
 // The same recipe generates the same traces, including deploys. Another seed generates others.
-func TestGenerateIsOfItsSeed(t *testing.T) {
+func TestGenerateDependsOnItsSeed(t *testing.T) {
 	recipe := DefaultRecipe()
 	recipe.Series, recipe.Steps = 60, 100
 	once, memory, err := Generate(recipe)

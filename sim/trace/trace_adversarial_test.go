@@ -131,7 +131,7 @@ func (b *broken) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func TestReadTellsOfABrokenDisk(t *testing.T) {
+func TestReadReportsABrokenDisk(t *testing.T) {
 	_, err := Read(&broken{strings.NewReader("id,0\na,1\nb,2\n")})
 	if !errors.Is(err, errDisk) || !strings.HasPrefix(err.Error(), "line 4: ") {
 		t.Errorf("the error is %v, want %v of line 4", err, errDisk)

@@ -25,7 +25,7 @@ func packed(t testing.TB, text string) []byte {
 	return buffer.Bytes()
 }
 
-func TestReadTakesEveryFormOfATable(t *testing.T) {
+func TestReadAcceptsEveryFormOfATable(t *testing.T) {
 	want := &Trace{IDs: []string{"a", "b,c"}, Series: [][]float32{{0, 12.5, 100}, {1000, 3, 1e-3}}}
 	for name, data := range map[string][]byte{
 		"plain":                        []byte("id,0,1,2\na,0,12.5,100\n\"b,c\",1000,3,0.001\n"),

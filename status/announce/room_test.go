@@ -49,7 +49,7 @@ func TestMissingRoom(t *testing.T) {
 
 // A plan may not reach a node because of the plan's limit of moves, or because the node's pods
 // cannot leave at the moment. Such a plan does not change what is known about space for that node.
-func TestRoomStaysMissingUntilAPlanSaysOtherwise(t *testing.T) {
+func TestSpaceStaysMissingUntilAPlanFindsIt(t *testing.T) {
 	without := func(reason reasons.Reason, lacks cluster.Amounts) *strategies.Plan {
 		return &strategies.Plan{Nodes: []strategies.NodeReport{
 			{Name: "a", State: thresholds.Hot}, {Name: "b", State: thresholds.Hot, Reason: reason, NoRoom: lacks},

@@ -96,7 +96,7 @@ func lintFixes(t *testing.T, p *doctor.Patient) {
 		for _, text := range rules {
 			var rules []rbacv1.PolicyRule
 			if err := yaml.UnmarshalStrict([]byte(text), &rules); err != nil || len(rules) == 0 {
-				t.Errorf("a fix of %q is no rule: %v\n%s", f.Says, err, text)
+				t.Errorf("a fix for %q is not a rule: %v\n%s", f.Says, err, text)
 			}
 		}
 	}

@@ -202,7 +202,7 @@ func TestNeeds(t *testing.T) {
 				}
 			}
 			if slices.Sort(got); len(slices.Compact(slices.Clone(got))) != len(got) && name != "upstream's plugins alone" {
-				t.Errorf("something is asked for twice: %q", got)
+				t.Errorf("a need is listed twice: %q", got)
 			}
 		})
 	}

@@ -341,7 +341,7 @@ func TestMoves(t *testing.T) {
 }
 
 // If a move landed elsewhere, the page says so and shows how it was judged.
-func TestTold(t *testing.T) {
+func TestMovesThatLandedElsewhere(t *testing.T) {
 	m := status.RecordedMove{
 		Move:    status.Move{Namespace: "shop", Pod: "web-1", From: "n1", To: "n2", Node: "n3", State: string(ledger.Landed)},
 		Outcome: &status.Outcome{},

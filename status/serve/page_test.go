@@ -133,7 +133,7 @@ func TestFirstAnswerIsBrief(t *testing.T) {
 }
 
 // The page's values are those of /status and /nodes.
-func TestPageSaysWhatStatusSays(t *testing.T) {
+func TestPageAgreesWithStatus(t *testing.T) {
 	pages, _ := shown(t)
 	handler := pages.Handler(t.Context())
 	var made page.Page

@@ -126,7 +126,7 @@ func TestStream(t *testing.T) {
 		expect(5*time.Second, "event: observation")
 		close(stop)
 		if !f.over() || s.clients.Load() != 0 {
-			t.Errorf("the stream goes on when the process stops; %d clients", s.clients.Load())
+			t.Errorf("the stream continues when the process stops; %d clients", s.clients.Load())
 		}
 		for i, d := range f.deadlines {
 			if d != writeWithin {
@@ -147,12 +147,12 @@ func TestStreamEndsWithItsClient(t *testing.T) {
 		}
 		leave()
 		if !leaves.over() {
-			t.Error("the stream goes on without its client")
+			t.Error("the stream continues without its client")
 		}
 		sticks.stick()
 		time.Sleep(silentFor + time.Second)
 		if !sticks.over() || s.clients.Load() != 0 {
-			t.Errorf("the stream goes on for a client that takes nothing; %d clients", s.clients.Load())
+			t.Errorf("the stream continues for a client that reads nothing; %d clients", s.clients.Load())
 		}
 	})
 }
@@ -180,7 +180,7 @@ func TestStreamsAreBounded(t *testing.T) {
 		}
 		leave()
 		if !first.over() || ask() != http.StatusOK {
-			t.Error("nobody takes the place of a client that left")
+			t.Error("no client can take the place of one that left")
 		}
 		close(stop)
 		for i, f := range all {

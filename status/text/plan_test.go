@@ -163,7 +163,7 @@ func TestYoungNodesAreThoseWithUsage(t *testing.T) {
 	facts.Plan.Nodes[1].State, facts.Nodes["node-02"].NotHot = thresholds.Unknown, nil
 	facts.Nodes["node-03"].Evidence = []thresholds.Evidence{{Metric: thresholds.MemoryAvailable, Window: usage.Avg5m, Value: 8, Evict: 10, Below: true, Percent: true}}
 	if n := status.NewPlan(facts).Nodes[1]; n.CountsFrom != nil || n.Exceeded != nil || n.Before != nil {
-		t.Errorf("of a node without usage is told %+v", n)
+		t.Errorf("a node without usage is listed as %+v", n)
 	}
 	got := printedPlan(facts, layout.Style{Width: 160}, false)
 	if want := "Not hot:        node-03 is not hot: cpu avg_5m 96.6% is above the evict line 65%, but it became ready too recently"; !strings.Contains(got, want) || strings.Contains(got, "node-02 is not hot") {

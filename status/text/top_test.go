@@ -143,7 +143,7 @@ var bars = regexp.MustCompile(`(cpu|mem) ([█·]*│?[█·]*) `)
 
 // Everything that a bar shows is also shown in words and numbers: its resource precedes it, its
 // share has a column, and a node beyond the mark is hot.
-func TestBarsSayNothingMore(t *testing.T) {
+func TestBarsAreShownInWordsAsWell(t *testing.T) {
 	beyond := 0
 	for name, r := range reports() {
 		text := printedTop(t, &r, View{Style: layout.Style{Width: 100}})
@@ -201,7 +201,7 @@ func TestNamesStayDifferent(t *testing.T) {
 	for i := range r.Nodes {
 		host, _, _ := strings.Cut(r.Nodes[i].Name, ".")
 		if !strings.Contains(text, "\n"+host+" ") {
-			t.Errorf("%s cannot be told from others:\n%s", r.Nodes[i].Name, text)
+			t.Errorf("%s cannot be distinguished from others:\n%s", r.Nodes[i].Name, text)
 		}
 	}
 	for want, names := range map[string][]string{".a.b": {"n1.a.b", "n2.a.b"}, ".a": {"n1.a"}, "": {"n1.a", "n2.b", "n3"}} {
@@ -217,7 +217,7 @@ func TestNamesStayDifferent(t *testing.T) {
 
 // However many readings are beyond their lines and however many moves are in flight, only a few are
 // listed. Text from another process cannot control the terminal.
-func TestWhatOthersSay(t *testing.T) {
+func TestTextOfOthers(t *testing.T) {
 	var r status.Top
 	for i := range 500 {
 		n := topNode(fmt.Sprintf("node-%d\x1b[2J\n", i), "hot", "hot", 20, 12.5)
@@ -237,7 +237,7 @@ func TestWhatOthersSay(t *testing.T) {
 }
 
 // If nodes have a reserve, the base of the percentages is stated.
-func TestPercentagesSayWhatTheyAreOf(t *testing.T) {
+func TestPercentagesNameTheirBase(t *testing.T) {
 	reserve := func(of string, leftOut status.Amounts) func(*status.NodeStatus) {
 		return func(n *status.NodeStatus) { n.Reserve = &status.Reserve{PercentOf: of, LeftOut: leftOut} }
 	}

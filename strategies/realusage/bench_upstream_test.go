@@ -90,7 +90,7 @@ func (c metricsClient) Get(_ context.Context, name string, _ metav1.GetOptions) 
 	view := c.fleet.observed.View
 	i := view.Snapshot.Index(name)
 	if i < 0 {
-		return nil, fmt.Errorf("there is no node %q", name)
+		return nil, fmt.Errorf("no node %q", name)
 	}
 	return &v1beta1.NodeMetrics{ObjectMeta: metav1.ObjectMeta{Name: name}, Usage: listOf(view.Nodes[i].Measured[0])}, nil
 }

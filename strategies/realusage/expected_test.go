@@ -38,7 +38,7 @@ func TestLeavingPodsAreNotExpected(t *testing.T) {
 // A pod that has left since the observation reduces its node's usage by the amount for which it
 // counted. The usage of a starting pod beyond its estimate never counted, and neither did an
 // estimate beyond the measured usage. Neither of these reduces the usage that still has to leave.
-func TestPodsThatLeftTakeAlongWhatCounted(t *testing.T) {
+func TestPodsThatLeftReduceUsageByWhatCounted(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(node *usage.NodeUsage, pod *usage.PodUsage)
 		want   int64 // of 24,300m, of which the line allows 20,800m

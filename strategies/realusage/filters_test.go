@@ -40,7 +40,7 @@ func TestPlanAsksThePreEvictionFilters(t *testing.T) {
 
 // If the disruption budget of the hot node's biggest pod is exhausted, other pods are moved, even
 // if that takes more moves.
-func TestPlanDoesWithoutABudgetThatHasNoRoom(t *testing.T) {
+func TestPlanAvoidsExhaustedBudgets(t *testing.T) {
 	y := newYard(t)
 	y.refused[biggest] = reasons.PodDisruptionBudgetExhausted
 	study := y.study(t, 0, 2)
@@ -53,7 +53,7 @@ func TestPlanDoesWithoutABudgetThatHasNoRoom(t *testing.T) {
 const biggest = "app-00001-00000"
 
 // A plan keeps the framework's filters, because a pod may become protected after the plan was made.
-func TestThePlanGoesWithTheFilters(t *testing.T) {
+func TestThePlanKeepsTheFilters(t *testing.T) {
 	y := newYard(t)
 	profile := y.plugin(t).Profile()
 	pod := y.pods["node-00000"][0].DeepCopy()

@@ -7,7 +7,7 @@ import (
 )
 
 // numberOfNodes counts the nodes to which a pod could be moved.
-func TestNumberOfNodesCountsNodesThatTakePods(t *testing.T) {
+func TestNumberOfNodesCountsNodesThatAcceptPods(t *testing.T) {
 	cordoned := func(y *yard) { y.observed.View.Snapshot.Nodes[2].Node.Schedulable = false }
 	virtual := func(y *yard) {
 		y.observed.View.Snapshot.Nodes[2].Node.Labels = map[string]string{"type": "virtual-kubelet"}

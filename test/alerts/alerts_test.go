@@ -249,7 +249,7 @@ func TestAlertsComponent(t *testing.T) {
 }
 
 // Alerts use only metrics and labels that processes export, and only existing reasons.
-func TestAlertsKnowTheirMetrics(t *testing.T) {
+func TestAlertsUseExportedMetrics(t *testing.T) {
 	known := knownMetrics(t)
 	for _, a := range alerts(t) {
 		for _, problem := range known.problems(a.Expr) {

@@ -79,7 +79,7 @@ const finalSchema = 42
 
 // Users select the data source, then the namespace, then the job. "All" includes series without
 // these labels.
-func TestDashboardAsksWhat(t *testing.T) {
+func TestDashboardVariables(t *testing.T) {
 	d := readDashboard(t)
 	if d.UID != "evenkeel" || d.Title != "Evenkeel" || d.SchemaVersion != finalSchema {
 		t.Errorf("uid %q, title %q, schemaVersion %d", d.UID, d.Title, d.SchemaVersion)
@@ -97,7 +97,7 @@ func TestDashboardAsksWhat(t *testing.T) {
 }
 
 // No panel overlaps another or exceeds the width of the dashboard.
-func TestDashboardPanelsHaveRoom(t *testing.T) {
+func TestDashboardPanelsDoNotOverlap(t *testing.T) {
 	const columns = 24
 	d, taken := readDashboard(t), map[[2]int]string{}
 	for i := range d.Panels {
@@ -144,7 +144,7 @@ func TestDashboardIsReadable(t *testing.T) {
 
 // Each query selects series that processes export, and only those of the selected jobs. Each legend
 // uses labels of the query's result.
-func TestDashboardKnowsItsMetrics(t *testing.T) {
+func TestDashboardUsesExportedMetrics(t *testing.T) {
 	d, known, named := readDashboard(t), knownMetrics(t), regexp.MustCompile(`\{\{ *([a-z_]+) *\}\}`)
 	for i := range d.Panels {
 		p := &d.Panels[i]

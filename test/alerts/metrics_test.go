@@ -205,7 +205,7 @@ func TestLibraryMetricsAreServed(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := client.Discovery().ServerVersion(); err == nil {
-		t.Fatal("an answer by nobody")
+		t.Fatal("an answer without a server")
 	}
 	served := httptest.NewRecorder()
 	serve.Metrics(serve.NewRegistry()).ServeHTTP(served, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestBuildMeterTellsHowFarTheBuildIs(t *testing.T) {
+func TestBuildMeterReportsProgress(t *testing.T) {
 	tests := map[string]struct {
 		output string
 		want   string

@@ -32,7 +32,7 @@ func TestAddressesOfNodes(t *testing.T) {
 	}
 }
 
-func TestNodesShareKwoksAddressUnlessToldOtherwise(t *testing.T) {
+func TestNodesShareKwoksAddressByDefault(t *testing.T) {
 	if addresses, err := (NodeTemplate{}).addresses(2); err != nil || addresses != nil {
 		t.Errorf("addresses %v, %v, want none", addresses, err)
 	}

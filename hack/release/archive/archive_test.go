@@ -50,7 +50,7 @@ func TestTarGz(t *testing.T) {
 	}
 }
 
-func TestTwiceTheSameName(t *testing.T) {
+func TestDuplicateNames(t *testing.T) {
 	_, err := TarGz([]File{{Name: "a"}, {Name: "b"}, {Name: "a"}}, at)
 	if err == nil || err.Error() != "archiving a: it is there twice" {
 		t.Errorf("error %v", err)

@@ -142,7 +142,7 @@ func TestCompile(t *testing.T) {
 	}
 }
 
-func TestCompileSaysWhatIsWrong(t *testing.T) {
+func TestCompileErrors(t *testing.T) {
 	dir := testkit.Checkout(t, map[string]string{"go.mod": "module example.org/a\n\ngo 1.26\n", "cmd/evenkeel/main.go": "package main\nfunc main() { nothing() }\n"})
 	program, err := Named("evenkeel")
 	if err != nil {

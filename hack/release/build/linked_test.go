@@ -56,7 +56,7 @@ func TestLinked(t *testing.T) {
 	}
 }
 
-func TestLinkedSaysWhatIsWrong(t *testing.T) {
+func TestLinkedErrors(t *testing.T) {
 	dir := testkit.Checkout(t, map[string]string{"go.mod": "module example.org/a\n\ngo 1.26\n"})
 	_, err := Linked(t.Context(), dir, "./cmd/evenkeel", Platform{OS: "linux", Arch: "amd64"})
 	if err == nil || !strings.Contains(err.Error(), "listing the packages of ./cmd/evenkeel for linux/amd64: ") {
@@ -78,7 +78,7 @@ func TestLinkedWithAnotherProgram(t *testing.T) {
 	}
 	for _, p := range linked {
 		if p.Module.Path != Stdlib {
-			t.Errorf("%s is taken for another module's: %s", p.Dir, p.Module)
+			t.Errorf("%s is attributed to another module: %s", p.Dir, p.Module)
 		}
 	}
 	alone, err := Linked(t.Context(), dir, "./cmd/evenkeel", Platform{OS: "linux", Arch: "arm64"})

@@ -287,7 +287,7 @@ func TestBase(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoImage(t *testing.T) {
+func TestInvalidImages(t *testing.T) {
 	good := file(t, program(t, elf.EM_X86_64, elf.PT_LOAD))
 	dynamic, text := file(t, program(t, elf.EM_X86_64, elf.PT_INTERP)), file(t, []byte("#!/bin/sh\n"))
 	folder := t.TempDir()

@@ -182,7 +182,7 @@ func TestCredentialsAreWithheld(t *testing.T) {
 	}
 }
 
-func TestTokenFileIsTakenUpWhenItChanges(t *testing.T) {
+func TestChangedTokenFileIsUsed(t *testing.T) {
 	want := "Bearer one"
 	server := httptest.NewServer(only(&want))
 	defer server.Close()
@@ -201,7 +201,7 @@ func TestTokenFileIsTakenUpWhenItChanges(t *testing.T) {
 
 // A Secret is read once a minute. If the server refuses its value, the Secret is also read at once,
 // but not repeatedly.
-func TestSecretIsReadSeldom(t *testing.T) {
+func TestSecretIsReadRarely(t *testing.T) {
 	want := "Bearer one"
 	server := httptest.NewServer(only(&want))
 	defer server.Close()
@@ -233,7 +233,7 @@ func TestSecretIsReadSeldom(t *testing.T) {
 	}
 }
 
-func TestCredentialThatIsNotThere(t *testing.T) {
+func TestMissingCredential(t *testing.T) {
 	cases := map[string]struct {
 		config given
 		want   string
@@ -367,7 +367,7 @@ func TestTLS(t *testing.T) {
 }
 
 // A new CA that replaces the old one is used without a restart.
-func TestChangedAuthorityIsTakenUp(t *testing.T) {
+func TestChangedAuthorityIsUsed(t *testing.T) {
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	server.Config.ErrorLog = log.New(io.Discard, "", 0)
 	server.StartTLS()

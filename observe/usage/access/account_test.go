@@ -95,7 +95,7 @@ func TestTokenOfAnotherServiceAccount(t *testing.T) {
 
 // If a server refuses a token, a new one is requested, but at most once in five seconds, however
 // often the server refuses.
-func TestRefusedTokensAreRenewedSeldom(t *testing.T) {
+func TestRefusedTokensAreRenewedRarely(t *testing.T) {
 	now := newClock()
 	office := &office{now: now.time, token: "x"}
 	env := &Env{Now: now.time, RequestToken: office.request}
@@ -109,7 +109,7 @@ func TestRefusedTokensAreRenewedSeldom(t *testing.T) {
 			}
 		}
 		if office.asked != want {
-			t.Errorf("round %d: %d tokens asked for, want %d", i, office.asked, want)
+			t.Errorf("round %d: %d tokens were requested, want %d", i, office.asked, want)
 		}
 		now.forward(3 * time.Second)
 	}

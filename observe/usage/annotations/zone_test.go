@@ -120,7 +120,7 @@ func TestNeverFresherThanItIs(t *testing.T) {
 				continue
 			}
 			if got := noon.Sub(batch.Nodes[0].Readings[0].At); got < age-skew {
-				t.Errorf("offset %v: %v old, taken for %v", offset, age, got)
+				t.Errorf("offset %v: %v old, read as %v", offset, age, got)
 			}
 		}
 	}

@@ -209,7 +209,7 @@ func TestAskForgetsNodes(t *testing.T) {
 		t.Errorf("%d nodes are remembered, want 1", len(f.marks))
 	}
 	if errs := f.Ask(t.Context(), nil, ignore); len(errs) != 0 {
-		t.Errorf("errors %v of nobody", errs)
+		t.Errorf("errors %v without a request", errs)
 	}
 }
 

@@ -57,7 +57,7 @@ func TestEveryKindIsComplete(t *testing.T) {
 		})
 	}
 	if kinds.All.Default("Telegraf") != nil {
-		t.Error("there are defaults of a kind that is none")
+		t.Error("an unknown kind has defaults")
 	}
 }
 

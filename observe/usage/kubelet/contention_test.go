@@ -150,7 +150,7 @@ func TestContainersAreBounded(t *testing.T) {
 }
 
 // A source reads containers only if the policy has lines for contention.
-func TestSourceReadsContentionWhereItIsAskedFor(t *testing.T) {
+func TestSourceReadsContentionOnlyIfNeeded(t *testing.T) {
 	for name, metrics := range map[string][]usage.Metric{"asked for": {usage.CPU, usage.CPUContention}, "not asked for": {usage.CPU}} {
 		t.Run(name, func(t *testing.T) {
 			k := newKubelets(t)

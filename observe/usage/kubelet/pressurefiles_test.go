@@ -67,7 +67,7 @@ func TestContentionOfThisMachine(t *testing.T) {
 			}
 			t.Logf("contention %.1f%%; containers: used %v, waited %.0f%%, throttled in %.0f%% of the periods", got, measured.usedMilli, measured.waited, measured.throttled)
 			if tc.most == 0 && slices.Min(measured.throttled) < 50 {
-				t.Skip("others take so much of this machine that limits throttle nobody")
+				t.Skip("other work uses so much of this machine that limits throttle nothing")
 			}
 			if got < tc.least || got > tc.most {
 				t.Errorf("contention %.1f%%, want %v to %v", got, tc.least, tc.most)

@@ -9,7 +9,7 @@ import (
 )
 
 // A text with an error in a relevant line is rejected with a reason.
-func TestExpositionThatIsNone(t *testing.T) {
+func TestInvalidExposition(t *testing.T) {
 	cases := map[string]struct{ text, want string }{
 		"nothing":                {"", "no metrics of nodes or pods"},
 		"a login page":           {"<html>\n<body>log in</body>\n</html>\n", "no metrics of nodes or pods"},

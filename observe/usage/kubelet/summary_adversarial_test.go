@@ -13,7 +13,7 @@ import (
 )
 
 // A summary with an error in a relevant part is rejected with a reason.
-func TestSummaryThatIsNone(t *testing.T) {
+func TestInvalidSummary(t *testing.T) {
 	node := func(members string) string { return `{"node":{"cpu":{` + members + `}}}` }
 	cases := map[string]struct{ text, want string }{
 		"nothing":                     {"", "unexpected EOF"},
@@ -86,7 +86,7 @@ func TestSummarySkipsAnything(t *testing.T) {
 func TestSummaryOfABodyThatFails(t *testing.T) {
 	text := `{"node":{}}`
 	if _, err := decodeSummary(io.MultiReader(strings.NewReader(text), iotest.ErrReader(io.ErrClosedPipe)), newScanner(), aNode("n1"), true); err == nil {
-		t.Error("the connection broke before the end of the body, and nobody noticed")
+		t.Error("the connection broke before the end of the body, without an error")
 	}
 	if _, err := decodeSummary(stuck{}, newScanner(), aNode("n1"), true); err == nil {
 		t.Error("a body that gives nothing at all was read")
@@ -130,13 +130,13 @@ func verifyReport(t *testing.T, r *report) {
 	t.Helper()
 	for _, reading := range r.readings {
 		if !(reading.Value >= 0) || math.IsInf(reading.Value, 0) || reading.At.IsZero() {
-			t.Errorf("%+v is no reading", reading)
+			t.Errorf("%+v is not a valid reading", reading)
 		}
 	}
 	for _, pod := range r.pods {
 		for _, used := range pod.Last.Used {
 			if used < 0 || used > mostOfOne || pod.Last.At.IsZero() {
-				t.Errorf("%+v is no sample", pod)
+				t.Errorf("%+v is not a valid sample", pod)
 			}
 		}
 	}

@@ -34,7 +34,7 @@ func TestItemsDoNotInheritFromTheOneBefore(t *testing.T) {
 }
 
 // Pods of several namespaces keep their namespaces, whatever their order.
-func TestNamespacesAreTold(t *testing.T) {
+func TestNamespacesAreKept(t *testing.T) {
 	item := func(namespace string) string {
 		return `{"metadata":{"name":"p","namespace":"` + namespace + `"},"timestamp":"2026-03-01T12:00:00Z","containers":[{"usage":{"cpu":"1m","memory":"1Mi"}}]}`
 	}

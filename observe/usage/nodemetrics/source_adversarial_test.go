@@ -76,7 +76,7 @@ func TestSampleIgnoresHalfAnswers(t *testing.T) {
 	source, snapshot := exporters(t, body(`{"mem_usage_active":50,`), body(`{"mem_usage_active":0.5}`))
 	got, err := source.Sample(t.Context(), snapshot)
 	if err != nil || len(got.Nodes) != 0 || got.Problems[usage.Contradictory].Count != 1 {
-		t.Errorf("%+v, %v; want a fraction that is not taken for a percentage", got, err)
+		t.Errorf("%+v, %v; want a fraction that is not mistaken for a percentage", got, err)
 	}
 }
 
@@ -94,7 +94,7 @@ func FuzzDecode(f *testing.F) {
 		c := converter{unit: source.Percent, problems: &problems}
 		for _, reading := range c.readings(&cluster.Node{Capacity: cluster.Amounts{4000, 16 * gib}}, &got) {
 			if reading.Value < 0 || reading.Value > 4.01*16*gib {
-				t.Errorf("%+v is no reading", reading)
+				t.Errorf("%+v is not a valid reading", reading)
 			}
 		}
 	})

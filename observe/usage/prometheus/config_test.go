@@ -126,7 +126,7 @@ func TestExpressions(t *testing.T) {
 }
 
 // Stolen CPU is queried if CPU is queried from node-exporter, with a single query.
-func TestStolenCPUIsAskedFor(t *testing.T) {
+func TestStolenCPUIsQueried(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*settings)
 		want   int

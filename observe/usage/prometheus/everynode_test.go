@@ -29,6 +29,6 @@ func TestQueriesOfOnesOwn(t *testing.T) {
 	}
 	config.EveryNode = false
 	if got := sample(t, newSource(t, config), clusterOf(2)).Nodes; len(got) != 1 || got[0].Name != "n2" {
-		t.Errorf("told of %v, want n2 alone", got)
+		t.Errorf("problems about %v, want only n2", got)
 	}
 }

@@ -59,7 +59,7 @@ func TestFaultsOfTheServer(t *testing.T) {
 				t.Fatalf("got %v, want %q", err, tc.want)
 			}
 			if strings.Contains(err.Error(), "sesame") || len(err.Error()) > 500 {
-				t.Errorf("it says too much: %v", err)
+				t.Errorf("the error is too long: %v", err)
 			}
 			if diff := cmp.Diff(usage.Batch{}, batch); diff != "" {
 				t.Errorf("half a batch (-want +got):\n%s", diff)
@@ -127,14 +127,14 @@ func TestServerThatIsSlow(t *testing.T) {
 		config.Timeout = 50 * time.Millisecond
 		source := newSource(t, config)
 		if _, err := source.Sample(t.Context(), clusterOf(2)); err == nil || !strings.Contains(err.Error(), "context deadline exceeded") {
-			t.Errorf("begun %v: got %v", begun, err)
+			t.Errorf("started %v: got %v", begun, err)
 		}
 		close(release)
 		source.api.client.CloseIdleConnections()
 		quick.Store(true)
 		source.api.timeout = 5 * time.Second
 		if batch := sample(t, source, clusterOf(2)); len(batch.Nodes) != 2 {
-			t.Errorf("begun %v: it did not recover: %+v", begun, batch)
+			t.Errorf("started %v: it did not recover: %+v", begun, batch)
 		}
 	}
 }
@@ -143,7 +143,7 @@ func TestCancelledSample(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := newSource(t, configFor(newFake(t, healthy()).URL)).Sample(ctx, clusterOf(1)); err == nil {
-		t.Error("a cancelled sample came back")
+		t.Error("a cancelled sample was returned")
 	}
 }
 

@@ -66,7 +66,7 @@ func TestWindowsAsked(t *testing.T) {
 
 // Long windows are expensive for the server, so their answers are reused for a
 // twentieth of their length.
-func TestLongWindowsAreAskedSeldom(t *testing.T) {
+func TestLongWindowsAreQueriedRarely(t *testing.T) {
 	hour, err := usage.ParseWindow("avg_1h")
 	if err != nil {
 		t.Fatal(err)

@@ -206,7 +206,7 @@ func TestSteer(t *testing.T) {
 				return p
 			}
 			if diff := cmp.Diff(untouched(e.pod), untouched(got)); diff != "" {
-				t.Errorf("what steering leaves alone (-came +went):\n%s", diff)
+				t.Errorf("what steering must not change (-before +after):\n%s", diff)
 			}
 		})
 	}

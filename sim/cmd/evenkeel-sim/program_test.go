@@ -165,7 +165,7 @@ func TestFlagsOfKubectl(t *testing.T) {
 }
 
 // Every documented command line that simulates or records is accepted.
-func TestDocumentedCommandLinesAreTaken(t *testing.T) {
+func TestDocumentedCommandLinesAreAccepted(t *testing.T) {
 	lines, err := documents.Read("../../..")
 	if err != nil {
 		t.Fatal(err)

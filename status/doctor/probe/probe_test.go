@@ -126,7 +126,7 @@ func TestExtender(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if r.URL.Path != "/prefix/status" {
-					t.Errorf("asked for %s", r.URL)
+					t.Errorf("requested %s", r.URL)
 				}
 				if tc.code != 0 {
 					w.WriteHeader(tc.code)

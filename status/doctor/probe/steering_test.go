@@ -142,7 +142,7 @@ func TestSteeringParts(t *testing.T) {
 }
 
 // A server that does not have the kinds is distinguished from one that denies access to them.
-func TestSteeringThatCannotBeLookedAt(t *testing.T) {
+func TestSteeringThatCannotBeRead(t *testing.T) {
 	missing := schema.GroupResource{Group: "admissionregistration.k8s.io", Resource: "mutatingadmissionpolicies"}
 	for name, tc := range map[string]struct {
 		err      error

@@ -109,7 +109,7 @@ func TestMoveAhead(t *testing.T) {
 }
 
 // A move ahead of time states what is expected, when, and how much it saves.
-func TestAheadSaysWhy(t *testing.T) {
+func TestAheadExplainsMoves(t *testing.T) {
 	in := Input{
 		Nodes: shipped().on([]Node{
 			quietly("node-1", 100, recurring("a", 10, 350), recurring("b", 10, 350)), cool("node-2", cluster.Amounts{100, 100}),

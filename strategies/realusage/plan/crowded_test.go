@@ -89,7 +89,7 @@ func TestCrowdedNodesComeLast(t *testing.T) {
 		from[m.From]++
 	}
 	if from["second"] != 5 || from["crowded"] != 20 {
-		t.Errorf("moves by their source: %v, want 5 that cool the second node, and 20 for which there is room then", from)
+		t.Errorf("moves by their source: %v, want 5 that cool the second node, and 20 for which there is space then", from)
 	}
 }
 

@@ -418,7 +418,7 @@ func TestIdleChangesNothing(t *testing.T) {
 // The planner is given only the amount that has to leave. A signal or memory.available can make a
 // node hot that is far below the lines of its resources, and a node above these lines need not be
 // hot.
-func TestPlanGoesByNeed(t *testing.T) {
+func TestPlanUsesNeed(t *testing.T) {
 	cases := map[string]struct {
 		need cluster.Amounts
 		want []string
@@ -444,7 +444,7 @@ func TestPlanGoesByNeed(t *testing.T) {
 
 // A destination accepts as much as its own ceiling allows. Other windows, memory.available and
 // signals may have lowered the ceiling.
-func TestPlanGoesByCeiling(t *testing.T) {
+func TestPlanUsesCeilings(t *testing.T) {
 	lowered := func(to cluster.Amounts) func(*Node) { return func(n *Node) { n.Ceiling = to } }
 	in := Input{
 		Nodes: []Node{

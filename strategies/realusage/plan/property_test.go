@@ -307,7 +307,7 @@ func TestPlanSparesHigherPriorities(t *testing.T) {
 	}
 	t.Logf("%d plans move a higher priority, %d of them without need", moved, raised)
 	if moved < clusters/20 {
-		t.Errorf("only %d clusters needed a higher priority: the test says little", moved)
+		t.Errorf("only %d clusters needed a higher priority: the test proves little", moved)
 	}
 	if raised*1000 > moved {
 		t.Errorf("%d of %d plans move a higher priority without need", raised, moved)

@@ -15,7 +15,7 @@ import (
 
 // After any sequence of landings and undos, withRoom yields the same destinations, in the same
 // order, as a check of each destination.
-func TestWithRoomFindsWhatLookingAtEachFinds(t *testing.T) {
+func TestWithRoomEqualsCheckingEach(t *testing.T) {
 	for seed := range uint64(20) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		p := newDestinations(randomDestinations(rng, 1+rng.IntN(300)), coolestFirst)
@@ -26,7 +26,7 @@ func TestWithRoomFindsWhatLookingAtEachFinds(t *testing.T) {
 			}
 			for _, by := range []order{coolestFirst, tightestFirst} {
 				if diff := cmp.Diff(looked(p, pod, by), names(p, pod, by)); diff != "" {
-					t.Fatalf("seed %d, step %d, pod %v (-looked at each +with room):\n%s", seed, step, pod, diff)
+					t.Fatalf("seed %d, step %d, pod %v (-checked each +withRoom):\n%s", seed, step, pod, diff)
 				}
 			}
 			if rng.IntN(3) == 0 {
@@ -42,7 +42,7 @@ func TestWithRoomFindsWhatLookingAtEachFinds(t *testing.T) {
 			})
 			for place, i := range p.byFill {
 				if !p.room.mayTake(place/blockSize, p.cool[i].headroom()) {
-					t.Fatalf("seed %d, step %d: the block of %q is taken to have no room for what just fits", seed, step, p.cool[i].name)
+					t.Fatalf("seed %d, step %d: the block of %q has no space for a pod that just fits", seed, step, p.cool[i].name)
 				}
 			}
 		}

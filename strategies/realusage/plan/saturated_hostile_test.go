@@ -53,7 +53,7 @@ func TestPlansOfFullNodesWithHostileAmounts(t *testing.T) {
 		}
 	}
 	if moved < clusters/10 {
-		t.Errorf("%d moves of %d clusters: the test says little", moved, clusters)
+		t.Errorf("%d moves in %d clusters: the test proves little", moved, clusters)
 	}
 }
 

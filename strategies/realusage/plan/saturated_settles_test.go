@@ -116,7 +116,7 @@ func TestReliefOfCrowdedNodesSettles(t *testing.T) {
 		rests := false
 		for plans := 0; ; plans++ {
 			if plans == mostPlans {
-				t.Fatalf("cluster %d: moves go on after %d plans", c, plans)
+				t.Fatalf("cluster %d: moves continue after %d plans", c, plans)
 			}
 			plan := New(d.input())
 			if len(plan.Moves) == 0 {
@@ -148,6 +148,6 @@ func TestReliefOfCrowdedNodesSettles(t *testing.T) {
 		}
 	}
 	if full < clusters {
-		t.Errorf("%d moves off full nodes of %d clusters: the test says little", full, clusters)
+		t.Errorf("%d moves off full nodes in %d clusters: the test proves little", full, clusters)
 	}
 }

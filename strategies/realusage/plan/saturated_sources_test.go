@@ -27,7 +27,7 @@ func fullPlan(in Input) (moves []string) {
 
 // A node from which pods are moved gets none in the same plan. Neither does a full node, least of
 // all the pod's own, even if some of its usage is about to leave.
-func TestSourcesTakeNoPods(t *testing.T) {
+func TestSourcesAcceptNoPods(t *testing.T) {
 	full := func() Node {
 		return saturating(hot("full", percentOfCPU(0), pods(5, "p", percentOfCPU(20), wanting(100))...))
 	}
@@ -85,7 +85,7 @@ func TestWhichPodsLeaveAFullNode(t *testing.T) {
 
 // The demand on a node is assumed to exceed its pods' peaks only if the node has been full for
 // hours. If it has not been, the peaks show all of the demand.
-func TestPeaksShowWhatANodeThatWasNotFullIsAskedFor(t *testing.T) {
+func TestPeaksShowTheDemandOfNodesThatWereNotFull(t *testing.T) {
 	for _, tc := range []struct {
 		hours int64 // the expected usage of the node in the last span, in percent
 		moves int

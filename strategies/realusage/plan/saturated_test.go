@@ -169,7 +169,7 @@ func TestASingleFullNodeIsRelieved(t *testing.T) {
 						asked[w.node] += w.cpu
 					}
 					if asked[0] >= 1000 || slices.Max(asked) > 970 {
-						t.Errorf("%d others at %d%%, %d pods, demand known %v: the full node is still asked for %d of 1000, the others at most for %d",
+						t.Errorf("%d others at %d%%, %d pods, demand known %v: the demand on the full node is still %d of 1000, on the others at most %d",
 							others, percent, pods, known, asked[0], slices.Max(asked[1:]))
 					}
 				}
@@ -211,7 +211,7 @@ func TestFullNodesDoNotHoldUpOthers(t *testing.T) {
 }
 
 // A node that the plan cools accepts no pods of a full node in the same plan.
-func TestANodeThatPodsLeaveTakesNone(t *testing.T) {
+func TestANodeThatPodsLeaveAcceptsNone(t *testing.T) {
 	at := func(percent int64) cluster.Amounts { return cluster.Amounts{10 * percent, 10} }
 	full := saturating(hot("full", at(0), pods(5, "p", at(20), wanting(100))...))
 	refuses := []string{"p0@cool", "p1@cool", "p2@cool", "p3@cool", "p4@cool"}

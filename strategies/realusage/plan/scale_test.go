@@ -10,7 +10,7 @@ import (
 
 // Among pods that cover the need equally well, their usage of the other resource decides: it should
 // go to the node on which less of that resource is used.
-func TestPlanMindsOtherResources(t *testing.T) {
+func TestPlanConsidersOtherResources(t *testing.T) {
 	cases := map[string]struct {
 		memory cluster.Amounts // used by pods that cannot be moved, on the cool node and on the hot one
 		want   string

@@ -62,7 +62,7 @@ func firstScreen(t *testing.T, p *process, b *tab) {
 		}
 	}
 	slices.Sort(paints[1:])
-	t.Logf("%d nodes: first paint after %.0f ms in a browser that has just begun, then after %.0f to %.0f ms, in the median %.0f",
+	t.Logf("%d nodes: first paint after %.0f ms in a browser that has just started, then after %.0f to %.0f ms, in the median %.0f",
 		p.nodes, paints[0], paints[1], paints[loads-1], paints[loads/2])
 	const generous = 3000 // ms, while other tests run
 	if paints[loads/2] > generous {
@@ -107,7 +107,7 @@ func values(t *testing.T, p *process, b *tab) {
 		t.Errorf("%d cells (-nodes +page):\n%.3000s", len(cells), diff)
 	}
 	if got := b.text(".facts"); !strings.Contains(got, fmt.Sprintf("%d of %d ready nodes", status.FreshNodes, status.ReadyNodes)) {
-		t.Errorf("the page says %q", got)
+		t.Errorf("the page shows %q", got)
 	}
 	var rows []string
 	b.read("[...document.querySelectorAll('[data-live=moves] tbody tr')].map(r => [...r.cells].slice(1).map(c => c.textContent.trim()).join(' '))", &rows)

@@ -54,6 +54,6 @@ func TestFullNodeAmongBusyOnes(t *testing.T) {
 	f.Eventually(30*time.Second, "every replacement ready", func(ctx context.Context) bool { return f.WaitReady(ctx, "shop", "full") == nil })
 	f.waitCycles(metrics, 3) // a moved pod is young, so it stays even though its old node has space
 	if got := f.Evictions(mark); got > len(old.Moves) {
-		t.Errorf("%d evictions, %d moves were planned: with them the node is not full any more", got, len(old.Moves))
+		t.Errorf("%d evictions, %d moves were planned: after them, the node is no longer full", got, len(old.Moves))
 	}
 }

@@ -75,7 +75,7 @@ func historyOfDryRun(t *testing.T, p *evenkeel.Process) map[string]int {
 	count := map[string]int{}
 	for _, e := range historyOfLog(t, p) {
 		if !e.DryRun || e.Message == "" || e.Cycle == "" {
-			t.Errorf("told %+v", e)
+			t.Errorf("history lists %+v", e)
 		}
 		workload, _, _ := strings.Cut(e.Pod, "-")
 		count[workload]++

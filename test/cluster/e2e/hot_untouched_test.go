@@ -92,10 +92,10 @@ func TestNodesThatCannotBeCooledAreLeftAlone(t *testing.T) {
 	}
 	// 2 × (12 × 2.2 + 2 × 0.5) + (24 + 2 × 0.5) of 32 cores are above 65 % by 17.4
 	if missing := f.Metric(metrics, "evenkeel_missing_room_cpu_cores"); missing < 16 || missing > 19 {
-		t.Errorf("%v cores of room are missing, want about 17.4", missing)
+		t.Errorf("space for %v cores is missing, want about 17.4", missing)
 	}
 	if !f.gateEvent(t.Context(), "RoomMissing") {
-		t.Error("no Event says that room is missing")
+		t.Error("no Event reports that space is missing")
 	}
 	burst := requests.To("create", "pods/eviction").Where(func(r cluster.Request) bool {
 		return r.Code == 201 && strings.HasPrefix(r.Name, "burst-")
@@ -140,7 +140,7 @@ func checkNode(t *testing.T, p *stage.Planned, node, reason string) {
 	}
 	for _, n := range p.Nodes {
 		if n.Name == node && (n.State != "hot" || n.Reason != reason) {
-			t.Errorf("the plan calls node %s %s and says %q of it, want hot and %q", node, n.State, n.Reason, reason)
+			t.Errorf("the plan calls node %s %s with the reason %q, want hot and %q", node, n.State, n.Reason, reason)
 		}
 	}
 }

@@ -67,7 +67,7 @@ func TestRunOnSchedule(t *testing.T) {
 		}
 	}
 	if p.Ended() {
-		t.Fatal("evenkeel run --schedule ended by itself")
+		t.Fatal("evenkeel run --schedule exited on its own")
 	}
 	if err := p.Stop(); err != nil {
 		t.Fatal(err)

@@ -56,7 +56,7 @@ func TestRecordAndSimulate(t *testing.T) {
 			t.Errorf("%s: %+v, want 6 nodes, 56 pods and a third of the time hot", replayed, none)
 		}
 		if replayed == file && (own.HotPercent >= none.HotPercent || own.Evictions == 0) {
-			t.Errorf("Evenkeel comes to %+v, alone it is %+v", own, none)
+			t.Errorf("with Evenkeel the result is %+v, without it %+v", own, none)
 		}
 	}
 	again := stage.Run(t.Context(), t, dir, append(args, "--out", file)...)

@@ -164,10 +164,10 @@ func TestDryRunAndPlanChangeNothing(t *testing.T) {
 	// stay and three go.
 	want := map[string]int{"hog": 2, "twin": 4, "big": 3, "stray": 2}
 	if diff := cmp.Diff(want, toldEvictions(running.Log())); diff != "" {
-		t.Errorf("evictions that run --dry-run tells of (-want +got):\n%s", diff)
+		t.Errorf("evictions that run --dry-run reports (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(want, historyOfDryRun(t, running)); diff != "" {
-		t.Errorf("evictions that history tells of (-want +got):\n%s", diff)
+		t.Errorf("evictions that history lists (-want +got):\n%s", diff)
 	}
 	f.Eventually(time.Minute, "cycles of serve that would evict as much", func(context.Context) bool {
 		told := toldEvictions(serving.Log()) // each cycle reports them again, and RemoveDuplicates takes twins in arbitrary order
@@ -288,7 +288,7 @@ func TestPauseAndStopInTheMiddleOfACycle(t *testing.T) {
 		t.Errorf("%d evictions, 2 of them before the switch was set", got)
 	}
 	if len(f.Hot(t.Context(), 52)) == 0 {
-		t.Fatal("no node is hot any more: there was no middle of a cycle")
+		t.Fatal("no node is still hot: there was no middle of a cycle")
 	}
 
 	f.Pause(false)
@@ -305,7 +305,7 @@ func TestPauseAndStopInTheMiddleOfACycle(t *testing.T) {
 		t.Errorf("%d evictions, 3 of them before the process was told to stop", got)
 	}
 	if len(f.Hot(t.Context(), 52)) == 0 {
-		t.Error("no node is hot any more: there was no middle of a cycle")
+		t.Error("no node is still hot: there was no middle of a cycle")
 	}
 	lease, err := f.Client().CoordinationV1().Leases(evenkeel.Namespace).Get(t.Context(), "evenkeel", metav1.GetOptions{})
 	if err != nil {

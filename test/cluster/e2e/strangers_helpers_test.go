@@ -75,7 +75,7 @@ func (f *fixture) checkFlooded(p *evenkeel.Process, metrics string) {
 		f.T.Error("hardly a stranger's request came: the case was not put to the test")
 	}
 	if peak > mostMemory {
-		f.T.Errorf("it took %d bytes of memory, want no more than %d", peak, mostMemory)
+		f.T.Errorf("it used %d bytes of memory, want no more than %d", peak, mostMemory)
 	}
 }
 

@@ -57,7 +57,7 @@ func TestQuestions(t *testing.T) {
 			for n := range want {
 				question, ok := c.question(attack, n)
 				if !ok {
-					t.Fatal("there is no question")
+					t.Fatal("there is no request")
 				}
 				next := asked{Namespace: question.Pod.Namespace, UID: string(question.Pod.UID), Node: (*question.NodeNames)[0]}
 				if len(next.UID) == len("00000000-0000-0000-0000-000000000000") {

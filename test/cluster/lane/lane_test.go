@@ -32,7 +32,7 @@ func TestServe(t *testing.T) {
 		t.Errorf("run (-want +got):\n%s", diff)
 	}
 	if want := "\n" + done + "0\n\n" + done + "1\n"; out.String() != want {
-		t.Errorf("told %q, want %q", out.String(), want)
+		t.Errorf("reported %q, want %q", out.String(), want)
 	}
 }
 

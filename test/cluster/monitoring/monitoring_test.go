@@ -44,7 +44,7 @@ func recorded(t *testing.T) Recording {
 
 // After the recording, gauges keep their values or alternate, counters keep growing at their rate,
 // and times are relative to the end of the recording.
-func TestSeriesGoOn(t *testing.T) {
+func TestSeriesContinue(t *testing.T) {
 	r := recorded(t)
 	for series, want := range map[string][]float64{
 		"evenkeel_leader":                   {1, 1, 1},
@@ -88,7 +88,7 @@ func TestParseRefuses(t *testing.T) {
 // fire.
 func TestCheckFiring(t *testing.T) {
 	if !Installed() {
-		t.Skip("there is no promtool on the PATH")
+		t.Skip("promtool is not in PATH")
 	}
 	r := recorded(t)
 	invalid, expires := "EvenkeelPolicyInvalid", "EvenkeelCertificateExpiresSoon"

@@ -89,7 +89,7 @@ func TestSizesAddUpAndDecline(t *testing.T) {
 	}
 }
 
-func TestShapesThatCannotBe(t *testing.T) {
+func TestImpossibleShapes(t *testing.T) {
 	for name, spoil := range map[string]func(*Shape){
 		"one node":          func(s *Shape) { s.Nodes = 1 },
 		"single replicas":   func(s *Shape) { s.Deployments = 299 },
@@ -102,12 +102,12 @@ func TestShapesThatCannotBe(t *testing.T) {
 			s := shape()
 			spoil(&s)
 			if _, err := NewFleet(s, 10, 10); err == nil {
-				t.Errorf("shape %+v is no error", s)
+				t.Errorf("shape %+v is accepted", s)
 			}
 		})
 	}
 	if _, err := NewFleet(shape(), 0, 10); err == nil {
-		t.Error("a trace of zeros is no error")
+		t.Error("a trace of zeros is accepted")
 	}
 }
 
@@ -126,13 +126,13 @@ func TestPlaceEvensOutRequests(t *testing.T) {
 	}
 	for _, node := range nodes {
 		if off := float64(asked[node])/float64(asked["a"]) - 1; math.Abs(off) > 0.05 {
-			t.Errorf("node %s is asked for %.0f %% more than node a", node, 100*off)
+			t.Errorf("requests on node %s are %.0f %% higher than on node a", node, 100*off)
 		}
 	}
 }
 
 // A replica changes once per step, but not all replicas change at the same time.
-func TestReplicasChangeAtTimesOfTheirOwn(t *testing.T) {
+func TestReplicasChangeAtDifferentTimes(t *testing.T) {
 	trace := &Trace{Series: [][]float32{{10, 20, 30, 40}}}
 	_, load := fleetAndLoad(t, trace)
 	when := map[int]bool{}

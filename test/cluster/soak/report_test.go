@@ -75,7 +75,7 @@ func TestMoves(t *testing.T) {
 		t.Errorf("moves (-want +got):\n%s", diff)
 	}
 	if err := m.Read([]byte("<html>")); err == nil {
-		t.Error("a page that is no status is no error")
+		t.Error("a page that is not a status is accepted")
 	}
 }
 
@@ -86,7 +86,7 @@ func TestLinesOf(t *testing.T) {
 		t.Errorf("lines %+v, error %v; want %+v", got, err, want)
 	}
 	if _, err := LinesOf([]byte("a: [")); err == nil {
-		t.Error("broken YAML is no error")
+		t.Error("broken YAML is accepted")
 	}
 }
 

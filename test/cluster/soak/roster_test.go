@@ -48,7 +48,7 @@ func tell(r *Roster, nodes map[string]string) map[string]int64 {
 	return told
 }
 
-func TestReplacementGoesOnWhereItsPredecessorStopped(t *testing.T) {
+func TestReplacementContinuesWhereItsPredecessorStopped(t *testing.T) {
 	r := crowd(t)
 	nodes := map[string]string{"a": "n1", "b": "n2", "c": "n3", "d": "n2"}
 	for _, uid := range []string{"a", "b", "c"} {
@@ -56,16 +56,16 @@ func TestReplacementGoesOnWhereItsPredecessorStopped(t *testing.T) {
 	}
 	want := map[string]int64{"a": 1000, "b": 2000, "c": 3000}
 	if diff := cmp.Diff(want, tell(r, nodes)); diff != "" {
-		t.Errorf("usage told at first (-want +got):\n%s", diff)
+		t.Errorf("usage sent at first (-want +got):\n%s", diff)
 	}
 	if again := r.Due(0); len(again) > 0 {
-		t.Errorf("told again: %v", again)
+		t.Errorf("sent again: %v", again)
 	}
 	r.Begin(start)
 	evict(r, "b", "n2", start.Add(time.Minute))
 	r.Saw(pod("d", ""), start.Add(time.Minute))
 	if diff := cmp.Diff(map[string]int64{"d": 2000}, tell(r, nodes)); diff != "" {
-		t.Errorf("usage told to the replacement (-want +got):\n%s", diff)
+		t.Errorf("usage sent to the replacement (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(Counts{Evictions: 1, Landings: 1, Boomerangs: 1, MostEvicted: 1}, r.Counts()); diff != "" {
 		t.Errorf("counts (-want +got):\n%s", diff)
@@ -117,7 +117,7 @@ func TestPodOfARolloutTakesOver(t *testing.T) {
 	r.Begin(start)
 	r.Gone(pod("c", "n3"), start)
 	if diff := cmp.Diff(map[string]int64{"d": 3000}, tell(r, nodes)); diff != "" {
-		t.Errorf("usage told to the pod that takes over (-want +got):\n%s", diff)
+		t.Errorf("usage sent to the pod that takes over (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(Counts{Deletions: 1}, r.Counts()); diff != "" {
 		t.Errorf("counts (-want +got):\n%s", diff)
@@ -142,7 +142,7 @@ func TestPendingAndUntold(t *testing.T) {
 	}
 	r.Untold("a")
 	if len(r.Due(0)) != 1 {
-		t.Error("a pod that could not be told is not due again")
+		t.Error("a pod that could not be updated is not due again")
 	}
 	r.Untold("nobody")
 }

@@ -25,7 +25,7 @@ func TestFindTracesTakesTheLargestSetAndItsMemory(t *testing.T) {
 		t.Errorf("traces %+v and %+v, error %v; want the small set, which has no memory", cpu, memory, err)
 	}
 	if _, _, err := FindTraces(t.TempDir()); err == nil {
-		t.Error("an empty folder is no error")
+		t.Error("an empty folder is accepted")
 	}
 }
 

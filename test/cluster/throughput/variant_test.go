@@ -28,7 +28,7 @@ func TestChoose(t *testing.T) {
 
 // Each comparison is between existing variants. A comparison with a variant that is not run would
 // never be shown.
-func TestComparisonsAreOfVariants(t *testing.T) {
+func TestComparisonsNameVariants(t *testing.T) {
 	for _, c := range Comparisons() {
 		if _, err := Choose([]string{c.Of, c.Beside}); err != nil {
 			t.Error(err)

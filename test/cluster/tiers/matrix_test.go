@@ -11,7 +11,7 @@ import (
 
 // The matrix lists only existing cases, each once. A case that does not run on the oldest release
 // has a reason.
-func TestMatrixIsOfTheList(t *testing.T) {
+func TestMatrixListsExistingCases(t *testing.T) {
 	cases, err := Cases(module)
 	if err != nil {
 		t.Fatal(err)

@@ -124,7 +124,7 @@ func checkLicenses(t *testing.T, index v1.ImageIndex, digest v1.Hash) {
 	}
 }
 
-func TestWhatIsNoImage(t *testing.T) {
+func TestInvalidImages(t *testing.T) {
 	source := testkit.Checkout(t, testkit.Program("evenkeel"))
 	cases := map[string]struct {
 		args []string

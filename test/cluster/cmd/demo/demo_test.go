@@ -40,7 +40,7 @@ func TestEveryPanelHasData(t *testing.T) {
 		t.Skip("the demo starts a whole cluster; it is left out with -short")
 	}
 	if !prometheus.Installed() {
-		t.Skip("there is no prometheus on the PATH; .ci/run installs it")
+		t.Skip("prometheus is not in PATH; .ci/run installs it")
 	}
 	in := map[string]int{}
 	for steering, known := range missing {

@@ -167,7 +167,7 @@ func allAsked(t *testing.T, f *stage.Fixture) {
 	t.Helper()
 	for _, move := range f.Moves() {
 		if move.State == "Landed" && !move.Asked {
-			t.Errorf("%s: nobody asked about it", &move)
+			t.Errorf("%s: kube-scheduler did not ask about it", &move)
 		}
 	}
 }

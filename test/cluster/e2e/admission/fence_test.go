@@ -91,7 +91,7 @@ func TestSteeringIsFenced(t *testing.T) {
 		t.Errorf("an image: %v, want it refused by the fence", err)
 	}
 	if _, err := o.client.CoreV1().Pods(probes).Create(t.Context(), pod("ReplicaSet", "x"), metav1.CreateOptions{}); !apierrors.IsForbidden(err) {
-		t.Errorf("a probe that is no dry run: %v, want it refused", err)
+		t.Errorf("a probe that is not a dry run: %v, want it refused", err)
 	}
 	if _, err := o.client.CoreV1().Pods("default").Create(t.Context(), pod("ReplicaSet", "x"), dryRun); !apierrors.IsForbidden(err) {
 		t.Errorf("a dry run elsewhere: %v, want it refused", err)
@@ -115,6 +115,6 @@ func TestSteeringWithNamesAlone(t *testing.T) {
 		}
 	}
 	if _, err := o.client.CoreV1().Pods(probes).Create(t.Context(), pod("ReplicaSet", "x"), metav1.CreateOptions{}); !apierrors.IsForbidden(err) {
-		t.Errorf("a probe that is no dry run: %v, want it refused", err)
+		t.Errorf("a probe that is not a dry run: %v, want it refused", err)
 	}
 }

@@ -244,7 +244,7 @@ func TestKilledWithTaints(t *testing.T) {
 		t.Fatal(err)
 	}
 	if taints(t.Context(), f) < len(skew.Hot) {
-		t.Error("the taints are gone, though nobody was there to remove them")
+		t.Error("the taints are gone, although no process was running to remove them")
 	}
 	f.Serve(policy)
 	f.Eventually(2*time.Minute, "no taint to be left", func(ctx context.Context) bool { return taints(ctx, f) == 0 })

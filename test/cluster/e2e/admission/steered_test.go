@@ -200,7 +200,7 @@ func planned(t *testing.T, e example, got *v1.Pod) {
 		return
 	}
 	if !names.Suit(e.pod) {
-		t.Error("it is steered by names, which are not taken to suit it")
+		t.Error("it is steered by names, but names.Suit is false")
 	}
 	names.Remove(got)
 	got.Annotations = nil

@@ -122,7 +122,7 @@ func checkJobRequests(f *stage.Fixture, since cluster.AuditMark) {
 		switch r.Resource + "." + r.Group {
 		case "leases.coordination.k8s.io", "configmaps.", "events.events.k8s.io":
 		default:
-			f.T.Errorf("it asked for what it may not: %v", r)
+			f.T.Errorf("it made a request that was denied: %v", r)
 		}
 	}
 }

@@ -319,7 +319,7 @@ func article(t *testing.T, begin, otherwise string) string {
 			return begin + block
 		}
 	}
-	t.Fatalf("the article has no block that begins with %q any more", begin)
+	t.Fatalf("the article no longer has a block that starts with %q", begin)
 	return ""
 }
 

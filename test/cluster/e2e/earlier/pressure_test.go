@@ -319,7 +319,7 @@ template:
 		_, after, found := strings.Cut(string(article), "  template:\n")
 		block, _, ended := strings.Cut(after, "```")
 		if !found || !ended {
-			t.Fatal("the article has no template any more")
+			t.Fatal("the article no longer has a template")
 		}
 		text = "  template:\n" + block
 	}

@@ -128,7 +128,7 @@ func TestPolicyFileIsReadAgain(t *testing.T) {
 		return f.Metric(metrics, `evenkeel_policy_loads_total{result="invalid"}`) == 1
 	})
 	if note := m.waitEvent("PolicyInvalid"); !strings.Contains(note, "lines[cpu].evict") || !strings.Contains(note, "650") {
-		t.Errorf("the Event says %q, want the field and the value", note)
+		t.Errorf("the Event is %q, want the field and the value", note)
 	}
 	if f.Metric(metrics, "evenkeel_policy_generation") != 2 || f.Metric(metrics, "evenkeel_policy_last_load_successful") != 0 {
 		t.Error("the metrics do not say that the policy before is at work and the file wrong")
@@ -186,7 +186,7 @@ func TestPolicyFileChangesDuringACycle(t *testing.T) {
 	m.waitGeneration(metrics, 2)
 	made := f.Evictions(mark)
 	if made < skew.Fewest/2 {
-		t.Errorf("%d evictions, the cycle that had begun cools one node at least with %d", made, skew.Fewest/2)
+		t.Errorf("%d evictions, the running cycle needs at least %d to cool one node", made, skew.Fewest/2)
 	}
 	m.waitCycles(metrics, 3)
 	if got := f.Evictions(mark); got != made {

@@ -75,7 +75,7 @@ func TestLedgerDamaged(t *testing.T) {
 	}
 	f.stays(still, 8*time.Second)
 	if len(f.Hot(t.Context(), 65)) == 0 {
-		t.Fatal("no node is hot any more: the end of evicting proves nothing")
+		t.Fatal("no node is still hot: the end of evicting proves nothing")
 	}
 	f.deletesLedger()
 

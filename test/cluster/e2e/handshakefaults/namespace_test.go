@@ -62,7 +62,7 @@ func TestNamespaceDeletedMidCycle(t *testing.T) {
 		return f.Metric(metrics, `evenkeel_cycles_total{result="success"}`) >= cycles+2
 	})
 	if got := len(of("shop")) - others; got > 1 { // one may already have been requested
-		t.Errorf("%d pods of the other namespace were evicted, although no node was hot any more", got)
+		t.Errorf("%d pods of the other namespace were evicted, although no node was hot any longer", got)
 	}
 
 	for _, pod := range f.Pods(t.Context(), "hog") { // 5 × 5 = 25 cores = 78 % on a node from which one was moved

@@ -185,7 +185,7 @@ func (s *scene) passersby() {
 	ctx, cancel := context.WithTimeout(s.T.Context(), 3*pendingAtMost)
 	defer cancel()
 	if err := s.Deploy(ctx, w); err != nil {
-		s.T.Errorf("pods that came during the fault: %v", err)
+		s.T.Errorf("pods that arrived during the fault: %v", err)
 	}
 }
 

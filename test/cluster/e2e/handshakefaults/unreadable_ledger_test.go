@@ -36,7 +36,7 @@ func TestLedgerUnreadableAtStart(t *testing.T) {
 	const accept = "evenkeel.io/ledger-loss-accepted"
 	digest := regexp.MustCompile(accept + "=([0-9a-f]+)").FindStringSubmatch(p.Log())
 	if digest == nil {
-		t.Fatal("the log does not say how to go on")
+		t.Fatal("the log does not explain how to continue")
 	}
 	annotate := func(value string) {
 		f.change(func(stored *v1.ConfigMap) { stored.Annotations = map[string]string{accept: value} })

@@ -92,7 +92,7 @@ func TestHiddenPodsStayCounted(t *testing.T) {
 	}
 	for _, eviction := range f.Granted(mark) {
 		if !strings.HasPrefix(eviction.Pod, "hog-") {
-			t.Errorf("%s was moved, whose usage nobody has measured", eviction.Pod)
+			t.Errorf("%s was moved although its usage was not measured", eviction.Pod)
 		}
 	}
 	t.Logf("evictions %d, fewest %d", f.Evictions(mark), fewest)

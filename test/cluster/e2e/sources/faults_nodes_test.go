@@ -49,7 +49,7 @@ func faultsOfKubelets(t *testing.T, f *stage.Fixture, skew stage.Skewed) {
 	kubelets.SetFault(fault.Fault{})
 	p.evicts(40*time.Second, skew.Hot...)
 	if moves := p.wrongful(p.since(begin, false).moves); len(moves) > 0 {
-		t.Errorf("evictions that only the faults asked for: %v", moves)
+		t.Errorf("evictions that only the faults caused: %v", moves)
 	}
 	if err := kubelets.Stop(); err != nil {
 		t.Error(err)
@@ -116,7 +116,7 @@ func (p *patient) passed(set func(fault.Fault), what fault.Fault, cause, says st
 	p.until(40*time.Second, "all nodes to be taken from the second source", chosen(1))
 	status := p.status()
 	if said := status.says(0); status.Sources[0].Problems[cause].Count == 0 || !strings.Contains(said, says) {
-		p.T.Errorf("the source says %q, want %q as %s: %+v", said, says, cause, status.Sources[0].Problems)
+		p.T.Errorf("the source reports %q, want %q as %s: %+v", said, says, cause, status.Sources[0].Problems)
 	}
 	if p.skipped(status.Sources[0].Name, cause) == 0 {
 		p.T.Errorf("no metric of samples skipped as %s", cause)
@@ -128,6 +128,6 @@ func (p *patient) passed(set func(fault.Fault), what fault.Fault, cause, says st
 	set(fault.Fault{})
 	p.until(40*time.Second, "all nodes to be taken from the first source again", chosen(0))
 	if moves := p.wrongful(p.since(begin, false).moves); len(moves) > 0 {
-		p.T.Errorf("evictions that only the fault asked for: %v", moves)
+		p.T.Errorf("evictions that only the fault caused: %v", moves)
 	}
 }

@@ -92,7 +92,7 @@ const beds = 3
 
 func faultsOfPrometheus(t *testing.T, f *stage.Fixture, skew stage.Skewed) {
 	if !prometheus.Installed() {
-		t.Skip("there is no prometheus on the PATH")
+		t.Skip("prometheus is not in PATH")
 	}
 	free := make(chan bed, beds)
 	for range beds {
@@ -166,7 +166,7 @@ func suffer(p *patient, source *spoilable, want symptoms) {
 	noticed := p.mark()
 	report, code := p.examine(p.policy)
 	if problem := code != 0; problem == want.harmless || !report.tells(want.doctor) {
-		t.Errorf("doctor: exit code %d, want one that tells of %q: %+v", code, want.doctor, report)
+		t.Errorf("doctor: exit code %d, want a finding about %q: %+v", code, want.doctor, report)
 	}
 	want.checkMoves(p, p.twoCycles(noticed))
 	want.checkExtender(p, well)
@@ -177,7 +177,7 @@ func suffer(p *patient, source *spoilable, want symptoms) {
 		t.Errorf("doctor: exit code %d with the fault mended: %+v", code, report)
 	}
 	if moves := p.wrongful(p.since(begin, false).moves); len(moves) > 0 {
-		t.Errorf("evictions that only the fault asked for: %v", moves)
+		t.Errorf("evictions that only the fault caused: %v", moves)
 	}
 }
 

@@ -54,7 +54,7 @@ const nodeExporterCores = `sum without (cpu, mode) (irate(node_cpu_seconds_total
 
 func prometheusTellsTheTruth(t *testing.T, f *stage.Fixture, story *scenario.Story) {
 	if !prometheus.Installed() {
-		t.Skip("there is no prometheus on the PATH")
+		t.Skip("prometheus is not in PATH")
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
@@ -80,7 +80,7 @@ func prometheusTellsTheTruth(t *testing.T, f *stage.Fixture, story *scenario.Sto
 		told, last := map[string]bool{}, ""
 		defer func() {
 			if len(told) < len(story.Nodes) {
-				t.Logf("%s: %d of %d nodes told the truth; the last answer: %s", name, len(told), len(story.Nodes), last)
+				t.Logf("%s: %d of %d nodes were right; the last answer: %s", name, len(told), len(story.Nodes), last)
 			}
 		}()
 		f.Eventually(2*time.Minute, name+": the truth of every node", func(ctx context.Context) bool {

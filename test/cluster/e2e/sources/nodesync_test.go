@@ -262,11 +262,11 @@ func checkTop(t *testing.T, f *stage.Fixture, load string) {
 		t.Fatal(err)
 	}
 	if len(report.Nodes) != len(truth) {
-		t.Errorf("top tells of %d nodes, there are %d", len(report.Nodes), len(truth))
+		t.Errorf("top lists %d nodes, want %d", len(report.Nodes), len(truth))
 	}
 	for _, node := range report.Nodes {
 		if cpu := node.Used["avg_5m"].CPU; node.State == "unknown" || !near(cpu, truth[node.Name].CPUPercent) {
-			t.Errorf("top says of %s: %s, %.1f %% of its cpu by %s, the truth is %.1f %%", node.Name, node.State, cpu, node.Source, truth[node.Name].CPUPercent)
+			t.Errorf("top shows %s: %s, %.1f %% of its cpu by %s, the truth is %.1f %%", node.Name, node.State, cpu, node.Source, truth[node.Name].CPUPercent)
 		}
 	}
 }

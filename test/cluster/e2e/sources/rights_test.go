@@ -223,7 +223,7 @@ func checkDoctor(t *testing.T, f *stage.Fixture) {
 				return finding.Level == "ok"
 			}
 		}
-		t.Fatalf("doctor says nothing of the fence:\n%s", got.Stdout)
+		t.Fatalf("doctor reports nothing about the fence:\n%s", got.Stdout)
 		return false
 	}
 	if !fenced(t.Context()) {

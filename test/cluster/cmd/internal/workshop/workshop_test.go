@@ -69,7 +69,7 @@ func TestCleanUp(t *testing.T) {
 				said += err.Error()
 			}
 			if strings.Contains(said, w.Dir) != tc.want {
-				t.Errorf("where the logs are is told: %t, want %t", !tc.want, tc.want)
+				t.Errorf("the log folder is printed: %t, want %t", !tc.want, tc.want)
 			}
 		})
 	}
