@@ -6,6 +6,8 @@ SHELL := /bin/bash
 
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 CLUSTER := test/cluster
+# The program that makes nodes with real kubelets, and what they run.
+NODE := $(CLUSTER)/evenkeel-node
 # What makes images and releases is a module of its own.
 RELEASE := hack/release
 # The simulator, which drives the product's packages and is none of them.
@@ -51,7 +53,7 @@ TRANSCRIPT_FLAGS ?=
 
 .PHONY: help
 help: ## Show this list.
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: build
 build: ## Compile bin/evenkeel and bin/evenkeel-sim, which it runs for simulate and record.
@@ -93,6 +95,10 @@ transcript: ## Write docs/transcript.md: what a new user types and sees on a loc
 cluster-up: ## Start a local cluster that stays until cluster-down.
 	cd $(CLUSTER) && go run ./cmd/cluster up --detach
 
+.PHONY: cluster-up-real
+cluster-up-real: ## Start one whose three nodes have real kubelets and containers, as root.
+	cd $(CLUSTER) && go run ./cmd/cluster up --kubelets real --detach
+
 .PHONY: cluster-down
 cluster-down: ## Stop the local cluster.
 	cd $(CLUSTER) && go run ./cmd/cluster down
@@ -115,6 +121,7 @@ vet: ## Run go vet on all modules.
 	go vet ./...
 	cd $(SIM) && go vet ./...
 	cd $(CLUSTER) && go vet ./...
+	cd $(NODE) && go vet ./...
 	cd $(RELEASE) && go vet ./...
 
 .PHONY: lint
@@ -122,6 +129,7 @@ lint: ## Run golangci-lint on all modules.
 	$(GOLANGCI_LINT) run ./...
 	cd $(SIM) && $(GOLANGCI_LINT) run --config $(CURDIR)/.golangci.yml ./...
 	cd $(CLUSTER) && $(GOLANGCI_LINT) run --config $(CURDIR)/.golangci.yml ./...
+	cd $(NODE) && $(GOLANGCI_LINT) run --config $(CURDIR)/.golangci.yml ./...
 	cd $(RELEASE) && $(GOLANGCI_LINT) run --config $(CURDIR)/.golangci.yml ./...
 
 .PHONY: lint-package
@@ -140,6 +148,7 @@ else
 endif
 	cd $(SIM) && go test $(TEST_FLAGS) ./...
 	cd $(CLUSTER) && go test $(TEST_FLAGS) $$(go list ./... | grep -vE '$(NEEDS_CLUSTER)')
+	cd $(NODE) && go test $(TEST_FLAGS) ./...
 	cd $(RELEASE) && go test $(TEST_FLAGS) ./...
 
 .PHONY: test-e2e
@@ -196,6 +205,7 @@ fmt: ## Format the sources of all modules.
 	$(GOLANGCI_LINT) fmt ./...
 	cd $(SIM) && $(GOLANGCI_LINT) fmt --config $(CURDIR)/.golangci.yml ./...
 	cd $(CLUSTER) && $(GOLANGCI_LINT) fmt --config $(CURDIR)/.golangci.yml ./...
+	cd $(NODE) && $(GOLANGCI_LINT) fmt --config $(CURDIR)/.golangci.yml ./...
 	cd $(RELEASE) && $(GOLANGCI_LINT) fmt --config $(CURDIR)/.golangci.yml ./...
 
 .PHONY: update
@@ -249,6 +259,7 @@ verify-fmt:
 	$(GOLANGCI_LINT) fmt --diff ./...
 	cd $(SIM) && $(GOLANGCI_LINT) fmt --diff --config $(CURDIR)/.golangci.yml ./...
 	cd $(CLUSTER) && $(GOLANGCI_LINT) fmt --diff --config $(CURDIR)/.golangci.yml ./...
+	cd $(NODE) && $(GOLANGCI_LINT) fmt --diff --config $(CURDIR)/.golangci.yml ./...
 	cd $(RELEASE) && $(GOLANGCI_LINT) fmt --diff --config $(CURDIR)/.golangci.yml ./...
 
 .PHONY: verify-tidy
@@ -256,6 +267,7 @@ verify-tidy:
 	go mod tidy -diff
 	cd $(SIM) && go mod tidy -diff
 	cd $(CLUSTER) && go mod tidy -diff
+	cd $(NODE) && go mod tidy -diff
 	cd hack/charttools && go mod tidy -diff
 	cd $(RELEASE) && go mod tidy -diff
 

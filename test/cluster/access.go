@@ -4,8 +4,10 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -38,6 +40,7 @@ func newUsers() map[Part]user {
 		Scheduler:         {name: "system:kube-scheduler"},
 		Kwok:              {name: "kwok", master: true},
 		MetricsServer:     {name: "metrics-server", master: true},
+		kubeletPart:       {name: "kubelet", master: true},
 	}
 	for part, u := range users {
 		u.token = rand.Text()
@@ -48,6 +51,9 @@ func newUsers() map[Part]user {
 
 // adminPart is the administrator's key among the parts' users.
 const adminPart Part = "admin"
+
+// kubeletPart is the key of real kubelets among the parts' users.
+const kubeletPart Part = "kubelet"
 
 func tokenFile(users map[Part]user) string {
 	var lines strings.Builder
@@ -63,6 +69,23 @@ func tokenFile(users map[Part]user) string {
 
 // Kubeconfig returns the path of the administrator's kubeconfig file.
 func (c *Cluster) Kubeconfig() string { return c.kubeconfigOf(adminPart) }
+
+// WriteKubeletKubeconfig writes the kubeconfig file of real kubelets, which reach this
+// machine at an address.
+func (c *Cluster) WriteKubeletKubeconfig(path, address string) error {
+	config, err := clientcmd.LoadFromFile(c.kubeconfigOf(kubeletPart))
+	if err != nil {
+		return fmt.Errorf("reading the kubelets' kubeconfig: %w", err)
+	}
+	for _, server := range config.Clusters {
+		server.Server = "https://" + net.JoinHostPort(address, strconv.Itoa(c.ports[APIServer]))
+		server.TLSServerName = "localhost"
+	}
+	if err := clientcmd.WriteToFile(*config, path); err != nil {
+		return fmt.Errorf("writing kubeconfig %q: %w", path, err)
+	}
+	return nil
+}
 
 func (c *Cluster) kubeconfigOf(part Part) string {
 	return filepath.Join(c.dir, string(part)+".kubeconfig")

@@ -65,15 +65,18 @@ func (c *Cluster) arguments(part Part) []string {
 	case APIServer:
 		return c.apiServerArguments()
 	case ControllerManager:
-		return append(c.servingArguments(part),
+		arguments := append(c.servingArguments(part),
 			"--kubeconfig="+c.kubeconfigOf(part),
 			"--leader-elect=false",
 			"--service-account-private-key-file="+c.file("service-account.key"),
 			"--root-ca-file="+c.file("ca.crt"),
 			"--kube-api-qps="+apiQPS, "--kube-api-burst="+apiBurst,
 			"--concurrent-replicaset-syncs=20", "--concurrent-deployment-syncs=20", "--concurrent-namespace-syncs=20",
-			"--node-monitor-grace-period="+nodeMonitorGrace.String(),
 		)
+		if !c.options.RealKubelets {
+			arguments = append(arguments, "--node-monitor-grace-period="+nodeMonitorGrace.String())
+		}
+		return arguments
 	case Scheduler:
 		return append(c.servingArguments(part),
 			"--config="+c.file("scheduler.yaml"),
@@ -90,12 +93,16 @@ func (c *Cluster) arguments(part Part) []string {
 			"--node-lease-duration-seconds=" + strconv.Itoa(c.options.nodeLeaseSeconds()),
 		}
 	case MetricsServer:
+		kubelets := "--deprecated-kubelet-completely-insecure"
+		if c.options.RealKubelets {
+			kubelets = "--kubelet-insecure-tls" // they sign their certificates themselves
+		}
 		return append(c.servingArguments(part),
 			"--kubeconfig="+c.kubeconfigOf(part),
 			"--kubelet-use-node-status-port",
 			// Nodes with their own addresses name kwok's as the external one.
 			"--kubelet-preferred-address-types=ExternalIP,InternalIP",
-			"--deprecated-kubelet-completely-insecure",
+			kubelets,
 			"--kubelet-request-timeout=5s",
 			"--metric-resolution="+metricResolution,
 		)
@@ -117,9 +124,13 @@ func (c *Cluster) servingArguments(part Part) []string {
 }
 
 func (c *Cluster) apiServerArguments() []string {
+	address := loopback
+	if c.options.RealKubelets {
+		address = "0.0.0.0"
+	}
 	return []string{
 		"--etcd-servers=" + c.urlOf(Etcd),
-		"--bind-address=" + loopback,
+		"--bind-address=" + address,
 		"--secure-port=" + strconv.Itoa(c.ports[APIServer]),
 		"--tls-cert-file=" + c.file("serving.crt"), "--tls-private-key-file=" + c.file("serving.key"),
 		// No client has such a certificate, but every part looks for this authority

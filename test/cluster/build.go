@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -48,6 +49,19 @@ func Build(ctx context.Context, binDir string, progress io.Writer) error {
 // line of progress every few seconds. It takes minutes the first time and about
 // a second if the go command finds nothing changed.
 func (r Release) Build(ctx context.Context, binDir string, progress io.Writer) (err error) {
+	return compileAll(ctx, binDir, progress, func(moduleDir, binDir string) ([]compilation, map[string]string, error) {
+		links := map[string]string{}
+		for _, part := range controlPlaneParts() {
+			links[string(part)] = "controlplane"
+		}
+		runs, err := r.compilations(ctx, moduleDir, binDir)
+		return runs, links, err
+	})
+}
+
+// compileAll runs compilations, and makes links in the folder of binaries, for which it
+// has that folder to itself.
+func compileAll(ctx context.Context, binDir string, progress io.Writer, plan func(moduleDir, binDir string) ([]compilation, map[string]string, error)) (err error) {
 	moduleDir, err := ModuleDir(ctx)
 	if err != nil {
 		return err
@@ -61,17 +75,17 @@ func (r Release) Build(ctx context.Context, binDir string, progress io.Writer) (
 		return err
 	}
 	defer func() { err = errors.Join(err, release()) }()
-	runs, err := r.compilations(ctx, moduleDir, binDir)
+	runs, links, err := plan(moduleDir, binDir)
 	if err != nil {
 		return err
 	}
 	for _, run := range runs {
-		if err := run.compile(ctx, moduleDir, progress); err != nil {
+		if err := run.compile(ctx, progress); err != nil {
 			return err
 		}
 	}
-	for _, part := range controlPlaneParts() {
-		if err := link("controlplane", filepath.Join(binDir, string(part))); err != nil {
+	for name, target := range links {
+		if err := link(target, filepath.Join(binDir, name)); err != nil {
 			return err
 		}
 	}
@@ -81,10 +95,24 @@ func (r Release) Build(ctx context.Context, binDir string, progress io.Writer) (
 // compilation is one run of `go build`.
 type compilation struct {
 	// what is the name of what is compiled, for progress messages.
-	what      string
+	what string
+	// dir is the folder of the module in which the go command runs.
+	dir       string
 	binDir    string
 	arguments []string
 	packages  []string
+	// static makes binaries that run without the machine's libraries.
+	static bool
+}
+
+// command returns a run of the go command, which fails if the context has ended.
+func (c *compilation) command(ctx context.Context, flags ...string) *exec.Cmd {
+	command := exec.CommandContext(ctx, "go", slices.Concat([]string{"build"}, flags, c.arguments)...)
+	command.Dir = c.dir
+	if c.static {
+		command.Env = append(os.Environ(), "CGO_ENABLED=0")
+	}
+	return command
 }
 
 // compilations returns how the parts are compiled. kwok and metrics-server
@@ -95,7 +123,7 @@ func (r Release) compilations(ctx context.Context, moduleDir, binDir string) ([]
 	run := func(of Release, packages ...string) (compilation, error) {
 		version, err := of.version(ctx, moduleDir)
 		arguments := append(of.modfile(), "-o", binDir+string(filepath.Separator), "-ldflags", "-s -w "+stamp(version))
-		return compilation{"Kubernetes " + version, binDir, append(arguments, packages...), packages}, err
+		return compilation{what: "Kubernetes " + version, dir: moduleDir, binDir: binDir, arguments: append(arguments, packages...), packages: packages}, err
 	}
 	if r == DefaultRelease {
 		all, err := run(r, controlPlanePackage, kwokPackage, metricsServerPackage)
@@ -119,8 +147,8 @@ func stamp(version string) string {
 	return fmt.Sprintf("-X %[1]s.gitVersion=%[2]s -X %[1]s.gitMajor=%[3]s -X %[1]s.gitMinor=%[4]s", variables, version, major, minor)
 }
 
-func (c *compilation) compile(ctx context.Context, moduleDir string, progress io.Writer) error {
-	stale, err := countStale(ctx, moduleDir, c.arguments)
+func (c *compilation) compile(ctx context.Context, progress io.Writer) error {
+	stale, err := c.countStale(ctx)
 	if err != nil || stale == 0 && c.built() {
 		return err
 	}
@@ -132,8 +160,8 @@ func (c *compilation) compile(ctx context.Context, moduleDir string, progress io
 	defer stop()
 	// -v names each package as its compilation begins, which is what the meter
 	// counts.
-	command := exec.CommandContext(ctx, "go", append([]string{"build", "-v"}, c.arguments...)...)
-	command.Dir, command.Stdout, command.Stderr = moduleDir, meter, meter
+	command := c.command(ctx, "-v")
+	command.Stdout, command.Stderr = meter, meter
 	if err := command.Run(); err != nil {
 		return fmt.Errorf("building %s: %w\n%s", c.what, err, meter.tail())
 	}
@@ -176,11 +204,9 @@ func (c *compilation) unlink() error {
 
 // countStale counts the packages that the build cache lacks, using a build that
 // only prints its commands.
-func countStale(ctx context.Context, moduleDir string, arguments []string) (int, error) {
-	command := exec.CommandContext(ctx, "go", append([]string{"build", "-n"}, arguments...)...)
-	command.Dir = moduleDir
+func (c *compilation) countStale(ctx context.Context) (int, error) {
 	// Both commands and errors are written to standard error.
-	out, err := command.CombinedOutput()
+	out, err := c.command(ctx, "-n").CombinedOutput()
 	if err != nil {
 		return 0, fmt.Errorf("counting the packages to build: %w: %s", err, out[max(0, len(out)-tailBytes):])
 	}

@@ -115,7 +115,7 @@ func (c *Cluster) startAll(ctx context.Context) error {
 	// then wait for all.
 	var together []Part
 	for _, part := range parts() {
-		if part == MetricsServer && c.options.WithoutMetricsServer {
+		if part == MetricsServer && c.options.WithoutMetricsServer || part == Kwok && c.options.RealKubelets {
 			continue
 		}
 		if err := c.launch(part); err != nil {

@@ -5,7 +5,7 @@
 // any number of nodes. Every decision that Evenkeel depends on is therefore
 // made by the real code: admission, RBAC, disruption budgets, scheduling, the
 // metrics pipeline. Only containers do not run; annotations on their pods set
-// the usage they would have.
+// the usage they would have. Package kubelets has nodes on which they do run.
 //
 // Callers decide what to put on the cluster and what to expect of it (package
 // scenario has shared scenarios). Invariants: nothing listens outside loopback;

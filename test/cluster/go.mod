@@ -3,6 +3,7 @@ module github.com/evenkeel/evenkeel/test/cluster
 go 1.26.4
 
 tool (
+	k8s.io/kubernetes/cmd/kubelet
 	sigs.k8s.io/kwok/cmd/kwok
 	sigs.k8s.io/metrics-server/cmd/metrics-server
 )
@@ -31,6 +32,8 @@ require (
 	sigs.k8s.io/kustomize/kyaml v0.21.1
 	sigs.k8s.io/yaml v1.6.0
 )
+
+require github.com/Microsoft/hnslib v0.1.2 // indirect
 
 require (
 	cel.dev/expr v0.25.2 // indirect

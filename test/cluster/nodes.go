@@ -89,7 +89,7 @@ func (c *Cluster) AddNodes(ctx context.Context, n int, template NodeTemplate) ([
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
-	return names, c.waitNodes(ctx, names, len(template.Taints))
+	return names, c.WaitNodes(ctx, names, len(template.Taints))
 }
 
 func (t NodeTemplate) capacity() (corev1.ResourceList, error) {
@@ -162,9 +162,10 @@ func (t NodeTemplate) node(name string, capacity, below corev1.ResourceList) *co
 	}
 }
 
-// waitNodes waits until kwok has made the nodes ready and the node lifecycle
-// controller has removed the taint that admission puts on new nodes.
-func (c *Cluster) waitNodes(ctx context.Context, names []string, taints int) error {
+// WaitNodes waits until the nodes are ready and the node lifecycle controller has
+// removed the taint that admission puts on new nodes, so that only so many taints of
+// their own are left.
+func (c *Cluster) WaitNodes(ctx context.Context, names []string, taints int) error {
 	waiting := map[string]bool{}
 	for _, name := range names {
 		waiting[name] = true

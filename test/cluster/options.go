@@ -35,6 +35,11 @@ type Options struct {
 	// PodPorts are pod ports that can be forwarded, each with the port of this
 	// machine to which it leads, in any pod.
 	PodPorts map[int]int
+	// RealKubelets prepares for nodes of package kubelets, which are in other network
+	// namespaces: the API server listens on all addresses, metrics-server scrapes by
+	// HTTPS, a silent node is lost after Kubernetes' own grace period, and kwok does not
+	// run.
+	RealKubelets bool
 }
 
 // defaultNodeLease is a kubelet's.

@@ -25,7 +25,7 @@ func (i instance) state() string   { return filepath.Join(i.home, "state") }
 func (i instance) pidFile() string { return filepath.Join(i.home, "pid") }
 func (i instance) log() string     { return filepath.Join(i.home, "log") }
 
-// upFile holds the path of the kubeconfig once the cluster is up.
+// upFile holds how to use the cluster, once it is up.
 func (i instance) upFile() string { return filepath.Join(i.home, "up") }
 
 // running returns the process id of the cluster's process, or 0. The lock on
@@ -82,8 +82,9 @@ func (i instance) alreadyRunning() error {
 	return fmt.Errorf("a cluster is already running (process %d); stop it by `make cluster-down`", i.running())
 }
 
-func (i instance) announce(kubeconfig string) error {
-	if err := os.WriteFile(i.upFile(), []byte(kubeconfig), 0o644); err != nil {
+// announce lets detach, which waits for it, print how to use the cluster.
+func (i instance) announce(usage string) error {
+	if err := os.WriteFile(i.upFile(), []byte(usage), 0o644); err != nil {
 		return fmt.Errorf("announcing the cluster: %w", err)
 	}
 	return nil
@@ -131,14 +132,14 @@ func (i instance) await(ctx context.Context, out io.Writer, ended <-chan error) 
 			content, _ := os.ReadFile(i.log())
 			return fmt.Errorf("the cluster did not come up (%w):\n%s", err, content)
 		case <-ticker.C:
-			kubeconfig, err := os.ReadFile(i.upFile())
-			if errors.Is(err, fs.ErrNotExist) || len(kubeconfig) == 0 {
+			usage, err := os.ReadFile(i.upFile())
+			if errors.Is(err, fs.ErrNotExist) || len(usage) == 0 {
 				continue
 			}
 			if err != nil {
 				return fmt.Errorf("waiting for the cluster: %w", err)
 			}
-			fmt.Fprintf(out, "The cluster is up.\n  export KUBECONFIG=%s\nStop it by `make cluster-down`; it logs to %s.\n", kubeconfig, i.state())
+			fmt.Fprintf(out, "%sStop it by `make cluster-down`; it logs to %s.\n", usage, i.state())
 			return nil
 		}
 	}

@@ -20,7 +20,7 @@ func command() *cobra.Command {
 	var home string
 	root := &cobra.Command{
 		Use:           "cluster",
-		Short:         "A real Kubernetes cluster on loopback, with nodes played by kwok",
+		Short:         "A real Kubernetes cluster on loopback, with nodes that kwok simulates, or real ones",
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		PersistentPreRunE: func(c *cobra.Command, _ []string) error {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/evenkeel/evenkeel/test/cluster"
 	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
+	"github.com/evenkeel/evenkeel/test/cluster/kubelets"
 	"github.com/evenkeel/evenkeel/test/cluster/tiers"
 )
 
@@ -40,6 +41,13 @@ func build(ctx context.Context, module string, release cluster.Release, tasks []
 	if err := evenkeel.BuildSimulator(ctx, w.binDir); err != nil {
 		return w, err
 	}
+	if needsKubelets(release, tasks) {
+		if err := kubelets.Unable(); err != nil {
+			fmt.Fprintf(progress, "%v; its cases are skipped\n", err)
+		} else if err := cluster.BuildNodes(ctx, w.binDir, progress); err != nil {
+			return w, err
+		}
+	}
 	// The plugin is only compiled into the default release's kube-scheduler.
 	if release == cluster.DefaultRelease {
 		if _, err := evenkeel.BuildScheduler(ctx, w.binDir); err != nil {
@@ -53,6 +61,11 @@ func build(ctx context.Context, module string, release cluster.Release, tasks []
 		return w, fmt.Errorf("making a folder for temporary files: %w", err)
 	}
 	return w, nil
+}
+
+// needsKubelets reports whether cases have real kubelets, which are of the default release.
+func needsKubelets(release cluster.Release, tasks []tiers.Case) bool {
+	return release == cluster.DefaultRelease && slices.ContainsFunc(tasks, func(c tiers.Case) bool { return c.Package == "e2e/realkubelets" })
 }
 
 // Temporary files are kept in memory if there is enough.

@@ -130,6 +130,15 @@ const (
 // the first line of the text.
 var message = regexp.MustCompile(`(?m)^ +\w+\.go:\d+: .*$`)
 
+// whySkipped returns the reason that a skipped case gave just before it ended.
+func (o *outcome) whySkipped(name string) string {
+	reason := regexp.MustCompile(`(?m)^ +\w+\.go:\d+: (.*)\n *--- SKIP: ` + regexp.QuoteMeta(name) + ` `)
+	if found := reason.FindStringSubmatch(o.output); found != nil {
+		return found[1]
+	}
+	return "it gave no reason"
+}
+
 // complaints returns the problems and the last messages of the case, without
 // its processes' logs.
 func (o *outcome) complaints() []string {

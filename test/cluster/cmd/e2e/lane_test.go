@@ -26,3 +26,23 @@ func TestComplaints(t *testing.T) {
 		t.Errorf("complaints (-want +got):\n%s", diff)
 	}
 }
+
+// A skipped case says why, in the output of a binary that ran others, too.
+func TestWhySkipped(t *testing.T) {
+	o := outcome{output: `=== RUN   TestA
+    stage.go:7: unrelated
+--- PASS: TestA (0.10s)
+=== RUN   TestB
+    kubelets.go:52: this machine cannot run real kubelets: only root may
+--- SKIP: TestB (0.00s)
+--- SKIP: TestC (0.00s)
+`}
+	for name, want := range map[string]string{
+		"TestB": "this machine cannot run real kubelets: only root may",
+		"TestC": "it gave no reason",
+	} {
+		if got := o.whySkipped(name); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+}

@@ -23,6 +23,7 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster"
 	"github.com/evenkeel/evenkeel/test/cluster/cmd/internal/workshop"
 	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
+	"github.com/evenkeel/evenkeel/test/cluster/kubelets"
 	"github.com/evenkeel/evenkeel/test/cluster/prometheus"
 	"github.com/evenkeel/evenkeel/test/cluster/tiers"
 )
@@ -168,7 +169,19 @@ func (o *outcome) check() {
 	case o.failed:
 	case !o.ran:
 		o.problems = append(o.problems, "it did not run")
-	case len(o.skipped) > 0 && prometheus.Installed() && !strings.Contains(o.output, evenkeel.ErrNoHistory.Error()):
-		o.problems = append(o.problems, "it was skipped although there are a prometheus and the history that it needs")
+	case len(o.skipped) > 0 && !o.mayBeSkipped():
+		o.problems = append(o.problems, "it was skipped although this machine has what it needs")
 	}
+}
+
+// mayBeSkipped reports whether the machine lacks what a case needs that is skipped without
+// it.
+func (o *outcome) mayBeSkipped() bool {
+	switch {
+	case strings.Contains(o.output, kubelets.ErrUnable.Error()):
+		return kubelets.Unable() != nil
+	case strings.Contains(o.output, evenkeel.ErrNoHistory.Error()):
+		return true
+	}
+	return !prometheus.Installed()
 }

@@ -79,7 +79,7 @@ func (r *report) summarize(took time.Duration) {
 	for i := range r.outcomes {
 		o := &r.outcomes[i]
 		for _, name := range o.skipped {
-			fmt.Fprintf(r.out, "skipped: %s %s\n", o.task.Package, name)
+			fmt.Fprintf(r.out, "skipped: %s %s: %s\n", o.task.Package, name, o.whySkipped(name))
 		}
 		if !o.ok() {
 			failed++

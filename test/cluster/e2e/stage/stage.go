@@ -26,7 +26,8 @@ import (
 // shared is the control plane of all cases, and what every case needs of it.
 var shared struct {
 	cluster *cluster.Cluster
-	binary  string
+	// binDir is the folder of all binaries, and binary the program under test.
+	binDir, binary string
 	// listen is where kube-scheduler asks; a case's Evenkeel serves there.
 	listen string
 }
@@ -55,13 +56,13 @@ func Main(ctx context.Context, m *testing.M) int {
 		fmt.Fprintln(os.Stderr, "the end-to-end tests start a whole cluster; they are left out with -short")
 		return 0
 	}
-	return run(ctx, m)
+	return run(ctx, m, cluster.Options{})
 }
 
-func run(ctx context.Context, m *testing.M) int {
+func run(ctx context.Context, m *testing.M, options cluster.Options) int {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	if err := start(ctx); err != nil {
+	if err := start(ctx, options); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
@@ -70,6 +71,11 @@ func run(ctx context.Context, m *testing.M) int {
 			fmt.Fprintln(os.Stderr, err)
 		}
 	}()
+	return serve(ctx, m)
+}
+
+// serve runs the cases, or those that come in.
+func serve(ctx context.Context, m *testing.M) int {
 	if lane.BinDir() == "" {
 		return m.Run()
 	}
@@ -98,12 +104,12 @@ func Build(ctx context.Context) (binDir string, err error) {
 	return binDir, evenkeel.BuildSimulator(ctx, binDir)
 }
 
-func start(ctx context.Context) error {
+func start(ctx context.Context, options cluster.Options) error {
 	binDir, err := Build(ctx)
 	if err != nil {
 		return err
 	}
-	shared.binary = evenkeel.Binary(binDir)
+	shared.binDir, shared.binary = binDir, evenkeel.Binary(binDir)
 	if shared.listen, err = evenkeel.FreeAddress(); err != nil {
 		return err
 	}
@@ -111,10 +117,10 @@ func start(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("reading the address of reports: %w", err)
 	}
-	shared.cluster, err = cluster.Start(ctx, cluster.Options{
-		BinDir: binDir, Extenders: []schedulerv1.Extender{cluster.Extender("http://" + shared.listen)},
-		PodPorts: map[int]int{reportPort: int(reports.Port())},
-	})
+	options.BinDir = binDir
+	options.Extenders = []schedulerv1.Extender{cluster.Extender("http://" + shared.listen)}
+	options.PodPorts = map[int]int{reportPort: int(reports.Port())}
+	shared.cluster, err = cluster.Start(ctx, options)
 	return err
 }
 

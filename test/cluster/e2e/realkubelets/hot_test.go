@@ -1,0 +1,89 @@
+package realkubelets
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/evenkeel/evenkeel/test/cluster"
+	"github.com/evenkeel/evenkeel/test/cluster/e2e/stage"
+	"github.com/evenkeel/evenkeel/test/cluster/kubelets"
+)
+
+// Lines of CPU in percent, as Fast has them.
+const evictLine = 65
+
+// skew is request-skew in small: the hot node looks emptiest by requests.
+//
+//	hot node:   4 hog × 115m = 460 of 500m = 92 %; requests 4 × 20m =  80m; without one hog 69 %, without two 46 %
+//	other node: 1 bg  ×  30m =  30 of 500m =  6 %; requests 1 × 250m = 250m
+//
+// metrics-server also counts the 15m that kubelet and containerd use, 3 %.
+func skew(f *stage.Fixture, nodes []*kubelets.Node) (fewest int) {
+	f.T.Helper()
+	hog := burning("hog", cluster.Resources{CPU: "20m", Memory: "32Mi"}, kubelets.Burn{MilliCPU: 115, MemoryMiB: 30, Linger: 3 * time.Second})
+	bg := burning("bg", cluster.Resources{CPU: "250m", Memory: "32Mi"}, kubelets.Burn{MilliCPU: 30, MemoryMiB: 30})
+	err := f.Place(f.T.Context(),
+		cluster.Placement{Workload: hog, On: stage.On(4, nodes[0].Name)},
+		cluster.Placement{Workload: bg, On: stage.On(1, nodes[1].Name, nodes[2].Name)})
+	if err != nil {
+		f.T.Fatal(err)
+	}
+	f.Eventually(time.Minute, "metrics-server to measure the hot node and the cool ones", func(ctx context.Context) bool {
+		used, err := f.MeasuredUsage(ctx)
+		return err == nil && used[nodes[0].Name].CPUPercent > 75 && used[nodes[1].Name].CPUPercent < 30 && used[nodes[2].Name].CPUPercent < 30
+	})
+	return 2
+}
+
+// wantRelieved waits until moves have made the hot node cool, and checks each: its
+// replacement is on the planned node, and it helped.
+func wantRelieved(f *stage.Fixture, hot, metrics string, mark cluster.AuditMark, fewest int) {
+	t := f.T
+	t.Helper()
+	f.Eventually(2*time.Minute, "the hot node to be cool", func(ctx context.Context) bool {
+		used, err := f.MeasuredUsage(ctx)
+		return err == nil && f.Evictions(mark) >= fewest && used[hot].CPUPercent < evictLine
+	})
+	helped := func() int {
+		return int(f.Metric(metrics, `evenkeel_moves_evaluated_total{criterion="helped",result="met"}`))
+	}
+	f.Eventually(2*time.Minute, "every move to be judged", func(context.Context) bool { return helped() >= fewest })
+	if got := f.Evictions(mark); got != fewest {
+		t.Errorf("%d evictions, want %d", got, fewest)
+	}
+	if got := helped(); got != fewest {
+		t.Errorf("%d moves helped, want %d", got, fewest)
+	}
+	running := map[string]string{}
+	for _, pod := range f.Pods(t.Context(), "hog") {
+		if pod.Status.Phase == "Running" {
+			running[string(pod.UID)] = pod.Spec.NodeName
+		}
+	}
+	for _, move := range f.Moves() {
+		if node := running[move.Replacement]; move.From != hot || node != move.To {
+			t.Errorf("move of %s from %s to %s: its replacement runs on %q", move.Pod, move.From, move.To, node)
+		}
+	}
+	used, err := f.MeasuredUsage(t.Context())
+	t.Logf("figures: %s after %d evictions, %v", percentages(used), f.Evictions(mark), err)
+}
+
+func percentages(used map[string]cluster.NodeLoad) (text string) {
+	for _, name := range []string{"node-1", "node-2", "node-3"} {
+		text += fmt.Sprintf("%s %.0f%% CPU, ", name, used[name].CPUPercent)
+	}
+	return text
+}
+
+// The whole way with nothing simulated: containers burn CPU, kubelets measure it,
+// metrics-server scrapes them, pods end gracefully and keep burning meanwhile.
+func TestRealPodsAreMoved(t *testing.T) {
+	f, nodes := stage.NewWithKubelets(t, 3)
+	fewest := skew(f, nodes)
+	mark, metrics := f.Mark(), f.FreeAddress()
+	f.Serve(f.Policy(stage.RealUsage, loadPolicy), "--metrics-address", metrics)
+	wantRelieved(f, nodes[0].Name, metrics, mark, fewest)
+}

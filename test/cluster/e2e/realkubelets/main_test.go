@@ -1,0 +1,28 @@
+// Package realkubelets holds the end-to-end tests on nodes that are not simulated: real
+// kubelets, containers that use what they are said to use, and whatever differs between
+// those and the simulated ones. Nodes are small and few, so other cases are tested faster
+// without them.
+package realkubelets
+
+import (
+	"context"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/evenkeel/evenkeel/test/cluster"
+	"github.com/evenkeel/evenkeel/test/cluster/e2e/stage"
+	"github.com/evenkeel/evenkeel/test/cluster/kubelets"
+)
+
+func TestMain(m *testing.M) { os.Exit(stage.MainWithKubelets(context.Background(), m)) }
+
+// loadPolicy is Fast, but judges moves a minute after they landed.
+var loadPolicy = strings.Replace(stage.Fast, "eviction: {", "eviction: {outcomeAfter: 1m, ", 1)
+
+// burning is a Deployment in namespace shop whose pods really use CPU and memory.
+func burning(name string, requests cluster.Resources, burn kubelets.Burn) cluster.Workload {
+	w := stage.Workload(name, requests, cluster.Resources{})
+	w.Adjust = burn.Apply
+	return w
+}
