@@ -105,8 +105,8 @@ func (o *owner) without() []*wish {
 }
 
 // judgeOwners keeps, for each owner, the smallest set of moves that leads to the fewest
-// further evictions, in an order in which each move helps even if those after it are not
-// made. It tries the moves of several owners in one run.
+// further evictions. As far as the runs suffice, each move helps even if those after it
+// are not made. It tries the moves of several owners in one run.
 func (p *planner) judgeOwners(ctx context.Context) error {
 	j := &judged{planner: p, before: map[string]int{}}
 	byParty := map[party]*owner{}
@@ -290,7 +290,8 @@ func (j *judged) keepFewest(ctx context.Context) error {
 
 // keepInOrder puts the moves of each owner into an order in which each of them helps after
 // those before it, because limits and refusals may prevent the last ones. It declines
-// moves that help only together.
+// moves that help only together. Moves that it has no runs left for stay at the end: they
+// are known to help only if all of the owner's moves are made.
 func (j *judged) keepInOrder(ctx context.Context) error {
 	for _, o := range j.owners {
 		o.at = o.before

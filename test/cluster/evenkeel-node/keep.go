@@ -87,7 +87,7 @@ func keep(args []string) (err error) {
 	select {
 	case <-signals:
 		_ = node.Process.Kill() // an error means that it has just ended
-		_ = <-ended             // that it was killed
+		<-ended                 //nolint:errcheck // the error only says that it was killed
 		return nil
 	case err := <-ended:
 		return errors.Join(plugged, err)

@@ -3,6 +3,9 @@ package realkubelets
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -68,14 +71,17 @@ func wantRelieved(f *stage.Fixture, hot, metrics string, mark cluster.AuditMark,
 		}
 	}
 	used, err := f.MeasuredUsage(t.Context())
-	t.Logf("figures: %s after %d evictions, %v", percentages(used), f.Evictions(mark), err)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("figures: %s after %d evictions", strings.Join(percentages(used), ", "), f.Evictions(mark))
 }
 
-func percentages(used map[string]cluster.NodeLoad) (text string) {
-	for _, name := range []string{"node-1", "node-2", "node-3"} {
-		text += fmt.Sprintf("%s %.0f%% CPU, ", name, used[name].CPUPercent)
+func percentages(used map[string]cluster.NodeLoad) (texts []string) {
+	for _, name := range slices.Sorted(maps.Keys(used)) {
+		texts = append(texts, fmt.Sprintf("%s %.0f%% CPU", name, used[name].CPUPercent))
 	}
-	return text
+	return texts
 }
 
 // The whole way with nothing simulated: containers burn CPU, kubelets measure it,
