@@ -21,7 +21,7 @@ type Disruption struct {
 	Quarters int
 	// Order decides between pods of equal cost: the lower one is moved first.
 	Order int64
-	// Again reports whether a move brought the pod to its node within the last day.
+	// Again reports whether the pod was moved to its node within the last day.
 	Again bool
 }
 
@@ -73,7 +73,7 @@ const PreferNoEviction = "descheduler.alpha.kubernetes.io/prefer-no-eviction"
 // PreferNoEviction first, then the lower deletion cost, then the lower quality of
 // service, then the owner with more pods.
 func DisruptionOf(pod *v1.Pod, replicas int, now time.Time) Disruption {
-	stated, _ := helper.GetDeletionCostFromPodAnnotations(pod.Annotations) // 0 for an invalid one, which its owner would not use either
+	stated, _ := helper.GetDeletionCostFromPodAnnotations(pod.Annotations) // an invalid annotation counts as 0; the pod's controller ignores it, too
 	order := int64(stated) << 26
 	if _, asks := pod.Annotations[PreferNoEviction]; asks {
 		order += 1 << 61
@@ -143,7 +143,7 @@ func surcharge(pod *v1.Pod, replicas int, stated int32, now time.Time) (quarters
 		quarters += costOfAsking
 	}
 	_, ready := podutil.GetPodCondition(&pod.Status, v1.PodReady)
-	if ready == nil || ready.Status != v1.ConditionTrue { // the kubelet does not state it for a pod that it has not seen
+	if ready == nil || ready.Status != v1.ConditionTrue { // the kubelet sets the condition when it first sees the pod
 		return quarters + costOfUnready
 	}
 	if pod.Status.StartTime == nil {
@@ -178,7 +178,7 @@ func StartedIn(pod *v1.Pod) time.Duration {
 }
 
 // restartedBefore returns when the last of a pod's containers was restarted before the
-// pod became ready again; the pod's start if none was.
+// pod became ready again; if none was, it returns the pod's start.
 func restartedBefore(pod *v1.Pod, ready time.Time) time.Time {
 	last := pod.Status.StartTime.Time
 	for _, statuses := range [][]v1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {

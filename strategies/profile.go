@@ -26,6 +26,7 @@ type Candidate struct {
 	Object *v1.Pod
 	Record *cluster.Pod
 	Read   *usage.PodUsage
-	// Leaving explains why something else is emptying its node; empty if nothing is.
+	// Leaving explains why the pod's node is being emptied for another reason; empty if it
+	// is not.
 	Leaving string
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// Relief is how long the moves off a node take, from the first cycle on.
+// Relief describes how long the moves off a node take, counted from the first cycle.
 type Relief struct {
 	// Moves is the number of moves, ThisCycle the number that the next cycle makes.
 	Moves, ThisCycle int
@@ -70,7 +70,7 @@ func (r *Relief) Sentence() string {
 	return words + "."
 }
 
-// why describes what delays relief, by the name of the policy's setting.
+// why explains what delays relief, naming the policy setting.
 func (r *Relief) why() string {
 	left := fmt.Sprintf("%d an hour, of which %d are left", r.Limit, r.Left)
 	switch r.Bound {

@@ -1,6 +1,7 @@
-// Package strategies holds the values that all strategies share: the input of a plan, a
-// plan, the cost of a move, and the sentence about it. A strategy is a folder below this
-// one. It makes a Plan from an Observed, and the evicting half carries it out.
+// Package strategies holds the values that all strategies share: the input of a plan, the
+// plan itself, the cost of a move, and the sentence that explains it. Each subfolder
+// holds one strategy. A strategy turns an Observed into a Plan, which the evicting half
+// carries out.
 package strategies
 
 import (
@@ -118,11 +119,11 @@ type Move struct {
 	// CeilingMilliCores is the predicted CPU up to which the destination takes the pod,
 	// instead of its reject line; 0 if that line applies.
 	CeilingMilliCores int64
-	// Ahead is what is expected of a source that is not hot yet; nil for a hot one.
+	// Ahead is the forecast for a source that is not hot yet; nil for a hot one.
 	Ahead *Ahead
 }
 
-// Ahead is the recurring time for which a node is expected to be hot.
+// Ahead describes when recurring usage is expected to make a node hot.
 type Ahead struct {
 	// Within is a period, or forecast.Horizon if that is longer.
 	Within time.Duration
@@ -200,8 +201,7 @@ type Declined struct {
 	Pod
 	Node   string
 	Reason reasons.Reason
-	// Detail adds information for people, such as which filter refused the pod on which
-	// node.
+	// Detail adds information for users, such as which filter refused the pod on which node.
 	Detail string
 }
 
@@ -223,7 +223,7 @@ type NodeReport struct {
 	Relief *Relief
 }
 
-// Why explains in words why a hot node is not cooled; empty if it is.
+// Why explains why a hot node is not cooled; empty if it is.
 func (n *NodeReport) Why() string {
 	why := n.Reason.SentenceOfNode()
 	if n.Pinned != "" {

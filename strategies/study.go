@@ -25,8 +25,8 @@ type Made struct {
 type Basis interface {
 	// Node returns a node as the strategy sees it; nil if the plan leaves it out.
 	Node(name string) *NodeBasis
-	// Stays returns why a pod that may be moved does not concern the strategy, for
-	// example because its node is not hot; empty if it does.
+	// Stays returns why the strategy has no reason to move a pod that may be moved, for
+	// example because its node is not hot; empty if it has one.
 	Stays(pod *cluster.Pod) (reasons.Reason, string)
 }
 
@@ -49,7 +49,8 @@ type Expected struct {
 	// Unserved is the estimated CPU demand of its pods beyond what it has, in
 	// milli-cores.
 	Unserved int64
-	// Recurring is the usage that recurs on it; nil if none does that would make it hot.
+	// Recurring is the forecast based on recurring usage; nil if no such usage would make
+	// the node hot.
 	Recurring *Ahead
 }
 
@@ -60,7 +61,7 @@ type Landing struct {
 	// Before and After are the node's predicted usage without and with the pod.
 	Before, After cluster.Percents
 	// Refused explains why the node does not take the pod; empty if it does. Detail adds
-	// information for people.
+	// information for users.
 	Refused reasons.Reason
 	Detail  string
 }
@@ -80,8 +81,8 @@ type Study struct {
 	// Pod is the pod in question as the planner sees it, on any node; nil if there is
 	// none or it no longer exists.
 	Pod *Pod
-	// Protection lists the DefaultEvictor checks that protect the pod, in its words, or
-	// describes what else does.
+	// Protection lists the DefaultEvictor checks that protect the pod, as the DefaultEvictor
+	// words them, or describes what else protects it.
 	Protection string
 	// Landings describes for each other node whether it would take the pod.
 	Landings []Landing
@@ -190,7 +191,7 @@ func (j joined) Node(name string) *NodeBasis {
 	return nil
 }
 
-// Stays implements Basis. A pod stays if it concerns none of the strategies.
+// Stays implements Basis. A pod stays if no strategy has a reason to move it.
 func (j joined) Stays(pod *cluster.Pod) (reason reasons.Reason, detail string) {
 	for i, basis := range j {
 		why, words := basis.Stays(pod)

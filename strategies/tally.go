@@ -21,8 +21,8 @@ func (t Tally) Add(pod *cluster.Pod) {
 	t[Owner{Namespace: pod.Namespace}]++
 }
 
-// Beside returns how many of the counted moves are of a pod's owner, and how many are in
-// its namespace.
+// Beside returns how many of the counted moves belong to a pod's owner, and how many are
+// in its namespace.
 func (t Tally) Beside(pod *cluster.Pod) (ofOwner, ofNamespace int) {
 	return t[OwnerOf(pod)], t[Owner{Namespace: pod.Namespace}]
 }
