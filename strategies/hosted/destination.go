@@ -13,8 +13,8 @@ import (
 )
 
 // find finds the node on which kube-scheduler's filters and scores would place the
-// replacement of a pod. If several nodes have the highest score, steering decides, so the
-// first one in order is taken.
+// replacement of a pod. If several nodes share the highest score, find takes the first
+// one in order, because steering can place the replacement on any of them.
 func (p *planner) find(w *wish) {
 	own, why := w.pod.Node, ""
 	refuse := func(name, by string) {
@@ -66,10 +66,10 @@ func (p *planner) find(w *wish) {
 
 const aboveRejectLine = "it would come above its reject line"
 
-// score scores nodes for the replacement of a pod; scores are nil if kube-scheduler has
-// no preference among them. Of many nodes it scores as many as kube-scheduler does, the
-// first in order, those that the pod prefers most, and its own, unless too few of them
-// accept the pod.
+// score scores nodes for the replacement of a pod. scores is nil if kube-scheduler has no
+// preference among them. Like kube-scheduler, it scores only a sample of a large cluster:
+// the first nodes in order, those that the pod prefers most, and the pod's own node. If
+// too few of them accept the pod, it scores all nodes.
 func (p *planner) score(w *wish) (names []string, scores []int64) {
 	left, preferred, more := sampled(len(p.nodes)), p.preferred(w), fewestSampled
 	for name := range p.order(w) {
@@ -104,8 +104,8 @@ func (p *planner) score(w *wish) (names []string, scores []int64) {
 	return names, p.session.Scores(w.pod.Pod, names)
 }
 
-// preferred returns the nodes that a pod's node affinity prefers, because they are few but
-// the best ones.
+// preferred returns the nodes that a pod's node affinity prefers. They are usually few,
+// and the best candidates.
 func (p *planner) preferred(w *wish) map[string]bool {
 	affinity := w.ask.pod.Spec.Affinity
 	if affinity == nil || affinity.NodeAffinity == nil || sampled(len(p.nodes)) == len(p.nodes) {
@@ -128,20 +128,20 @@ func (p *planner) preferred(w *wish) map[string]bool {
 	return preferred
 }
 
-// fewestSampled is the number of nodes of which kube-scheduler scores all.
+// fewestSampled is the number of nodes up to which kube-scheduler scores every node.
 const fewestSampled = 100
 
-// sampled returns how many of some nodes kube-scheduler scores by default: half of a
-// small cluster's and a twentieth of a large one's (percentageOfNodesToScore).
+// sampled returns how many of the given number of nodes kube-scheduler scores by default
+// (percentageOfNodesToScore): half in a small cluster, a twentieth in a large one.
 func sampled(nodes int) int {
 	percent := max(50-nodes/125, 5)
 	return min(nodes, max(nodes*percent/100, fewestSampled))
 }
 
-// order yields the nodes in the order in which a pod's replacement had best go to them:
-// to another node than its own, to those with the fewest pods of its owner, as
-// kube-scheduler spreads them by default, and to those that are filled least. A plugin that
-// fills nodes prefers those that are filled most, whatever else runs there.
+// order yields the nodes from the best to the worst destination for a pod's replacement.
+// Nodes other than its own come first, then nodes with fewer pods of its owner, as
+// kube-scheduler spreads pods by default, then emptier nodes. For a plugin that fills
+// nodes, fuller nodes come first, whatever else runs there.
 func (p *planner) order(w *wish) iter.Seq[string] {
 	own, siblings := w.pod.Node, p.siblings[w.of]
 	if p.plugin.rule.fills {
@@ -170,13 +170,12 @@ func (p *planner) order(w *wish) iter.Seq[string] {
 	}
 }
 
-// ranked is a node and the share of it that pods request.
+// ranked is a node and the share of its resources that pods request.
 type ranked struct {
 	name   string
 	filled float64
 }
 
-// rank ranks all nodes.
 func (p *planner) rank() {
 	for _, name := range p.nodes {
 		p.ranked = append(p.ranked, ranked{name, p.session.Filled(name)})
@@ -184,7 +183,7 @@ func (p *planner) rank() {
 	slices.SortFunc(p.ranked, p.compare)
 }
 
-// rerank ranks a node anew after a move.
+// rerank updates a node's rank after a move.
 func (p *planner) rerank(name string) {
 	i := p.rankOf(name)
 	if i < 0 {

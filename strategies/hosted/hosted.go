@@ -1,6 +1,6 @@
 // Package hosted plans the evictions of descheduler plugins. Such a plugin selects the
-// pods that it would evict, but not where their replacements would go. Here a pod is
-// moved only if kube-scheduler's own filters and scores would place its replacement on
+// pods that it would evict, but not where their replacements would go. This package moves
+// a pod only if kube-scheduler's own filters and scores would place its replacement on
 // another node, and if the plugin would then ask for fewer evictions. Otherwise the pod
 // stays, and the reason is reported. This prevents pods from being evicted again and
 // again although there is no better place for them.

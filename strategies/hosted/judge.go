@@ -76,7 +76,7 @@ func (p *planner) runs() int { return min(maxRuns, max(nodesOfRuns/max(len(p.nod
 type judged struct {
 	*planner
 
-	owners []*owner // those that have moves, in the order of their first wish
+	owners []*owner // owners that have moves, in the order of their first wish
 	// before counts, by namespace, the pods that the plugin asks for. others counts those
 	// that it still asks for after the kept moves, without the pods of owners.
 	before, others map[string]int
@@ -92,9 +92,9 @@ type owner struct {
 	// chunk is the number of moves, from position next on, that the next trial leaves
 	// out; 0 once every move has been left out on its own.
 	chunk, next int
-	// sure is the number of moves at the start of kept that were found to help one after
-	// the other, at the number of pods that the plugin asks for after them, and failed
-	// the number of moves that do not help as the next one.
+	// sure is the number of moves at the start of kept that are known to help if made one
+	// after the other. at is the number of pods that the plugin asks for after them. failed
+	// is the number of moves that were tried next and did not help.
 	sure, at, failed int
 }
 
@@ -105,8 +105,8 @@ func (o *owner) without() []*wish {
 }
 
 // judgeOwners keeps, for each owner, the smallest set of moves that leads to the fewest
-// further evictions. As far as the runs suffice, each move helps even if those after it
-// are not made. It tries the moves of several owners in one run.
+// further evictions. If enough runs are left, it also ensures that each move helps even
+// if the moves after it are not made. It tries the moves of several owners in one run.
 func (p *planner) judgeOwners(ctx context.Context) error {
 	j := &judged{planner: p, before: map[string]int{}}
 	byParty := map[party]*owner{}
@@ -132,8 +132,8 @@ func (p *planner) judgeOwners(ctx context.Context) error {
 	return nil
 }
 
-// try counts, by owner and by namespace, the pods that the plugin asks for after the moves
-// that are returned for each owner.
+// try counts, by owner and by namespace, the pods that the plugin asks for once the moves
+// that the given function selects for each owner are made.
 func (j *judged) try(ctx context.Context, moves func(*owner) []*wish) (left map[party]int, all map[string]int, err error) {
 	var made []*wish
 	for _, o := range j.owners {
@@ -152,7 +152,7 @@ func (j *judged) try(ctx context.Context, moves func(*owner) []*wish) (left map[
 	return left, all, nil
 }
 
-// besides turns numbers by namespace into those of the pods whose owners have no moves.
+// besides subtracts the pods of owners that have moves from the counts by namespace.
 func (j *judged) besides(left map[party]int, all map[string]int) map[string]int {
 	others := maps.Clone(all)
 	for _, o := range j.owners {
@@ -163,7 +163,7 @@ func (j *judged) besides(left map[party]int, all map[string]int) map[string]int 
 
 func kept(o *owner) []*wish { return o.kept }
 
-// leave declines some moves. why is what the plugin would do after them.
+// leave declines some moves. why describes what the plugin would do after them.
 func (j *judged) leave(moves []*wish, why string) {
 	for _, w := range moves {
 		w.decline(reasons.NoBetterPlace, fmt.Sprintf("it would go to %s, and the plugin would %s", w.to, why))
@@ -176,8 +176,8 @@ func (j *judged) leaveAll(o *owner, why string) {
 	j.owners = slices.DeleteFunc(j.owners, func(other *owner) bool { return other == o })
 }
 
-// keepUseful declines the moves of owners for which the plugin would then ask just as
-// often. Without them, others may be useless as well.
+// keepUseful declines the moves of owners if the plugin would ask for just as many of
+// their pods afterwards. Once these moves are gone, others may be useless as well.
 func (j *judged) keepUseful(ctx context.Context) error {
 	for range j.runs() {
 		if len(j.owners) == 0 {
@@ -202,9 +202,9 @@ func (j *judged) keepUseful(ctx context.Context) error {
 	return nil
 }
 
-// keepHarmless declines the moves of owners if the plugin would ask for at least as many
-// other pods of the namespace instead. In such a namespace it adds one owner at a time,
-// because the moves of a single one may be the cause.
+// keepHarmless declines the moves of owners if the plugin would then ask for at least as
+// many other pods of the namespace. In such a namespace it adds one owner at a time,
+// because a single owner's moves may be the cause.
 func (j *judged) keepHarmless(ctx context.Context) error {
 	waiting, now := map[string][]*owner{}, maps.Clone(j.before)
 	had := map[party]int{}
@@ -252,8 +252,9 @@ func (j *judged) keepHarmless(ctx context.Context) error {
 	return j.keepUseful(ctx)
 }
 
-// keepFewest declines the moves without which the plugin would not ask for more pods. It
-// leaves out half of an owner's moves at a time, then a quarter, and so on.
+// keepFewest declines moves that are not needed: without them, the plugin would not ask
+// for more pods. It tries to leave out half of an owner's moves at a time, then a
+// quarter, and so on.
 func (j *judged) keepFewest(ctx context.Context) error {
 	for _, o := range j.owners {
 		o.chunk = len(o.kept) / 2
@@ -288,10 +289,10 @@ func (j *judged) keepFewest(ctx context.Context) error {
 	return nil
 }
 
-// keepInOrder puts the moves of each owner into an order in which each of them helps after
-// those before it, because limits and refusals may prevent the last ones. It declines
-// moves that help only together. Moves that it has no runs left for stay at the end: they
-// are known to help only if all of the owner's moves are made.
+// keepInOrder orders the moves of each owner so that every move helps even if no later
+// one is made, because limits and refusals may prevent the last ones. It declines moves
+// that help only together. Moves that could not be checked for lack of runs stay at the
+// end: they are known to help only if all of the owner's moves are made.
 func (j *judged) keepInOrder(ctx context.Context) error {
 	for _, o := range j.owners {
 		o.at = o.before

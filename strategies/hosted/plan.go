@@ -23,20 +23,20 @@ type planner struct {
 	round   *plugin.Round
 	session plugin.Placement
 	nodes   []string
-	ranked  []ranked // in the order in which their fill makes them destinations
+	ranked  []ranked // in the order in which they are tried as destinations
 	// arriving is the usage that planned moves bring to nodes.
 	arriving map[string]cluster.Amounts
 	// coming holds the owners of expected replacements.
 	coming map[party]bool
-	// siblings counts, by owner and node, the pods of the owners whose pods the plugin
-	// asks for, as if the planned moves had been made.
+	// siblings counts the pods of the owners of the pods that the plugin asks for, by owner
+	// and node, with the planned moves applied.
 	siblings map[party]map[string]int
 	wishes   []*wish // in the order in which they were placed
-	placed   int     // how many of them found a destination
-	failed   error   // why planning failed while the plugin ran
+	placed   int     // number of wishes with a destination
+	failed   error   // the error that occurred while the plugin ran
 }
 
-// party identifies the pods that are counted together.
+// party identifies pods that are counted together.
 type party struct{ namespace, owner string }
 
 // wish is a pod that the plugin asks to evict.
@@ -113,8 +113,8 @@ func (p *planner) placeAll(ctx context.Context, asked []ask) error {
 }
 
 // want looks for a destination for a pod while the plugin runs. A plugin that compares
-// nodes asks for other pods of a node if it cannot have the first ones. But it does not
-// if only the number of moves is limited.
+// nodes asks for other pods of a node if its first choices are refused, but not if they
+// are refused only because of the limit on moves.
 func (p *planner) want(ctx context.Context, a ask) (goes bool) {
 	if p.failed == nil && p.ranked == nil {
 		p.failed = p.open(ctx, nil)
@@ -127,10 +127,10 @@ func (p *planner) want(ctx context.Context, a ask) (goes bool) {
 	return err != nil || w.goes()
 }
 
-// goes reports whether a pod is moved, or is only not moved yet.
+// goes reports whether a pod is moved now or is only waiting because of the limit on
+// moves.
 func (w *wish) goes() bool { return w.to != "" || w.declined == reasons.MoveLimit }
 
-// open prepares for placing pods.
 func (p *planner) open(ctx context.Context, asked []ask) (err error) {
 	if p.session, err = p.round.Placement(ctx); err != nil {
 		return err
@@ -142,8 +142,7 @@ func (p *planner) open(ctx context.Context, asked []ask) (err error) {
 	return nil
 }
 
-// place looks for a destination for a pod, as if the moves of the pods before it had been
-// made.
+// place looks for a destination for a pod, with the moves of earlier pods applied.
 func (p *planner) place(ctx context.Context, a ask) (*wish, error) {
 	w := &wish{ask: a, pod: p.round.Take(ctx, a.pod), of: ownerOf(a.pod)}
 	p.wishes = append(p.wishes, w)
@@ -168,8 +167,8 @@ func (p *planner) place(ctx context.Context, a ask) (*wish, error) {
 	return w, nil
 }
 
-// count counts the siblings of the pods that the plugin asks for, or those of all pods if
-// that is not known yet.
+// count counts the siblings of the pods that the plugin asks for, or of all pods if it
+// has not asked yet.
 func (p *planner) count(asked []ask) error {
 	for _, a := range asked {
 		p.siblings[ownerOf(a.pod)] = map[string]int{}
