@@ -1,7 +1,7 @@
 // Package plugin turns a strategy into a plugin of the descheduler framework, which
-// provides its arguments and the filters of its profile. It gathers the input that
-// strategies plan on. A strategy is the type of its arguments, with a method that plans.
-// Package registry lists the strategies.
+// provides its arguments and the filters of its profile. It gathers the input of
+// strategies. The type of a strategy's arguments is the strategy: it has a method that
+// plans. Package registry lists the strategies.
 package plugin
 
 import (
@@ -24,9 +24,9 @@ import (
 	"github.com/evenkeel/evenkeel/strategies"
 )
 
-// Planner decides which pods to move, and to which nodes.
+// Planner decides which pods to move and to which nodes.
 type Planner interface {
-	// Describe returns what others need to know about the planner.
+	// Describe describes the planner to other packages.
 	Describe() policy.StrategyDescription
 	// Plan plans one cycle and has no side effects. The plan moves only pods that round
 	// allows to be moved, each to a node that accepts it.
@@ -51,8 +51,8 @@ type Result struct {
 	Closed string
 	// Basis answers questions about the state that the strategy planned on.
 	Basis strategies.Basis
-	// Unwanted returns why the strategy would not move the pod in question to a node
-	// although the rules allow it; empty if it would. If it is nil, the strategy would
+	// Unwanted returns why the strategy would not move the explained pod to a node although
+	// the rules allow it; empty if it would. A nil Unwanted means that the strategy would
 	// move the pod to any node.
 	Unwanted func(to *Node) reasons.Reason
 	// MaxPerNode is the maximum number of moves off a node in one cycle; 0 means
@@ -60,11 +60,10 @@ type Result struct {
 	MaxPerNode int
 }
 
-// Half is the evicting half as strategies use it. Its methods may be called concurrently
-// for several pods.
+// Half is the part of the evicting half that strategies use. Its methods may be called
+// concurrently for several pods.
 type Half interface {
-	// Observe returns the newest observation, and whether it is a sufficient basis for
-	// evictions.
+	// Observe returns the newest observation, and whether evictions may be based on it.
 	Observe() strategies.Observed
 	// Session opens a what-if session on the current cluster, in which moves in flight
 	// and supposed moves count as made.

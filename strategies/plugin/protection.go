@@ -42,7 +42,7 @@ func (p *Plugin) protection(ctx context.Context, refused reasons.Reason, args ru
 	return ""
 }
 
-// words is what the DefaultEvictor last logged.
+// words holds the DefaultEvictor's last log message.
 type words struct{ Checks, Msg string }
 
 // listen builds a DefaultEvictor and captures its log, because the log is the only place

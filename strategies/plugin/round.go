@@ -21,9 +21,8 @@ import (
 )
 
 // Round is one cycle of a strategy: its input and its plan. It enforces the policy's
-// rules. A move of a strategy enters the plan only through Move, or through the same rules
-// after the strategy has returned a plan of its own. A descheduler plugin's plan is taken
-// as it is.
+// rules. A strategy's moves enter the plan through Move; if the strategy returns its own
+// plan, the same rules are applied to it. A descheduler plugin's plan is not checked.
 type Round struct {
 	// Observed is the observation of usage that the round plans on.
 	Observed strategies.Observed
@@ -56,7 +55,7 @@ type Round struct {
 
 // Node is a node of a round.
 type Node struct {
-	// Object is the node as the watch shows it, Info and Read its observation.
+	// Object is the node as seen by the watch. Info and Read are its observation.
 	Object *v1.Node
 	Info   *cluster.NodePods
 	Read   *usage.NodeUsage
@@ -123,14 +122,14 @@ func (r *Round) Basis(name string) *strategies.NodeBasis {
 // AskedObject returns the API object of Asked.
 func (r *Round) AskedObject() *v1.Pod { return r.asked }
 
-// Movable returns the API objects of the pods that Pods has found and that may be moved.
+// Movable returns the API objects of the pods found by Pods that may be moved.
 func (r *Round) Movable() map[*cluster.Pod]*v1.Pod { return r.objects }
 
 // Pods returns the pods of a node, each with the reason why it must not be moved, if any.
 // It also returns the usage that has left or is leaving the node since the observation,
-// because that usage justifies no further moves. Pods that were already terminating at
-// the time of the observation are left out of both, because the node was judged without
-// them. about selects pods; nil selects all. It is safe for concurrent use.
+// because that usage justifies no further moves. Both exclude pods that were already
+// terminating at the time of the observation, because the node was judged without them.
+// about selects pods; nil selects all. It is safe for concurrent use.
 func (r *Round) Pods(ctx context.Context, of *Node, about func(*cluster.Pod, *v1.Pod) bool) (pods []strategies.Pod, left cluster.Amounts, err error) {
 	byUID, err := r.plugin.list(of.Name())
 	if err != nil {
@@ -202,10 +201,10 @@ func podOf(record *cluster.Pod, read *usage.PodUsage) strategies.Pod {
 // cluster-scoped owner may be in several namespaces.
 type template struct{ namespace, owner, hash string }
 
-// profileOfANode returns the profile for the pods of one node, and a function that must
-// be called with each pod before the profile is asked about it. The profile runs the
-// pre-eviction filters only once for pods of the same template, because the filters may
-// check every node and log each answer.
+// profileOfANode returns the profile for the pods of one node, and a function that the
+// caller must call with each pod before it asks the profile about that pod. The profile
+// runs the pre-eviction filters only once for pods of the same template, because the
+// filters may check every node and log each answer.
 func (p *Plugin) profileOfANode() (profile *strategies.Profile, next func(record *cluster.Pod)) {
 	var like template
 	passing := map[template]bool{}

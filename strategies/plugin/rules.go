@@ -132,7 +132,7 @@ func (r *Round) held(ctx context.Context, pod *strategies.Pod) (reasons.Reason, 
 	if reason := r.refused(ctx, pod.Pod); reason != "" {
 		return reason, ""
 	}
-	if !r.plugin.is.Relieves && r.Observed.Moved[pod.UID] { // the reason why it was moved there may still exist
+	if !r.plugin.is.Relieves && r.Observed.Moved[pod.UID] { // the reason for that move may still apply
 		return reasons.MovedLately, ""
 	}
 	if most := r.MaxMoves(); most > 0 && len(r.plan.Moves) >= most {
@@ -221,8 +221,8 @@ func (r *Round) closed(from, to *Node, full bool) (reasons.Reason, string) {
 	return "", ""
 }
 
-// peak returns the usage with which a pod counts at its destination: its current usage
-// or, if its move relieves no node and is therefore not urgent, its peak usage.
+// peak returns the usage that a pod adds at its destination: its current usage or, if its
+// move relieves no node and is therefore not urgent, its peak usage.
 func (r *Round) peak(on *Node, podUID string) cluster.Amounts {
 	read := on.read(podUID)
 	used := read.Used
@@ -233,11 +233,11 @@ func (r *Round) peak(on *Node, podUID string) cluster.Amounts {
 }
 
 // rise returns by how much the usage of a destination will rise at its busiest time. It
-// applies to moves that relieve no node and are therefore not urgent. Without it, such
-// moves would undo in each quiet hour what relief achieves in the busy one. The rise
-// follows from the forecast or, if that is higher, from the last hours. For those hours,
-// the lower of two values counts: the sum of its pods' peaks, because these need not
-// coincide, and the node's own peak, because pods that have left may have caused it.
+// applies to moves that relieve no node and are therefore not urgent. Otherwise, such
+// moves would undo in every quiet hour what relief achieves in the busy hours. The rise
+// is taken from the forecast or from the last hours, whichever is higher. For those
+// hours, the lower of two values counts: the sum of its pods' peaks, because these need
+// not coincide, and the node's own peak, because pods that have left may have caused it.
 func (r *Round) rise(to *Node) (more cluster.Amounts) {
 	if r.plugin.is.Relieves {
 		return more
@@ -262,7 +262,7 @@ func (n *Node) read(podUID string) *usage.PodUsage {
 	return &usage.PodUsage{}
 }
 
-// fullest returns the larger of the used shares of CPU and memory, in percent.
+// fullest returns the higher of CPU and memory usage, in percent of allocatable.
 func (n *Node) fullest() float64 {
 	of := n.Rated(n.Predicted)
 	return slices.Max(of[:])
@@ -295,9 +295,9 @@ func (r *Round) reports() (all []strategies.NodeReport) {
 	return all
 }
 
-// landings judges every other node as a destination of the pod in question, as if nothing
-// else moved. unwanted returns why the strategy would not move it to a node; it may be
-// nil.
+// landings evaluates every other node as a destination for the explained pod, as if
+// nothing else moved. unwanted returns why the strategy would not move it to a node; it
+// may be nil.
 func (r *Round) landings(ctx context.Context, unwanted func(*Node) reasons.Reason) ([]strategies.Landing, error) {
 	if _, err := r.Placement(ctx); err != nil {
 		return nil, err

@@ -67,7 +67,7 @@ func (p *Plugin) study(ctx context.Context, observed *strategies.Observed, nodes
 	if err != nil {
 		return study, err
 	}
-	if p.is.Hosted { // its pods may have to move to another zone, or to a node that is not cool
+	if p.is.Hosted { // its pods may have to move to another zone or to a node that is not cool
 		for i := range result.Plan.Moves {
 			if m := &result.Plan.Moves[i]; round.Node(m.From) != nil && round.Node(m.To) != nil {
 				round.report(m)
@@ -131,7 +131,7 @@ func (p *Plugin) pace(made *strategies.Made, maxPerNode int) {
 	}
 }
 
-// judge finds the pod in question and evaluates it as the planner does.
+// judge finds the explained pod and evaluates it as the planner does.
 func (p *Plugin) judge(ctx context.Context, study *strategies.Study, asked strategies.Asked) *v1.Pod {
 	if asked.Pod == nil {
 		return nil
