@@ -32,7 +32,7 @@ import (
 // pods, takes pods up to 60% of its CPU and is hot above 65%.
 type Fleet struct {
 	Options plugin.Options
-	// Observed is the observation. The fleet itself sets View, States, Lines and Board
+	// Observed is the input of the strategies. The fleet sets View, States, Lines and Board
 	// when it plans.
 	Observed strategies.Observed
 	// Refused holds, by pod name, why pods must not be moved.
@@ -130,7 +130,7 @@ func (f *Fleet) Explain(t *testing.T, pod string, all ...plugin.Strategy) strate
 	return study
 }
 
-// Moves returns the moves of a plan in the form "web-1: node-0 -> node-1".
+// Moves formats the moves of a plan, each like "web-1: node-0 -> node-1".
 func Moves(made *strategies.Made) (moves []string) {
 	for i := range made.Plan.Moves {
 		m := &made.Plan.Moves[i]

@@ -24,7 +24,7 @@ type Half struct {
 	Observed *strategies.Observed
 	// Open opens a what-if session; nil if there is none.
 	Open func(ctx context.Context) (*placement.Session, error)
-	// Find returns the pods of supposed moves; it may be nil if there are none.
+	// Find returns the pod with a UID, for supposed moves. It may be nil if there are none.
 	Find func(uid string) *v1.Pod
 	// Refused holds, by pod name, why pods must not be moved. Gate decides about all
 	// other pods; if it is nil, only the profile's filters and namespaces do.
