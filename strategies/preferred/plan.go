@@ -21,7 +21,7 @@ import (
 type planner struct {
 	args  *Args
 	round *plugin.Round
-	// ratings are the preferences of pods, by kin; nil for none.
+	// ratings holds the preferences of pods by kin; nil for pods without any.
 	ratings map[kin]*nodeaffinity.PreferredSchedulingTerms
 }
 
@@ -100,7 +100,7 @@ func (p *planner) prefers(object *v1.Pod, like kin) *nodeaffinity.PreferredSched
 	}
 	if affinity := object.Spec.Affinity; affinity != nil && affinity.NodeAffinity != nil {
 		terms := affinity.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution
-		if parsed, err := nodeaffinity.NewPreferredSchedulingTerms(terms); err == nil && len(terms) > 0 { // kube-scheduler rejects invalid ones
+		if parsed, err := nodeaffinity.NewPreferredSchedulingTerms(terms); err == nil && len(terms) > 0 { // kube-scheduler rejects pods with invalid terms
 			rating = parsed
 		}
 	}
@@ -108,8 +108,8 @@ func (p *planner) prefers(object *v1.Pod, like kin) *nodeaffinity.PreferredSched
 	return rating
 }
 
-// better returns, best first, those of the given nodes that a pod prefers to its own by
-// enough weight, and the weight that the best one gains.
+// better returns those of the given nodes, best first, whose weight for the pod exceeds
+// that of its own node by enough, and the weight gained on the best one.
 func (p *planner) better(rating *nodeaffinity.PreferredSchedulingTerms, from *plugin.Node, open []*plugin.Node) (to []*plugin.Node, most int64) {
 	if rating == nil {
 		return nil, 0
@@ -133,7 +133,7 @@ func (p *planner) why(pod *cluster.Pod) func(to *plugin.Node) string {
 	}
 }
 
-// unwanted rejects nodes that the pod in question does not prefer by enough weight.
+// unwanted rejects nodes whose weight for the pod in question is not higher by enough.
 func (p *planner) unwanted(to *plugin.Node) reasons.Reason {
 	asked := p.round.Asked.Pod
 	from := p.round.Node(asked.Node)

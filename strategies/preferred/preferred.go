@@ -1,5 +1,6 @@
-// Package preferred is ReturnPodsToPreferredNodes: it moves pods back to nodes that their
-// preferred node affinity rates higher, once these are cool and have space.
+// Package preferred implements ReturnPodsToPreferredNodes: it moves pods back to nodes
+// that their preferred node affinity rates higher, once these nodes are cool and have
+// space.
 package preferred
 
 import (
