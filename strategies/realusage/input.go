@@ -61,11 +61,11 @@ func (g *gathering) nodes(ctx context.Context) ([]plan.Node, error) {
 // nodesEach is the number of nodes that justifies using another processor.
 const nodesEach = 500
 
-// residents finds the nodes of the candidates and their siblings, including replacements
-// that are on their way.
+// residents finds the nodes of the candidates and their siblings, including expected
+// replacements.
 func (g *gathering) residents(nodes []plan.Node) plan.Residents {
 	if len(g.Movable()) == 0 {
-		return nil // most of the time, nothing is hot
+		return nil // usually nothing is hot
 	}
 	place, i := owners(nodes), 0
 	lists := make([][]cluster.NodeIndex, len(place))
@@ -159,8 +159,8 @@ func (g *gathering) node(ctx context.Context, n *plugin.Node) (plan.Node, error)
 }
 
 // ahead determines the recurring usage of a node that is not hot, and its candidates if
-// the node will be hot. It finds no candidates while replacements are on their way to any
-// node, because their patterns are still missing there.
+// the node is expected to become hot. It finds no candidates while replacements are
+// expected on any node, because the node's forecast does not include their patterns yet.
 func (g *gathering) ahead(ctx context.Context, node *plan.Node, n *plugin.Node) (err error) {
 	info, read := n.Info, n.Read
 	recurs := func(p usage.PodUsage) bool { return p.Pattern.Recurs() }
@@ -189,7 +189,7 @@ func (g *gathering) ahead(ctx context.Context, node *plan.Node, n *plugin.Node) 
 		if listed {
 			k++
 		}
-		return listed || !read.Pods[j].Lasts || info.Pods[j].Terminating // the other pods have begun to leave
+		return listed || !read.Pods[j].Lasts || info.Pods[j].Terminating // the other pods are already leaving
 	})
 	return nil
 }

@@ -27,8 +27,8 @@ func openFor(pods map[*cluster.Pod]*v1.Pod, nodes []plan.Node, all []*plugin.Nod
 	return open
 }
 
-// tolerated reports whether none of the taints keeps pods off a node, or at least one of
-// these pods tolerates all taints that do.
+// tolerated reports whether pods can run on a node despite its taints: either none of the
+// taints repels pods, or at least one of the given pods tolerates all that do.
 func tolerated(taints []v1.Taint, pods map[*cluster.Pod]*v1.Pod) bool {
 	repels := func(taint *v1.Taint) bool { return taint.Effect != v1.TaintEffectPreferNoSchedule }
 	repelled := func(tolerations []v1.Toleration) bool {

@@ -1,5 +1,5 @@
-// Package realusage is RealUsageLowNodeUtilization: it moves pods off hot nodes. The
-// arguments gather the planner's input; package plan makes all decisions.
+// Package realusage implements RealUsageLowNodeUtilization, which moves pods off hot
+// nodes. Args gathers the planner's input; package plan makes all decisions.
 package realusage
 
 import (
