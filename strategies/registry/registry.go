@@ -1,6 +1,6 @@
-// Package registry lists Evenkeel's strategies. A new strategy is a package next to this
-// one and a line here. Policies, lint, plan, explain, doctor, simulate and the policy
-// reference use its description.
+// Package registry lists Evenkeel's strategies. To add a strategy, put its package next
+// to this one and add it to All. Policies, lint, plan, explain, doctor, simulate and the
+// policy reference use the strategy's description.
 package registry
 
 import (
@@ -11,7 +11,7 @@ import (
 	"github.com/evenkeel/evenkeel/strategies/realusage"
 )
 
-// All are the strategies, each represented by its arguments.
+// All lists the strategies, each represented by its arguments.
 var All = []plugin.Strategy{
 	new(realusage.Args),
 	new(preferred.Args),
