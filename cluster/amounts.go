@@ -33,7 +33,7 @@ func (r Resource) String() string {
 // Amounts holds one amount per Resource: CPU in milli-cores, Memory in bytes.
 type Amounts [NumResources]int64
 
-// Plus returns a+b.
+// Plus returns the sum of a and b.
 func (a Amounts) Plus(b Amounts) Amounts {
 	for r := range a {
 		a[r] += b[r]
@@ -92,9 +92,8 @@ func (p Percents) Max() float64 {
 	return slices.Max(p[:])
 }
 
-// CeilingOf returns the largest amounts of whole that are not above the
-// percentages: an amount a is within the ceiling exactly if a.PercentOf(whole)
-// is within p.
+// CeilingOf returns the largest amounts that do not exceed these percentages of whole: an
+// amount a is within the ceiling if and only if a.PercentOf(whole) is within p.
 func (p Percents) CeilingOf(whole Amounts) Amounts {
 	var most Amounts
 	for r := range most {
@@ -114,7 +113,7 @@ func ceiling(percent float64, whole int64) int64 {
 	if line >= math.MaxInt64 {
 		return math.MaxInt64
 	}
-	most := int64(line) + 1 // rounding may have made the line slightly low
+	most := int64(line) + 1 // rounding may have made the line slightly too low
 	for most > 0 && 100*float64(most)/float64(whole) > percent {
 		most--
 	}
@@ -126,7 +125,7 @@ func (a Amounts) InWords() string {
 	return fmt.Sprintf("%dm cpu, %dMi memory", a[CPU], a[Memory]>>20)
 }
 
-// Charge is what a pod adds to its node: expected usage and requests.
+// Charge is what a pod adds to its node: its expected usage and its requests.
 type Charge struct{ Usage, Requests Amounts }
 
 // minRequests are the requests that kube-scheduler assumes for a pod without
@@ -134,8 +133,8 @@ type Charge struct{ Usage, Requests Amounts }
 // k8s.io/kubernetes/pkg/scheduler/util).
 var minRequests = Amounts{CPU: 100, Memory: 200 << 20}
 
-// NewCharge returns the charge of a pod with these requests, as kube-scheduler
-// counts them when it scores.
+// NewCharge returns the charge of a pod. It counts requests like kube-scheduler does when
+// it scores.
 func NewCharge(usage, requests Amounts) Charge {
 	for r := range requests {
 		if requests[r] <= 0 {

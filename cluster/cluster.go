@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// Node holds those parts of a Node that decisions need.
+// Node holds the parts of a Node that decisions depend on.
 type Node struct {
 	Name        string
 	Allocatable Amounts
@@ -22,8 +22,8 @@ type Node struct {
 	// HugePages is the memory, in bytes, that is reserved for huge pages.
 	// Allocatable excludes it.
 	HugePages int64
-	// InternalIP and Hostname are the node's addresses of these types, empty if it
-	// has none; KubeletPort is its kubelet's port, 0 if not stated.
+	// InternalIP and Hostname are the node's addresses of these types; empty if it has none.
+	// KubeletPort is its kubelet's port; 0 if not stated.
 	InternalIP, Hostname string
 	KubeletPort          int32
 	// Labels must not be changed.
@@ -31,26 +31,25 @@ type Node struct {
 	// UsageAnnotations are the annotations that contain usage or the path at
 	// which to read it. They must not be changed.
 	UsageAnnotations map[string]string
-	// Ready is the node's Ready condition, ReadySince when it last turned true;
+	// Ready is the node's Ready condition, ReadySince the time when it last became true;
 	// zero if unknown.
 	Ready      bool
 	ReadySince time.Time
 	// Schedulable is false while the node is cordoned.
 	Schedulable bool
-	// Taints are the keys of the node's taints; Repelling are the keys of those
-	// taints that keep pods without a toleration off the node. Deleting is true
-	// from the moment a deletion time is set.
+	// Taints are the keys of the node's taints; Repelling are the keys of those taints that
+	// keep pods without a toleration off the node. Deleting is true once a deletion
+	// timestamp is set.
 	Taints, Repelling []string
 	Deleting          bool
-	// Since holds when the taints were added, by key, and when the node was
-	// deleted, by DeletionSign, as far as the API server provides it. It must not
-	// be changed.
+	// Since holds the times when the taints were added, by key, and when the node was
+	// deleted, by DeletionSign, if the API server provides them. It must not be changed.
 	Since map[string]time.Time
-	// Leaving and ClosedBy are derived from the fields above by a TaintRule.
-	// Leaving is the sign that the node is being drained for removal. Nothing
-	// is moved to such a node, nor away from it, because its pods have to leave
-	// anyway. ClosedBy is a taint under which no pod should land; the node is
-	// relieved like any other. Both are empty for most nodes.
+	// Leaving and ClosedBy are derived from the fields above by a TaintRule. Leaving is the
+	// sign that the node is being drained for removal. Nothing is moved to such a node, nor
+	// away from it, because its pods have to leave anyway. ClosedBy is a taint that means
+	// that no pod should land on the node. The node is still relieved like any other. Both
+	// are empty for most nodes.
 	Leaving, ClosedBy string
 	// Reserved and Unselected are also derived by the TaintRule. Reserved is
 	// true if only pods that tolerate a taint run on the node, Unselected if
@@ -58,8 +57,8 @@ type Node struct {
 	Reserved, Unselected bool
 }
 
-// NodeIndex is a node's index in a Snapshot, and in any slice in that order. A
-// negative one means no node.
+// NodeIndex is a node's index in a Snapshot, and in any slice in that order. A negative
+// index means no node.
 type NodeIndex int32
 
 // DeletionSign is the value of Leaving, and the key in Since, of a node that is
@@ -70,9 +69,8 @@ const (
 	CordonTaint  = "node.kubernetes.io/unschedulable"
 )
 
-// Draining reports whether the node is cordoned, drained or being deleted.
-// since is the time of the newest of these signs; zero if the time of any of
-// them is unknown.
+// Draining reports whether the node is cordoned, drained or being deleted. since is the
+// time of the newest of these signs; zero if the time of any sign is unknown.
 func (n *Node) Draining() (since time.Time, draining bool) {
 	var signs []string
 	if !n.Schedulable {
@@ -93,8 +91,8 @@ func (n *Node) Draining() (since time.Time, draining bool) {
 	return since, len(signs) > 0
 }
 
-// Closed returns why the node accepts no moved pod whatever its usage; empty if
-// it may accept one.
+// Closed returns why the node accepts no moved pods, whatever its usage; empty if it may
+// accept some.
 func (n *Node) Closed() string {
 	switch {
 	case n.Unselected:
@@ -114,8 +112,8 @@ func (n *Node) Closed() string {
 	return ""
 }
 
-// ResourceMetricsPath is the annotation with the path of a node's resource
-// metrics on its kubelet, which metrics-server reads, too.
+// ResourceMetricsPath is the annotation that contains the path of a node's resource
+// metrics on its kubelet. metrics-server reads it, too.
 const ResourceMetricsPath = "metrics.k8s.io/resource-metrics-path"
 
 // Counted returns the part of the capacity to which usage refers. Usage
@@ -146,21 +144,21 @@ type Owner struct {
 	UID, Kind, Name string
 }
 
-// The longest possible UID, kind and name of an object. Whoever creates a pod
-// may write longer ones into its ownerReferences.
+// The maximum lengths of an object's UID, kind and name. Whoever creates a pod can write
+// longer values into its ownerReferences.
 const (
 	maxOwnerUID  = 128
 	maxOwnerKind = 63
 	maxOwnerName = 253
 )
 
-// Possible reports whether such an owner can exist.
+// Possible reports whether an owner with these names can exist.
 func (o Owner) Possible() bool {
 	return len(o.UID) <= maxOwnerUID && len(o.Kind) <= maxOwnerKind && len(o.Name) <= maxOwnerName
 }
 
-// Pod holds what decisions need of a Pod that is bound to a node and has not
-// ended.
+// Pod holds the parts of a Pod that decisions depend on. The pod is bound to a node and
+// has not ended.
 type Pod struct {
 	UID, Namespace, Name string
 	Node                 string
@@ -169,21 +167,21 @@ type Pod struct {
 	// or controller-revision-hash).
 	TemplateHash     string
 	Requests, Limits Amounts
-	// CPULimits are the limits of each container.
+	// CPULimits holds the limits of the pod and its containers.
 	CPULimits CPULimits
 	Priority  int32
-	// RunningAfter is how many seconds after Started the newest of its running
-	// containers started, including sidecars. It has four bytes because there may
-	// be a hundred thousand pods.
+	// RunningAfter is how many seconds after Started the newest of its running containers
+	// started, including sidecars. It is an int32 to save memory: there may be a hundred
+	// thousand pods.
 	RunningAfter int32
-	// Created uses the API server's clock, Started (zero until the kubelet has
-	// started the pod) the node's.
+	// Created is a time of the API server's clock, Started one of the node's clock; Started
+	// is zero until the kubelet has started the pod.
 	Created, Started time.Time
-	// Terminating is true from the moment a deletion time is set.
+	// Terminating is true once a deletion timestamp is set.
 	Terminating bool
 	// Ready is the pod's Ready condition.
 	Ready bool
-	// HasClaims reports whether it has volumes from PersistentVolumeClaims.
+	// HasClaims reports whether the pod uses PersistentVolumeClaims.
 	HasClaims bool
 	// Scheduled is the pod's PodScheduled condition. The API server sets it when a
 	// scheduler binds the pod. A pod that is created with a node gets the
@@ -191,10 +189,9 @@ type Pod struct {
 	Scheduled bool
 }
 
-// NewestStart returns when the newest of the pod's running containers started,
-// but no time before the pod was created, however far behind the node's clock
-// is. A time further ahead of now than tolerance comes from a wrong clock and
-// is not believed.
+// NewestStart returns when the newest of the pod's running containers started. The result
+// is never before the pod's creation, even if the node's clock is slow. A time that is
+// ahead of now by more than tolerance comes from a wrong clock and is ignored.
 func (p *Pod) NewestStart(now time.Time, tolerance time.Duration) time.Time {
 	start := p.Started.Add(time.Duration(p.RunningAfter) * time.Second)
 	if start.Before(p.Created) || start.Sub(now) > tolerance {
@@ -203,12 +200,11 @@ func (p *Pod) NewestStart(now time.Time, tolerance time.Duration) time.Time {
 	return start
 }
 
-// PromptStart is the difference up to which a container's start is not
-// distinguished from its pod's; the later of the two then counts.
+// PromptStart is the maximum difference between the starts of a container and its pod
+// that is ignored; the later time then counts.
 const PromptStart = 10 * time.Second
 
-// SlowStart is how long after its start a pod may become ready without this
-// being unusual.
+// SlowStart is how long a pod may normally take to become ready after its start.
 const SlowStart = time.Minute
 
 // Key returns "namespace/name".

@@ -8,10 +8,9 @@ type Family struct {
 	Namespace, Name string
 }
 
-// FamilyOf returns the Family of an owner in a namespace whose pods have a
-// template hash; the zero Family if there is none. A Deployment names its
-// ReplicaSets after itself and their template's hash, and labels their pods
-// with that hash.
+// FamilyOf returns the Family of an owner's pods with a template hash; the zero Family if
+// there is none. A Deployment names a ReplicaSet after itself and the template's hash,
+// and labels the ReplicaSet's pods with that hash.
 func FamilyOf(namespace string, owner Owner, templateHash string) Family {
 	if owner.Kind != "ReplicaSet" || templateHash == "" {
 		return Family{}

@@ -19,16 +19,16 @@ import (
 // policy's nodeSelector selects it. Shares of nodes are shares of the members.
 func (n *Node) Member() bool { return !n.Unselected && n.Virtual() == "" }
 
-// Measured reports whether a usage source has to know the node, so that missing
-// usage indicates a broken source. Nodes that are being removed do not count,
-// because nothing is moved to them or away from them.
+// Measured reports whether usage sources are expected to report the node, so that missing
+// usage indicates a broken source. Nodes that are being removed do not count, because
+// nothing is moved to them or away from them.
 func (n *Node) Measured() bool { return n.Ready && n.Leaving == "" && n.Member() }
 
 // Openness describes which pods a node accepts.
 type Openness uint8
 
-// The most open nodes of a group represent it in means: a control plane that
-// accepts hardly any pod does not show what workers should use.
+// The most open nodes of a group represent it in means. A control plane that accepts
+// hardly any pods, for example, must not influence what workers should use.
 const (
 	Shut     Openness = iota // accepts none
 	Reserved                 // accepts only pods that tolerate its taints
@@ -46,9 +46,9 @@ func (n *Node) Openness() Openness {
 	return Open
 }
 
-// virtual are labels of nodes that are not machines of the cluster but
-// represent a service that runs pods, another cluster, or a simulator. Usage
-// sources do not know them.
+// virtual holds labels of nodes that are not machines of the cluster but represent a
+// service that runs pods, another cluster, or a simulator. Usage sources do not report
+// such nodes.
 var virtual = []struct{ key, value string }{
 	{"type", "virtual-kubelet"},
 	{"type", "virtual-node"},
@@ -63,19 +63,18 @@ var virtual = []struct{ key, value string }{
 	{"beta.kubernetes.io/instance-type", "virtual-node"},
 }
 
-// virtualDomains are the prefixes of the domains of such nodes' taints.
+// virtualDomains holds prefixes of the domains of such nodes' taints.
 var virtualDomains = []string{"virtual-kubelet", "virtual-node", "virtualnode"}
 
-// virtualTaints are taints of such nodes whose domains do not have these
-// prefixes.
+// virtualTaints holds taints of such nodes whose domains have none of these prefixes.
 var virtualTaints = map[string]bool{
 	"eks.amazonaws.com/compute-type": true, "eks.tke.cloud.tencent.com/eklet": true, kwokTaint: true,
 	"alibabacloud.com/virtual-node": true, virtualRole: true,
 }
 
 const (
-	// virtualKubelet is the prefix of label keys that only such nodes have,
-	// whatever the values.
+	// virtualKubelet is the prefix of label keys that only such nodes have, whatever the
+	// values are.
 	virtualKubelet = "virtual-kubelet.io/"
 	virtualRole    = "node-role.kubernetes.io/virtual-node"
 

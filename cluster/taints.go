@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// passing are the keys of hard taints that come and go with the state of a
-// node, regardless of the policy: those of Kubernetes itself, of autoscalers
-// and of drain tools, and those that a new node has until its agents run.
+// passing holds the keys of hard taints that come and go with the state of a node,
+// regardless of the policy: taints of Kubernetes, autoscalers and drain tools, and taints
+// that new nodes have until their agents run.
 var passing = []string{
 	"node.kubernetes.io/*", "node.cloudprovider.kubernetes.io/*", "node.cluster.x-k8s.io/*",
 	"ToBeDeletedByClusterAutoscaler", "DeletionCandidateOfClusterAutoscaler", "startup-taint.cluster-autoscaler.kubernetes.io/*",
@@ -16,24 +16,23 @@ var passing = []string{
 	"node.cilium.io/agent-not-ready", "ebs.csi.aws.com/agent-not-ready", "efs.csi.aws.com/agent-not-ready",
 }
 
-// TaintRule is a policy's view of nodes: the keys of taints with a meaning, and
-// which nodes are selected. A pattern that ends in * matches every key with
-// that prefix.
+// TaintRule is a policy's view of nodes: which taint keys have a meaning, and which nodes
+// are selected. A pattern that ends in * matches every key with that prefix.
 type TaintRule struct {
 	// Leaving taints announce that a node is being drained for removal.
 	Leaving []string
-	// Closing taints keep landings off a node, whatever their effect, because
-	// whoever can choose another node is meant to respect soft taints, too.
+	// Closing taints keep landings off a node, whatever their effect, because Evenkeel can
+	// choose another node and should therefore respect soft taints, too.
 	Closing []string
-	// Own taints are Evenkeel's own. They are ignored here, whatever pattern
-	// they match, because the usage that caused them is known directly.
+	// Own taints are Evenkeel's own. TaintRule ignores them, whatever pattern they match,
+	// because the usage that caused them is known directly.
 	Own []string
 	// Selects is the policy's nodeSelector applied to a node's labels; nil selects
 	// every node.
 	Selects func(labels map[string]string) bool
 }
 
-// Apply derives what a node's taints, labels and deletion mean.
+// Apply determines the meaning of a node's taints, labels and deletion.
 func (r *TaintRule) Apply(n *Node) {
 	n.Unselected = r.Selects != nil && !r.Selects(n.Labels)
 	n.Reserved = slices.ContainsFunc(n.Repelling, func(key string) bool { return !slices.Contains(r.Own, key) })
@@ -43,8 +42,8 @@ func (r *TaintRule) Apply(n *Node) {
 	}
 }
 
-// Passes reports whether a taint comes and goes with the state of a node. Any other
-// hard taint reserves the node for some pods.
+// Passes reports whether a taint comes and goes with the state of a node. Any other hard
+// taint reserves the node for certain pods.
 func (r *TaintRule) Passes(key string) bool {
 	return r.firstMatch(slices.Concat(passing, r.Leaving, r.Closing), []string{key}) != ""
 }
