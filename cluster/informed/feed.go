@@ -26,9 +26,9 @@ func (s *Store) Attach(factory informers.SharedInformerFactory) (synced func() b
 	return func() bool { return pods() && nodes() }, nil
 }
 
-// AttachNodes feeds the Store's nodes from shared informers. Its pods must come
-// from ReflectPods, or be left out with WithoutPods. It returns a function that
-// reports whether the nodes have been delivered.
+// AttachNodes feeds the Store's nodes from shared informers. Its pods must come from
+// ReflectPods, or be disabled with WithoutPods. It returns a function that reports
+// whether the nodes have been delivered.
 func (s *Store) AttachNodes(factory informers.SharedInformerFactory) (synced func() bool, err error) {
 	nodes, err := attach(factory.Core().V1().Nodes().Informer(), nodeFeed{s}, &s.listedNodes)
 	if err != nil {
@@ -53,8 +53,8 @@ func attach(informer cache.SharedInformer, to cache.ReflectorStore, listed *atom
 // WithoutPods marks the pods as delivered, because none will be.
 func (s *Store) WithoutPods() { s.listedPods.Store(true) }
 
-// Reflect feeds the Store from its own reflectors until the context ends; it
-// keeps only the records, not the objects.
+// Reflect feeds the Store from its own reflectors until the context ends; it keeps only
+// records, not objects.
 func (s *Store) Reflect(ctx context.Context, nodes, pods cache.ListerWatcher) {
 	done := make(chan struct{})
 	go func() {
@@ -70,8 +70,8 @@ func (s *Store) ReflectPods(ctx context.Context, pods cache.ListerWatcher) {
 	cache.NewReflectorWithOptions(pods, &v1.Pod{}, podFeed{s}, cache.ReflectorOptions{Name: "pods"}).RunWithContext(ctx)
 }
 
-// Synced reports whether the first list of nodes and of pods has been stored.
-// With shared informers, calling the function returned by Attach makes it true.
+// Synced reports whether the first lists of nodes and pods have been stored. With shared
+// informers, calling the function returned by Attach makes it true.
 func (s *Store) Synced() bool { return s.listedNodes.Load() && s.listedPods.Load() }
 
 func handler(store cache.ReflectorStore) cache.ResourceEventHandlerFuncs {
@@ -87,7 +87,7 @@ func handler(store cache.ReflectorStore) cache.ResourceEventHandlerFuncs {
 	}
 }
 
-// nodeFeed is the Store as a reflector's store of nodes.
+// nodeFeed adapts the Store as a reflector's store of nodes.
 type nodeFeed struct{ store *Store }
 
 var _ cache.TransformingStore = nodeFeed{}
@@ -137,7 +137,7 @@ func (f nodeFeed) Transformer() cache.TransformFunc {
 	}
 }
 
-// podFeed is the Store as a reflector's store of pods.
+// podFeed adapts the Store as a reflector's store of pods.
 type podFeed struct{ store *Store }
 
 var _ cache.TransformingStore = podFeed{}
@@ -151,8 +151,8 @@ func (f podFeed) Add(object any) error {
 	return nil
 }
 
-// recordOf returns the record of an object; the Transformer may already have
-// made it.
+// recordOf returns the record of an object. The Transformer may already have converted
+// it.
 func (f podFeed) recordOf(object any) (*cluster.Pod, error) {
 	switch pod := object.(type) {
 	case *v1.Pod:
@@ -183,7 +183,7 @@ func (f podFeed) Replace(objects []any, _ string) error {
 		}
 		pods[i], keep[keyOf(pod)] = pod, true
 	}
-	f.store.retainPods(keep) // first, because deleted pods left before the new ones came
+	f.store.retainPods(keep) // first, because the deleted pods left before the new ones came
 	for _, pod := range pods {
 		f.store.setPod(pod)
 	}
@@ -193,10 +193,9 @@ func (f podFeed) Replace(objects []any, _ string) error {
 
 func (f podFeed) Resync() error { return nil }
 
-// Transformer makes the record before a reflector stores the object, because
-// even a pod stripped to what records need is ten times as large as its record.
-// So a streamed first list is never held in memory as a whole, whereas a paged
-// one is.
+// Transformer makes the record before a reflector stores the object, because even a pod
+// stripped to what records need is ten times as large as its record. A streamed first
+// list is therefore never held in memory as a whole; a paged one is.
 func (f podFeed) Transformer() cache.TransformFunc {
 	return func(object any) (any, error) {
 		if pod, ok := object.(*v1.Pod); ok {

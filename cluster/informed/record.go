@@ -37,7 +37,7 @@ func Node(object *v1.Node) cluster.Node {
 	if node.Ready {
 		node.ReadySince = ready.LastTransitionTime.Time
 		if created := object.CreationTimestamp.Time; node.ReadySince.Before(created) {
-			node.ReadySince = created // the node's clock is behind
+			node.ReadySince = created // the node's clock is slow
 		}
 	}
 	for _, address := range object.Status.Addresses {
@@ -59,8 +59,7 @@ func Node(object *v1.Node) cluster.Node {
 	return node
 }
 
-// hugePages sums up the huge pages of all sizes, limited to the existing
-// memory.
+// hugePages returns the total of huge pages of all sizes, capped at the node's memory.
 func hugePages(capacity v1.ResourceList) (bytes int64) {
 	whole := capacity.Memory().Value()
 	for name, quantity := range capacity {
@@ -71,12 +70,12 @@ func hugePages(capacity v1.ResourceList) (bytes int64) {
 	return bytes
 }
 
-// removalTaint is the taint that cluster-autoscaler sets on a node that it
-// removes. Its value is the time in seconds.
+// removalTaint is the taint that cluster-autoscaler adds to a node that it is about to
+// remove. Its value is the time in seconds.
 const removalTaint = "ToBeDeletedByClusterAutoscaler"
 
-// signTimes returns when a node's taints were added and when it was deleted, as
-// far as stated; nil if neither is.
+// signTimes returns when a node's taints were added and when the node was deleted, if
+// stated; nil if no time is.
 func signTimes(object *v1.Node) map[string]time.Time {
 	times := map[string]time.Time{}
 	for i := range object.Spec.Taints {
@@ -146,8 +145,8 @@ func scheduled(status *v1.PodStatus) bool {
 	return condition != nil && condition.Status == v1.ConditionTrue
 }
 
-// ownerOf returns an object's controller; the zero value if it has none or
-// names one that cannot exist.
+// ownerOf returns an object's controller; the zero value if it has none or its controller
+// cannot exist.
 func ownerOf(object metav1.Object) cluster.Owner {
 	ref := metav1.GetControllerOfNoCopy(object)
 	if ref == nil {
@@ -176,14 +175,13 @@ func cpuLimits(spec *v1.PodSpec) (limits cluster.CPULimits) {
 
 func claimed(v v1.Volume) bool { return v.PersistentVolumeClaim != nil || v.Ephemeral != nil }
 
-// habitual is the number of restarts, summed over a pod's containers, from
-// which a restart no longer resets the pod's startup. Otherwise one container
-// that restarts every few minutes, or many in turn, would hide the pod's usage
-// indefinitely.
+// habitual is the total number of restarts of a pod's containers from which on a restart
+// no longer resets the pod's startup. Otherwise one container that restarts every few
+// minutes, or many in turn, would hide the pod's usage indefinitely.
 const habitual = 3
 
-// runningAfter returns how many seconds after its pod the newest running
-// container started, at least cluster.PromptStart, because stored pods lack the
+// runningAfter returns how many seconds after its pod the newest running container
+// started. The result is at least cluster.PromptStart, because stored pods lack the start
 // time of a container that started sooner.
 func runningAfter(status *v1.PodStatus) int32 {
 	containers := [...][]v1.ContainerStatus{status.InitContainerStatuses, status.ContainerStatuses}
@@ -201,11 +199,11 @@ func runningAfter(status *v1.PodStatus) int32 {
 			}
 		}
 	}
-	return int32(min(after/time.Second, math.MaxInt32)) // bounded
+	return int32(min(after/time.Second, math.MaxInt32))
 }
 
-// templateHash returns the label by which a controller of this kind
-// distinguishes its templates.
+// templateHash returns the label value by which controllers of this kind distinguish
+// their templates.
 func templateHash(labels map[string]string, ownerKind string) string {
 	if ownerKind == "StatefulSet" || ownerKind == "DaemonSet" {
 		return labels["controller-revision-hash"]
@@ -213,7 +211,7 @@ func templateHash(labels map[string]string, ownerKind string) string {
 	return labels["pod-template-hash"]
 }
 
-// Amounts converts quantities at the edge: milli-cores and bytes.
+// Amounts converts quantities to milli-cores and bytes.
 func Amounts(list v1.ResourceList) cluster.Amounts {
 	return cluster.Amounts{cluster.CPU: list.Cpu().MilliValue(), cluster.Memory: list.Memory().Value()}
 }

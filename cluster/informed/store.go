@@ -1,9 +1,8 @@
 // Package informed builds cluster values from the API server's objects.
 //
-// A Store is fed with Node and Pod objects by its own reflectors (in the
-// extender, which needs nothing else from them) or by the event handlers of
-// shared informers (in the runner, whose plugins need whole objects anyway),
-// and keeps only records. It decides nothing.
+// A Store is fed with Node and Pod objects by its own reflectors (in the extender, which
+// needs only the records) or by the event handlers of shared informers (in the runner,
+// whose plugins need whole objects anyway), and keeps only records.
 package informed
 
 import (
@@ -19,7 +18,7 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// Change is what happened to one pod. Exactly one field is set.
+// Change describes a change to one pod. Exactly one field is set.
 type Change struct {
 	// Created is a pod that exists and is not bound yet. It may be reported
 	// repeatedly.
@@ -48,7 +47,7 @@ type Store struct {
 	// unbound holds the pods that were reported as Created, until they are
 	// bound or gone.
 	unbound map[podKey]*cluster.Pod
-	shared  shared // by records
+	shared  shared // strings shared by records
 	// built caches each node's part of a Snapshot until the node changes.
 	built    map[string]*cluster.NodePods
 	onChange func(Change)
@@ -57,8 +56,8 @@ type Store struct {
 	listedNodes, listedPods atomic.Bool
 }
 
-// NewStore returns an empty Store. onChange, which may be nil, is called under
-// the Store's lock for every Change; it must not call the Store.
+// NewStore returns an empty Store. onChange may be nil. It is called for every Change
+// while the Store is locked, so it must not call the Store.
 func NewStore(onChange func(Change)) *Store {
 	return &Store{
 		nodes:      map[string]*cluster.Node{},
@@ -83,7 +82,7 @@ func (s *Store) SetNode(object *v1.Node) {
 	s.setNode(node)
 }
 
-// SetTaints sets the meaning of taints, also for known nodes.
+// SetTaints sets the meaning of taints and applies it to known nodes.
 func (s *Store) SetTaints(rule cluster.TaintRule) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -102,7 +101,7 @@ func (s *Store) setNode(node cluster.Node) {
 	delete(s.built, node.Name)
 }
 
-// DeleteNode forgets a node; its pods are forgotten when they are deleted.
+// DeleteNode deletes a node. Its pods stay until they are deleted themselves.
 func (s *Store) DeleteNode(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -121,11 +120,11 @@ func (s *Store) Closed(name string) string {
 	return "Gone"
 }
 
-// SetPod adds or changes a pod. A pod that has ended counts as gone; one that
-// is not bound is reported, but is in no Snapshot.
+// SetPod adds or changes a pod. A pod that has ended counts as gone. A pod that is not
+// bound is reported but not included in Snapshots.
 func (s *Store) SetPod(object *v1.Pod) { s.setPod(s.record(object)) }
 
-// record returns the record of a pod, sharing equal strings with others. The
+// record returns the record of a pod, sharing equal strings with other records. The
 // record of a pod that has ended is reduced to its name.
 func (s *Store) record(object *v1.Pod) *cluster.Pod {
 	if podutil.IsPodTerminal(object) {
@@ -174,7 +173,7 @@ func (s *Store) setPod(pod *cluster.Pod) {
 	}
 }
 
-// DeletePod forgets a pod, bound or not.
+// DeletePod deletes a pod, bound or not.
 func (s *Store) DeletePod(namespace, name string) {
 	key := podKey{namespace, name}
 	s.mu.Lock()
@@ -187,13 +186,13 @@ func (s *Store) DeletePod(namespace, name string) {
 	}
 }
 
-// drop forgets a pod that was never bound.
+// drop deletes a pod that was never bound.
 func (s *Store) drop(pod *cluster.Pod) {
 	delete(s.unbound, keyOf(pod))
 	s.notify(Change{Dropped: pod})
 }
 
-// retainPods forgets every pod whose key is not in keep.
+// retainPods deletes every pod whose key is not in keep.
 func (s *Store) retainPods(keep map[podKey]bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -269,9 +268,9 @@ func byKey(a, b *cluster.Pod) int {
 	return strings.Compare(a.Name, b.Name)
 }
 
-// Observe calls use with a Snapshot while changes are locked out, so that what
-// use publishes and what onChange reports afterwards add up. Nodes that have
-// not changed since the last Snapshot cost only a pointer.
+// Observe calls use with a Snapshot while no changes are made, so that onChange reports
+// exactly the changes after that Snapshot. Nodes that have not changed since the last
+// Snapshot cost only a pointer.
 func (s *Store) Observe(use func(*cluster.Snapshot)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -2,21 +2,21 @@ package informed
 
 import "github.com/evenkeel/evenkeel/cluster"
 
-// template is what the pods of one owner and revision have in common. Every
-// decoded object has its own copies of equal strings; sharing them per template
-// reduces a record to a third of its size.
+// template holds what the pods of one owner and revision have in common. Every decoded
+// object has its own copies of equal strings. Sharing them per template reduces a record
+// to a third of its size.
 type template struct {
 	namespace string
 	owner     cluster.Owner
 	hash      string
 }
 
-// mostShared bounds the remembered templates, nodes and CPU limits. If there
-// are more, all are forgotten: existing records keep what they share, and later
-// ones share among themselves.
+// mostShared is the maximum number of remembered templates, nodes and CPU limits. Beyond
+// that, all are dropped: existing records keep their shared strings, and later records
+// share new ones.
 const mostShared = 16384
 
-// shared lets records share the first of several equal strings.
+// shared lets records share one copy of equal strings.
 type shared struct {
 	templates map[template]template
 	nodes     map[string]string
@@ -33,7 +33,7 @@ func (s *shared) intern(pod *cluster.Pod) {
 	}
 }
 
-// first returns the first of the values that were equal to value.
+// first returns the first value seen that equals value.
 func first[T comparable](known *map[T]T, value T) T {
 	if one, ok := (*known)[value]; ok {
 		return one
