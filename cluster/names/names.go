@@ -1,8 +1,8 @@
-// Package names defines what is added to a pod to restrict it to nodes by name:
-// for which pods this is suitable, how the names are added when the policy
-// evenkeel-steer in deploy/components does not add them, and how to remove them
-// again. A pod keeps the names for as long as it lives, so code that determines
-// where the pod could run must remove them first.
+// Package names defines how a pod is restricted to nodes by name: which pods can be
+// restricted, how the names are added where the policy evenkeel-steer in
+// deploy/components does not do it, and how they are removed again. A pod keeps the names
+// for its lifetime, so code that determines where else the pod could run must remove them
+// first.
 package names
 
 import (
@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// Annotation holds how a pod was steered: Gate, or the names of the nodes
-	// to which it may go, the planned one first.
+	// Annotation states how a pod was steered. Its value is Gate, or the names of the nodes
+	// to which the pod may go, the planned one first.
 	Annotation = "evenkeel.io/steered"
 	// Gate is the annotation's value on a pod that was held by a scheduling
 	// gate.
@@ -24,12 +24,12 @@ const (
 
 	weight    = 100 // weight of the preference for the first node
 	separator = ","
-	// maxTerms bounds how many terms the names of a pod may take.
+	// maxTerms is the maximum number of affinity terms with the names of a pod's nodes.
 	maxTerms = 2500
 )
 
-// Of returns the nodes that a pod was restricted to, the planned one first; nil
-// if it was not.
+// Of returns the nodes that a pod was restricted to, the planned one first; nil if it was
+// not restricted.
 func Of(pod *v1.Pod) []string {
 	if by := pod.Annotations[Annotation]; by != "" && by != Gate {
 		return strings.Split(by, separator)
@@ -48,10 +48,9 @@ func Restricted(pod *v1.Pod) bool {
 	return ok
 }
 
-// Suit reports whether the API server restricts a pod like this one to nodes by
-// name. It does not if the pod's own terms match no node, nor if the names
-// would change what a topology spread counts. pod must be as its owner created
-// it.
+// Suit reports whether the API server restricts a pod like this one to nodes by name. It
+// does not if the pod's own terms match no node, or if the names would change what a
+// topology spread counts. pod must be unchanged since its owner created it.
 func Suit(pod *v1.Pod) bool {
 	own := required(pod)
 	if own != nil && !slices.ContainsFunc(own.NodeSelectorTerms, func(t v1.NodeSelectorTerm) bool { return !empty(t) }) {
@@ -60,9 +59,9 @@ func Suit(pod *v1.Pod) bool {
 	return len(pod.Spec.TopologySpreadConstraints) == 0 || own == nil && len(pod.Spec.NodeSelector) == 0
 }
 
-// Add restricts a pod to nodes, the planned one first, as the policy does. It
-// returns false and changes nothing if names do not suit the pod or would take
-// too many terms.
+// Add restricts a pod to nodes, the planned one first, as the policy does. It returns
+// false and changes nothing if the pod cannot be restricted by names or if too many terms
+// would be needed.
 func Add(pod *v1.Pod, nodes []string) bool {
 	terms := []v1.NodeSelectorTerm{{}}
 	if own := required(pod); own != nil {
@@ -95,10 +94,9 @@ func Add(pod *v1.Pod, nodes []string) bool {
 	return true
 }
 
-// Remove takes the names out of a pod's affinity. It changes only an affinity
-// that looks exactly as the API server writes it, because anyone may have set
-// the annotation. What a topology spread counts afterwards is the same for
-// either nodeAffinityPolicy.
+// Remove removes the names from a pod's affinity. It changes only an affinity that looks
+// exactly as the API server writes it, because anyone can set the annotation. A topology
+// spread counts the same afterwards, whatever its nodeAffinityPolicy.
 func Remove(pod *v1.Pod) {
 	nodes, own := Of(pod), required(pod)
 	if len(nodes) == 0 || own == nil {
