@@ -12,8 +12,8 @@ import (
 	"github.com/evenkeel/evenkeel/cluster/names"
 )
 
-// strip removes from a pod what nothing reads. Everything else stays, including
-// fields that this version does not know: fields are only dropped by name.
+// strip removes from a pod the fields that nothing reads. It removes fields by name, so
+// fields that this version does not know are kept.
 func strip(pod *v1.Pod, words *pool, timeless bool) {
 	pod.GenerateName, pod.SelfLink = "", "" //nolint:staticcheck // old servers fill it
 	pod.Annotations = annotations(pod.Annotations)
@@ -22,10 +22,9 @@ func strip(pod *v1.Pod, words *pool, timeless bool) {
 	stripStatus(&pod.Status, words, timeless)
 }
 
-// read are the prefixes of the annotations that are read: the descheduler's,
-// Evenkeel's own, those that mark mirror and static pods, those with which a
-// pod addresses autoscalers and controllers, and those that make it a member of
-// a group.
+// read holds the prefixes of the annotations that are read: those of the descheduler and
+// Evenkeel, those that mark mirror and static pods, those with which a pod addresses
+// autoscalers and controllers, and those that make it a member of a group.
 var read = []string{
 	"descheduler.alpha.kubernetes.io/", "evenkeel.io/", "kubernetes.io/config.",
 	"cluster-autoscaler.kubernetes.io/safe-to-evict", "karpenter.sh/", v1.PodDeletionCost, batchv1.JobIndexFailureCountAnnotation,
@@ -47,7 +46,8 @@ func annotations(all map[string]string) map[string]string {
 	return kept
 }
 
-// stripSpec keeps what decides where a pod may run and whether it may be moved.
+// stripSpec keeps the fields that determine where a pod may run and whether it may be
+// moved.
 func stripSpec(spec *v1.PodSpec) {
 	spec.DeprecatedServiceAccount, spec.Subdomain = "", ""
 	spec.AutomountServiceAccountToken, spec.EnableServiceLinks, spec.ShareProcessNamespace, spec.SetHostnameAsFQDN = nil, nil, nil, nil
@@ -57,8 +57,8 @@ func stripSpec(spec *v1.PodSpec) {
 	stripContainers(spec.Containers)
 }
 
-// volumes drops volumes that every node can mount: no filter and no protection
-// of pods reads them, and most pods have one with a unique name.
+// volumes drops volumes that every node can mount. Neither filters nor the protection of
+// pods read them, and most pods have one with a unique name.
 func volumes(all []v1.Volume) []v1.Volume {
 	var kept []v1.Volume
 	for i := range all {
@@ -93,10 +93,9 @@ func stripStatus(status *v1.PodStatus, words *pool, timeless bool) {
 	}
 }
 
-// conditions keeps what PodLifeTime can select by: type, status, reason and the
-// time of the last transition. With timeless, the time is kept only for a pod
-// that took long to become ready. The new slice has no spare capacity, unlike a
-// decoded one.
+// conditions keeps the fields that PodLifeTime can select by: type, status, reason and
+// the time of the last transition. With timeless, the time is kept only for a pod that
+// took long to become ready. The new slice has no spare capacity, unlike a decoded one.
 func conditions(all []v1.PodCondition, words *pool, pod *metav1.Time, timeless bool) []v1.PodCondition {
 	if len(all) == 0 {
 		return nil

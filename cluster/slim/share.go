@@ -12,9 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// mostTemplates bounds the remembered templates, and mostWords the pool of
-// words. If there are more, everything is forgotten: pods keep what they share,
-// and later ones share among themselves.
+// mostTemplates is the maximum number of remembered templates, mostWords the maximum
+// number of pooled words. Beyond that, everything is dropped: pods keep what they share,
+// and later pods share new copies.
 const (
 	mostTemplates = 16384
 	mostWords     = 65536
@@ -27,7 +27,7 @@ type template struct {
 	hash  string
 }
 
-// templates remember the fields of the last pod of each template.
+// templates remembers the fields of the last pod of each template.
 type templates struct {
 	mu   sync.Mutex
 	last map[template]*v1.Pod
@@ -63,9 +63,9 @@ func hash(labels map[string]string) string {
 	return labels["controller-revision-hash"]
 }
 
-// share replaces each field of a part of a pod by the same field of the last
-// pod if the two are equal. If they differ, or the field is empty, it stores
-// the field in the last pod.
+// share replaces each field in a part of a pod by the corresponding field of the last pod
+// if the two are equal. Otherwise, or if the field is empty, it stores the field in the
+// last pod.
 func share(pod, last any) {
 	of, before := reflect.ValueOf(pod).Elem(), reflect.ValueOf(last).Elem()
 	for i := range of.NumField() {
@@ -77,8 +77,8 @@ func share(pod, last any) {
 	}
 }
 
-// equal reports whether two values are certainly equal. It never writes,
-// because the values are stored and read concurrently.
+// equal reports whether two values are certainly equal. It never writes to the values,
+// because they are already stored and read concurrently.
 func equal(a, b reflect.Value) bool {
 	switch a.Kind() {
 	case reflect.Pointer:

@@ -1,13 +1,11 @@
-// Package slim decides what is kept of the objects in shared informers: only
-// what a kube-scheduler filter, a descheduler plugin or Evenkeel itself reads.
-// Pods of one template share what they have in common. It does not interpret
-// fields.
+// Package slim reduces the objects in shared informers to what a kube-scheduler filter, a
+// descheduler plugin or Evenkeel itself reads. Pods of one template share what they have
+// in common. It does not interpret fields.
 //
-// pod.go lists what is kept of a pod, and why. Of a pod's owner, these are
-// kept: the wanted and actual replicas, its own owner, its annotations, the
-// time of the last change of its spec, and the fields of its template that
-// concern steering. Objects of informers are never written to, so readers do
-// not notice that parts are shared.
+// pod.go lists which parts of a pod are kept, and why. These parts of a pod's owner are
+// kept: the desired and actual replicas, its own owner, its annotations, the time of the
+// last change to its spec, and the template fields that concern steering. Objects of
+// informers are never written to, so readers do not notice that parts are shared.
 package slim
 
 import (
@@ -32,17 +30,16 @@ type Slimmer struct {
 // New returns a Slimmer.
 func New() *Slimmer { return &Slimmer{} }
 
-// WithoutTransitions makes an unused Slimmer drop the transition times of a
-// pod's conditions. The conditions are then equal in nearly all pods of a
-// template; they take a tenth of a pod's memory. One plugin of the descheduler
-// can use these times.
+// WithoutTransitions makes an unused Slimmer drop the transition times of a pod's
+// conditions. The conditions are then equal in nearly all pods of a template; they take a
+// tenth of a pod's memory. One descheduler plugin can use these times.
 func (s *Slimmer) WithoutTransitions() *Slimmer {
 	s.timeless = true
 	return s
 }
 
-// Transform is a cache.TransformFunc: it changes and returns the object, which
-// nothing else has seen yet.
+// Transform is a cache.TransformFunc. It changes the object in place and returns it;
+// nothing else has seen the object yet.
 func (s *Slimmer) Transform(object any) (any, error) {
 	if accessor, err := meta.Accessor(object); err == nil {
 		var fields []metav1.ManagedFieldsEntry
@@ -78,8 +75,8 @@ func (s *Slimmer) Transform(object any) (any, error) {
 	return object, nil
 }
 
-// steering keeps the parts of an owner's template that decide whether its pods
-// can be steered.
+// steering keeps the parts of an owner's template that determine whether its pods can be
+// steered.
 func steering(template *v1.PodTemplateSpec) (kept v1.PodTemplateSpec) {
 	const steered = "evenkeel.io/steered"
 	if value, ok := template.Annotations[steered]; ok {
@@ -89,14 +86,14 @@ func steering(template *v1.PodTemplateSpec) (kept v1.PodTemplateSpec) {
 	return kept
 }
 
-// Specified reduces an owner's managed fields to the time at which its spec was
-// last changed, for example by a scaling, a rollout or an undo. No other field
-// contains that time.
+// Specified reduces an owner's managed fields to the time at which its spec was last
+// changed, for example by scaling, a rollout or a rollback. No other field contains that
+// time.
 func Specified(fields []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
 	var newest *metav1.Time
 	for i := range fields {
 		entry := &fields[i]
-		of := entry.FieldsV1 == nil || bytes.Contains(entry.FieldsV1.GetRawBytes(), []byte(`"f:spec"`)) // nil if it was reduced earlier
+		of := entry.FieldsV1 == nil || bytes.Contains(entry.FieldsV1.GetRawBytes(), []byte(`"f:spec"`)) // nil if it was reduced before
 		if of && entry.Subresource != "status" && entry.Time != nil && (newest == nil || newest.Before(entry.Time)) {
 			newest = entry.Time
 		}
