@@ -1,8 +1,8 @@
 // Package cycle runs cycles: observe, judge, plan, make, settle. Runner.Run runs one
-// cycle, in which the policy's profiles take their turns. Evenkeel's strategies, and
-// package hosted for some upstream plugins, only plan, and the evictor makes their moves.
-// Other upstream plugins evict by themselves, as under upstream's own runner, but with
-// Evenkeel's informers and clientset. Due determines when cycles run.
+// cycle, in which the policy's profiles take their turns. Evenkeel's strategies only
+// plan, as does package hosted on behalf of some upstream plugins, and the evictor makes
+// their moves. Other upstream plugins evict by themselves, as under upstream's own
+// runner, but with Evenkeel's informers and clientset. Due determines when cycles run.
 package cycle
 
 import (
@@ -27,9 +27,8 @@ type Executor interface {
 	// Planned receives each strategy's plan before its moves are made, so that it can be
 	// shown.
 	Planned(ctx context.Context, by *plugin.Plugin, made *strategies.Made)
-	// Make makes the moves of a plan and cleans up after them. In a dry run and for a
-	// preview it makes no moves; it then returns the moves that later strategies must
-	// treat as made.
+	// Make makes the moves of a plan and cleans up after them. In a dry run or a preview it
+	// makes no moves. It then returns those that later strategies must treat as made.
 	Make(ctx context.Context, plan *strategies.Plan, profile *strategies.Profile) (supposed []strategies.Move)
 }
 
@@ -71,9 +70,9 @@ func (r *Runner) Run(ctx context.Context) error {
 	return err
 }
 
-// PlanAndMake is the turn of a planning plugin. The plugin plans on the latest
-// observation, as if the supposed moves had been made. Its moves are made, or returned if
-// later turns must suppose them.
+// PlanAndMake runs the turn of a planning plugin. The plugin plans on the latest
+// observation, as if the supposed moves had been made. PlanAndMake makes its moves, or
+// returns those that later turns must treat as made.
 func PlanAndMake(ctx context.Context, half plugin.Half, executor Executor, planner *plugin.Plugin, nodes []*v1.Node, supposed []strategies.Move) ([]strategies.Move, error) {
 	observed := half.Observe()
 	observed = observed.Supposing(supposed)

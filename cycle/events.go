@@ -27,7 +27,7 @@ const (
 	NodeJoined Cause = "NodeJoined"
 	// RoomFree means that a node can take pods again, or pods of a hot node fit on a cool one.
 	RoomFree Cause = "RoomFree"
-	// PolicyChanged means that another policy took effect.
+	// PolicyChanged means that a new policy took effect.
 	PolicyChanged Cause = "PolicyChanged"
 )
 
@@ -46,7 +46,8 @@ type Event struct {
 // repeatedly turns hot must not cause more evictions than it would without events.
 const calm = 10 * time.Minute
 
-// memberFor is how long a node that is gone is remembered as one that has joined.
+// memberFor is how long a node that has disappeared is remembered, so that its return
+// does not count as joining.
 const memberFor = 24 * time.Hour
 
 // Events detects changes for which a cycle should start early. It is safe for concurrent
@@ -69,7 +70,7 @@ func NewEvents(local func() time.Time) *Events {
 	return &Events{local: local, woken: make(chan struct{}, 1)}
 }
 
-// Follow applies the settings of another policy, which counts as an event itself.
+// Follow applies the settings of a new policy. The change of policy is an event.
 func (e *Events) Follow(settle time.Duration, byUsage bool) {
 	if e == nil {
 		return
@@ -142,9 +143,9 @@ func (e *Events) begun(why Cause) {
 	e.changes.begun(why)
 }
 
-// Planned causes another cycle before the schedule for nodes that have just turned hot
-// and whose moves are not worthwhile yet, because the longer a load lasts, the longer it
-// is expected to last.
+// Planned schedules another cycle ahead of time for nodes that have just turned hot but
+// whose moves are not worthwhile yet. The longer a load lasts, the longer it is expected
+// to last, so the moves may soon be worthwhile.
 func (e *Events) Planned(plan *strategies.Plan) {
 	if e == nil {
 		return
@@ -184,11 +185,11 @@ type fact struct {
 	requests cluster.Amounts
 }
 
-// facts holds what is known at one time.
+// facts holds the facts that are true at one time.
 type facts struct {
 	so []fact
 	// unknown reports whether nothing is known about a node, or about the cluster if the
-	// name is empty. Facts about it then keep their value.
+	// name is empty. Facts about it then keep their last known state.
 	unknown func(node string) bool
 }
 
@@ -198,18 +199,18 @@ type changes struct {
 	// no events. looked is the time of the last look.
 	seen   map[fact]time.Time
 	looked time.Time
-	// members holds the nodes that have joined, with the time when they were last there.
+	// members holds the nodes that have joined, with the time when each was last seen.
 	members map[string]time.Time
 	// pending holds the facts that have become true since the last cycle began and still
 	// are.
 	pending []fact
-	// judged holds the nodes that have turned hot since the second-to-last scheduled
-	// cycle, again those of them that the next look makes pending once more.
+	// judged holds the nodes that have turned hot since the second-to-last scheduled cycle.
+	// again holds those of them that the next look makes pending again.
 	judged map[Event]bool
 	again  []fact
 }
 
-// begun is called when a cycle begins.
+// begun discards pending facts when a cycle begins.
 func (c *changes) begun(why Cause) {
 	before := c.judged
 	c.judged = map[Event]bool{}
@@ -221,7 +222,7 @@ func (c *changes) begun(why Cause) {
 	c.pending, c.again = nil, nil
 }
 
-// look compares the facts with the earlier ones.
+// look compares the current facts with the earlier ones.
 func (c *changes) look(of facts, now time.Time) {
 	first := c.seen == nil
 	if first {
@@ -237,7 +238,7 @@ func (c *changes) look(of facts, now time.Time) {
 		is[f] = true
 		last, known := c.seen[f]
 		c.seen[f] = now
-		if f.Cause == NodeJoined { // which a node does once
+		if f.Cause == NodeJoined { // a node joins only once
 			if _, member := c.members[f.Node]; !member && !first {
 				c.pending = append(c.pending, f)
 			}

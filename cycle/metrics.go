@@ -42,8 +42,8 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 // Started counts a cycle by its cause.
 func (m *Metrics) Started(cause Cause) { m.starts.WithLabelValues(reasons.Snake(string(cause))).Inc() }
 
-// NotBegun counts a cycle that ended before it began, for example because the
-// stored ledger could not be read.
+// NotBegun counts a cycle that failed before it began, for example because the stored
+// ledger could not be read.
 func (m *Metrics) NotBegun() {
 	if m != nil {
 		m.cycles.WithLabelValues("error").Inc()

@@ -156,7 +156,8 @@ func (r *Runner) framework(ctx context.Context, instance string, p api.Deschedul
 		frameworkprofile.WithProfileInstanceID(instance))
 }
 
-// plans reports whether a plugin's moves are planned instead of evicted by the plugin.
+// plans reports whether Evenkeel plans a plugin's moves. Other plugins evict by
+// themselves.
 func (r *Runner) plans(name string) bool {
 	_, ours := r.config.Registry[name].PluginType.(*plugin.Plugin)
 	return ours || r.config.Landings && hosted.Plans(name)

@@ -35,11 +35,12 @@ func ParseSchedule(expression string) (Schedule, error) {
 	return schedule, nil
 }
 
-// Due yields an Event whenever a cycle is due, until the context ends. Cycles never overlap: those that fall
-// due while one runs are skipped. Events start additional cycles, which do not change the schedule. events is
-// nil for a cron schedule, because it lists the only times at which cycles may run. If the clock is set back,
-// Due does not wait for it to catch up. It calls alive at least every minute, so that a long wait is not
-// taken for a hang.
+// Due yields an Event whenever a cycle is due, until the context ends. Cycles never
+// overlap: those that fall due while one runs are skipped. Events start additional
+// cycles, which do not change the schedule. events is nil for a cron schedule, because
+// cron expressions list the only times at which cycles may run. If the clock is set back,
+// Due does not wait for it to catch up. It calls alive at least every minute, so that a
+// long wait is not taken for a hang.
 func Due(ctx context.Context, schedule Schedule, events *Events, now func() time.Time, alive func()) iter.Seq[Event] {
 	return func(yield func(Event) bool) {
 		due, last := now(), time.Time{}
@@ -62,7 +63,7 @@ func Due(ctx context.Context, schedule Schedule, events *Events, now func() time
 			}
 			_, settle := events.first()
 			for due.Before(now()) || due.Before(last.Add(settle)) {
-				due = schedule.Next(due) // the cycle has replaced one
+				due = schedule.Next(due) // that cycle replaced one
 			}
 		}
 	}
@@ -77,7 +78,7 @@ func waitUntil(ctx context.Context, schedule Schedule, events *Events, due, last
 			due = next // the clock was set back
 		}
 		if last.After(at) {
-			last = at // as well
+			last = at // the same applies to last
 		}
 		start, why := begins(due, event, last, settle)
 		left := start.Sub(at)
