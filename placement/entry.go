@@ -9,8 +9,7 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// world is one of the two states of the cluster in which a replacement is
-// judged.
+// world is one of the two cluster states in which a replacement is judged.
 type world int
 
 const (
@@ -21,23 +20,23 @@ const (
 	terminating
 )
 
-// podEntry is a pod on a node. It is the fwk.PodInfo that plugins see. Its
-// parsed affinity terms belong to its group and equal pods of the group share
-// its requests, so that a pod costs little more than its pointer.
+// podEntry is a pod on a node. It is the fwk.PodInfo that plugins see. Its parsed
+// affinity terms belong to its group and pods of the group with equal requests share
+// them, so that a pod costs little more than its pointer.
 type podEntry struct {
 	pod      *v1.Pod
 	node     *nodeEntry
 	group    *group
-	position int // among the group's members
+	position int // position among the group's members
 	requests *fwk.PodResource
 
-	// generation is that of the last Sync that listed the pod.
+	// generation is the generation of the last Sync that listed the pod.
 	generation uint64
 	// moved is true if a session has moved the pod away, so that the pod is not
 	// in the world gone.
 	moved bool
-	// hidden is true while a state is computed without the pod, which then
-	// counts in neither world.
+	// hidden is true while a state is computed without the pod; the pod then counts in
+	// neither world.
 	hidden bool
 	// deleted is true if the pod has a deletion timestamp.
 	deleted bool
@@ -82,7 +81,7 @@ func (p *podEntry) visible(w world) bool {
 // nodeEntry is a node of the snapshot with its pods.
 type nodeEntry struct {
 	node     *v1.Node
-	platform cluster.Platform // of the node
+	platform cluster.Platform // the node's platform
 	// pods may hold entries that have left, until the next rebuild.
 	pods []*podEntry
 	info *framework.NodeInfo
@@ -90,13 +89,13 @@ type nodeEntry struct {
 
 	generation uint64
 	dirty      bool
-	// overlay holds the changes of an open session, nil if none.
+	// overlay holds the changes of an open session; nil if there are none.
 	overlay *overlay
 }
 
-// group holds pods that selectors and affinity terms cannot tell apart: same
-// namespace, labels and pod affinity. A Deployment's replicas are one group;
-// StatefulSet pods, whose labels contain their name, are one each.
+// group holds pods that selectors and affinity terms cannot tell apart: same namespace,
+// labels and pod affinity. A Deployment's replicas are one group; each StatefulSet pod is
+// its own group, because its labels contain its name.
 type group struct {
 	namespace string
 	labels    labels.Set
@@ -107,28 +106,28 @@ type group struct {
 	members    []*podEntry
 	requests   []*fwk.PodResource
 
-	// version counts the session's moves of members, so that states that depend
-	// on the members can be invalidated. away is the number of members that are
-	// currently moved.
+	// version counts the session's moves of members, so that states that depend on the
+	// members can be invalidated. away is the number of members that are currently moved
+	// away.
 	version uint64
 	away    int
 	// podsEpoch marks the group as already in focus.
 	podsEpoch uint64
 }
 
-// lens is the SharedLister through which the plugins' PreFilter steps see the
-// snapshot. Before each step it is focused on the nodes and pods that can
-// change the result: counting the few pods that a selector matches, found in an
-// index, costs microseconds instead of the milliseconds of walking all pods.
+// lens is the SharedLister through which the plugins' PreFilter steps see the snapshot.
+// Before each step it is focused on the nodes and pods that can change the result.
+// Finding the few pods that a selector matches in an index takes microseconds; walking
+// all pods would take milliseconds.
 //
-// The plugins' code fixes what they read. PodTopologySpread reads the pods that
-// its selectors match, and the nodes; if labels alone decide, one node of each
-// domain represents all of its nodes. InterPodAffinity reads the nodes with
-// pods that its terms match, and those with pods whose anti-affinity terms
-// match the incoming pod. VolumeRestrictions reads whether a claim is in use.
+// What the plugins read follows from their code. PodTopologySpread reads the pods that
+// its selectors match, and the nodes; if labels alone decide, one node of each domain
+// represents all of its nodes. InterPodAffinity reads the nodes with pods that its terms
+// match, and those with pods whose anti-affinity terms match the incoming pod.
+// VolumeRestrictions reads whether a claim is in use.
 type lens struct {
-	// epoch counts focusings. A view's pods from an earlier epoch are out of date.
-	// Comparing epochs saves clearing all views each time.
+	// epoch counts focusings. A view's pods from an earlier epoch are stale. Comparing
+	// epochs avoids clearing all views each time.
 	epoch     uint64
 	nodes     []fwk.NodeInfo
 	antiNodes []fwk.NodeInfo
@@ -137,7 +136,7 @@ type lens struct {
 	claims map[string][]*podEntry
 	world  world
 
-	buffer []fwk.NodeInfo // backs nodes, unless nodes is the list of all
+	buffer []fwk.NodeInfo // backing array of nodes, unless nodes is the list of all nodes
 }
 
 // nodeView is a node with only the pods in focus.
@@ -156,8 +155,8 @@ type focused struct {
 
 // overlay holds a session's changes to a node.
 type overlay struct {
-	left    int // pods of the node that have moved away
+	left    int // number of the node's pods that have moved away
 	arrived []*podEntry
-	// infos holds the node's sums by world, nil if out of date.
+	// infos caches the node's sums by world; nil if out of date.
 	infos [2]*framework.NodeInfo
 }

@@ -38,8 +38,8 @@ func (s *Session) Fits(pod *v1.Pod, node string) Result {
 	return v
 }
 
-// refusedElsewhere returns why a replacement could not run on a node for
-// reasons outside kube-scheduler's filters; empty if it could.
+// refusedElsewhere returns why a replacement could not run on a node, apart from
+// kube-scheduler's filters; empty if it could.
 func (s *Session) refusedElsewhere(p *podEntry, n *nodeEntry) string {
 	if n == p.node {
 		return ""
@@ -62,7 +62,7 @@ func (s *Session) infoIn(w world, n *nodeEntry) *framework.NodeInfo {
 	return n.infoIn(w)
 }
 
-// stateIn returns the state for the last pod in a world.
+// stateIn returns the state of the last pod in a world.
 func (s *Session) stateIn(w world) *state {
 	if s.last.states[w] == nil {
 		s.last.states[w] = s.compute(w)
@@ -96,7 +96,7 @@ func (s *Session) baseIn(w world) *state {
 	}
 	switch {
 	case t.base[w] != nil:
-	case w == terminating && away == 0: // then nothing else differs between the worlds
+	case w == terminating && away == 0: // nothing else differs between the worlds
 		t.base[w] = s.baseIn(gone).unspread()
 	default:
 		t.base[w] = s.filters.preFilter(t, w)

@@ -20,7 +20,7 @@ func (s *snapshot) focusDomains(t *template) []fwk.NodeInfo {
 	return s.lens.buffer
 }
 
-// domainsBy returns one node of each domain, cached until the next Sync.
+// domainsBy returns one node of each domain. Results are cached until the next Sync.
 func (s *snapshot) domainsBy(keys []string) []*nodeEntry {
 	name := strings.Join(keys, "\x00")
 	if found, ok := s.domains[name]; ok {
@@ -41,10 +41,10 @@ func (s *snapshot) domainsBy(keys []string) []*nodeEntry {
 	return found
 }
 
-// maxDomains bounds the cached lists of keys.
+// maxDomains is the maximum number of cached key lists.
 const maxDomains = 64
 
-// domainOf joins the values of the keys; ok reports whether the node has all.
+// domainOf joins the values of the keys; ok reports whether the node has all of them.
 func domainOf(labels map[string]string, keys []string) (domain string, ok bool) {
 	if len(keys) == 1 {
 		domain, ok = labels[keys[0]]
@@ -57,13 +57,13 @@ func domainOf(labels map[string]string, keys []string) (domain string, ok bool) 
 			return "", false
 		}
 		values.WriteString(value)
-		values.WriteByte(0) // no label value contains it
+		values.WriteByte(0) // label values cannot contain it
 	}
 	return values.String(), true
 }
 
-// focus brings the pods that count for the template in a world into view.
-// Spread constraints are judged in the world gone only.
+// focus brings the pods that count for the template in a world into view. Spread
+// constraints are judged only in the world gone.
 func (s *snapshot) focus(t *template, w world) {
 	l := s.lens
 	l.blur()
@@ -91,7 +91,7 @@ func (s *snapshot) focus(t *template, w world) {
 
 func (s *snapshot) focusPods(g *group, w world) {
 	if g.podsEpoch == s.lens.epoch {
-		return // matched by two selectors
+		return // two selectors match the group
 	}
 	g.podsEpoch = s.lens.epoch
 	for _, p := range g.members {

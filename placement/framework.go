@@ -19,13 +19,13 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/metrics"
 )
 
-// InitMetrics creates, once, the process-wide metrics that kube-scheduler's
-// framework reads, without registering them.
+// InitMetrics creates the process-wide metrics that kube-scheduler's framework reads,
+// once and without registering them.
 var InitMetrics = sync.OnceFunc(metrics.InitMetrics)
 
-// filterNames returns the filters of the default profile in the profile's
-// order, in which cheap ones come first. NodeDeclaredFeatures is left out:
-// clusters before 1.36 do not run it, and their nodes declare nothing.
+// filterNames returns the filters of the default profile in the profile's order, which
+// puts cheap filters first. NodeDeclaredFeatures is left out, because clusters before
+// 1.36 do not run it and their nodes declare no features.
 func filterNames(dynamicResources bool) []string {
 	filters := []string{
 		names.NodeUnschedulable,
@@ -67,17 +67,17 @@ func newFramework(ctx context.Context, cfg Config, lister fwk.SharedLister) (fra
 	return plugins, synced, err
 }
 
-// newProfile returns the default profile reduced to the plugins that filter.
+// newProfile returns the default profile with only the filter plugins.
 func newProfile(dynamicResources bool) (*config.KubeSchedulerProfile, error) {
 	return NewProfile(func(*config.Plugins) *config.Plugins {
 		return &config.Plugins{MultiPoint: PluginSet(filterNames(dynamicResources)...)}
 	})
 }
 
-// newScores returns the plugins by which a pod prefers nodes, with their
-// default weights. Plugins that score free requests and images are left out,
-// because the coolest node is a better choice than the one with the most free
-// requests, and nodes' images are not stored.
+// newScores returns the plugins that score a pod's preferences for nodes, with their
+// default weights. Plugins that score free requests and images are left out, because the
+// coolest node is a better choice than the one with the most free requests, and nodes'
+// images are not stored.
 func newScores(ctx context.Context, cfg Config, lister fwk.SharedLister) (framework.Framework, []scorer, error) {
 	scores := config.PluginSet{}
 	profile, err := NewProfile(func(defaults *config.Plugins) *config.Plugins {
@@ -117,7 +117,7 @@ func registry() schedulerruntime.Registry {
 	return plugins
 }
 
-// sparing is a handle whose Parallelizer avoids goroutines.
+// sparing is a Handle whose Parallelizer avoids goroutines.
 type sparing struct{ fwk.Handle }
 
 func (s sparing) Parallelizer() fwk.Parallelizer { return few{s.Handle.Parallelizer()} }
@@ -138,15 +138,15 @@ func (f few) Until(ctx context.Context, pieces int, do workqueue.DoWorkPieceFunc
 	}
 }
 
-// scorer is a plugin that scores, with the weight of its scores.
+// scorer is a scoring plugin and its weight.
 type scorer struct {
 	fwk.ScorePlugin
 
 	weight int64
 }
 
-// remembered builds a plugin and keeps it, because a framework does not expose
-// its plugins.
+// remembered wraps a factory so that the plugin it builds is kept, because a framework
+// does not expose its plugins.
 func remembered(build schedulerruntime.PluginFactory, as *scorer) schedulerruntime.PluginFactory {
 	return func(ctx context.Context, args runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
 		plugin, err := build(ctx, args, handle)
@@ -189,9 +189,9 @@ func PluginSet(pluginNames ...string) config.PluginSet {
 	return set
 }
 
-// pluginArgs returns the defaults, except that PodTopologySpread gets no
-// default constraints. These only score, but would need informers for Services
-// and four kinds of workloads.
+// pluginArgs returns the default args, except that PodTopologySpread gets no default
+// constraints. Those only score, but would require informers for Services and four kinds
+// of workloads.
 func pluginArgs(defaults []config.PluginConfig) []config.PluginConfig {
 	args := make([]config.PluginConfig, 0, len(defaults))
 	for _, c := range defaults {

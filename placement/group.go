@@ -12,7 +12,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/util"
 )
 
-// maxRequestVariants bounds the search among a group's different requests.
+// maxRequestVariants is the maximum number of different requests to search in a group.
 const maxRequestVariants = 8
 
 func newGroup(pod *v1.Pod) *group {
@@ -86,9 +86,8 @@ func (g *group) remove(p *podEntry) {
 	g.members = g.members[:last]
 }
 
-// countsAlike reports whether a newer version of the pod is in the same group
-// and changes none of its node's sums, for example if only its status has
-// changed.
+// countsAlike reports whether a newer version of the pod is in the same group and leaves
+// its node's sums unchanged, for example because only its status has changed.
 func (p *podEntry) countsAlike(newer *v1.Pod) bool {
 	return p.group.holds(newer) && p.group.shareRequests(newer) == p.requests &&
 		slices.Equal(util.GetHostPorts(p.pod), util.GetHostPorts(newer)) &&

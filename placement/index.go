@@ -20,8 +20,8 @@ type podIndex struct {
 	anti, soft termIndex
 }
 
-// termIndex holds affinity terms by a label that they require; other holds the
-// terms that require none.
+// termIndex indexes affinity terms by a label that they require. other holds the terms
+// that require none.
 type termIndex struct {
 	byLabel map[label][]groupTerm
 	other   []groupTerm
@@ -34,8 +34,8 @@ type groupTerm struct {
 	term  *fwk.AffinityTerm
 }
 
-// space holds the groups of a namespace. byLabel is built per label key when a
-// selector first needs it.
+// space holds the groups of a namespace. byLabel is built for a label key when a selector
+// first needs it.
 type space struct {
 	groups  []*group
 	byLabel map[string]map[string][]*group
@@ -110,8 +110,8 @@ func (x *termIndex) insert(t groupTerm) {
 	}
 }
 
-// required returns a label key and the values of which a pod must have one to
-// match; the key is empty if the selector has no such requirement.
+// required returns a label key and the values of which a matching pod must have one. The
+// key is empty if the selector has no such requirement.
 func required(selector labels.Selector) (string, []string) {
 	requirements, _ := selector.Requirements()
 	for i := range requirements {
@@ -233,5 +233,5 @@ func (x *podIndex) compacted() *podIndex {
 	return y
 }
 
-// minCompaction is the number of groups below which empty ones do no harm.
+// minCompaction is the number of groups below which compaction is not worthwhile.
 const minCompaction = 256

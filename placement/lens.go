@@ -20,7 +20,7 @@ func (l *lens) NodeInfos() fwk.NodeInfoLister { return l }
 // StorageInfos returns the lister of claims in use.
 func (l *lens) StorageInfos() fwk.StorageInfoLister { return l }
 
-// PodGroupStates returns nil: no enabled plugin looks at pod groups.
+// PodGroupStates returns nil because no enabled plugin reads pod groups.
 func (l *lens) PodGroupStates() fwk.PodGroupStateLister { return nil }
 
 // List returns the nodes in focus.
@@ -35,7 +35,7 @@ func (l *lens) HavePodsWithRequiredAntiAffinityList() ([]fwk.NodeInfo, error) {
 	return l.antiNodes, nil
 }
 
-// Get returns an error: no enabled plugin looks up a node by name.
+// Get returns an error because no enabled plugin looks up a node by name.
 func (l *lens) Get(nodeName string) (fwk.NodeInfo, error) {
 	return nil, fmt.Errorf("looking up node %q: not available to filters", nodeName)
 }
@@ -57,8 +57,8 @@ var _ fwk.NodeInfo = (*nodeView)(nil)
 // unless it is being deleted.
 type counted struct{ *podEntry }
 
-// GetPod returns a pod that counts alike. It is the same pod for the whole
-// group and so stays in a CPU cache, which thousands of pods would not.
+// GetPod returns a pod that plugins count like this one. It is the same pod for the whole
+// group, so it stays in a CPU cache; thousands of different pods would not.
 func (c counted) GetPod() *v1.Pod {
 	if first := c.group.members[0]; first.deleted == c.deleted {
 		return first.pod
@@ -88,7 +88,7 @@ func (f *focused) in(epoch uint64) []fwk.PodInfo {
 	return f.pods
 }
 
-// add brings a pod into focus. It reports whether the pod is the first one.
+// add brings a pod into focus and reports whether it is the first one.
 func (f *focused) add(epoch uint64, p *podEntry) (first bool) {
 	if first = f.epoch != epoch; first {
 		f.epoch, f.pods = epoch, f.pods[:0]

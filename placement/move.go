@@ -6,10 +6,10 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// Move applies a move. The pod leaves its node, where it is still terminating
-// in the second world, and its replacement is assumed to be on dest, whether or
-// not it fits. The returned function undoes only this move. Moves may be undone
-// in any order, and an undone pod may be moved again.
+// Move applies a move. The pod leaves its node, where it is still terminating in the
+// world terminating, and its replacement is assumed to be on dest, whether or not it
+// fits. The returned function undoes only this move. Moves may be undone in any order,
+// and an undone pod may be moved again.
 func (s *Session) Move(pod *v1.Pod, dest string) (undo func(), err error) {
 	old, to, err := s.lookUp(pod, dest)
 	if err != nil {
@@ -65,8 +65,8 @@ func (s *Session) undo(m *move) {
 	s.bump(m.old.group)
 }
 
-// Expect counts a pod that has no node yet on the node where it is expected,
-// until the session is closed, whether or not it fits.
+// Expect counts a pod that has no node yet on the given node until the session is closed,
+// whether or not it fits there.
 func (s *Session) Expect(pod *v1.Pod, node string) error {
 	to := s.filters.snapshot.nodes[node]
 	switch {
@@ -100,8 +100,8 @@ func (s *Session) bump(g *group) {
 	s.version++
 }
 
-// Close undoes the session's moves and releases the snapshot. It may be called
-// twice; other uses of a closed session are refused.
+// Close undoes the session's moves and releases the snapshot. It may be called twice. All
+// other methods refuse a closed session.
 func (s *Session) Close() {
 	if s.closed {
 		return

@@ -8,8 +8,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
-// touch returns the node's overlay so that it can be changed, and invalidates
-// the node's sums.
+// touch returns the node's overlay for changing it, and invalidates the node's sums.
 func (n *nodeEntry) touch() *overlay {
 	if n.overlay == nil {
 		n.overlay = &overlay{}
@@ -45,14 +44,14 @@ func (n *nodeEntry) settle() {
 	}
 }
 
-// infoIn returns the node as it is in a world.
+// infoIn returns the node's state in a world.
 func (n *nodeEntry) infoIn(w world) *framework.NodeInfo {
 	o := n.overlay
 	if o == nil {
 		return n.info
 	}
 	if o.left == 0 {
-		w = gone // the same in both
+		w = gone // the worlds do not differ
 	}
 	if o.infos[w] == nil {
 		o.infos[w] = n.changed(w)
@@ -60,8 +59,8 @@ func (n *nodeEntry) infoIn(w world) *framework.NodeInfo {
 	return o.infos[w]
 }
 
-// changed sums up the node as it is in a world. If pods have only arrived, it
-// starts from the existing sums.
+// changed computes the node's sums in a world. If pods have only arrived, it starts from
+// the existing sums.
 func (n *nodeEntry) changed(w world) *framework.NodeInfo {
 	if n.overlay.left > 0 {
 		return n.sum(w, nil)
@@ -73,7 +72,7 @@ func (n *nodeEntry) changed(w world) *framework.NodeInfo {
 	return info
 }
 
-// sum returns the node as it is in a world without one of its pods.
+// sum computes the node's state in a world without one of its pods.
 func (n *nodeEntry) sum(w world, except *podEntry) *framework.NodeInfo {
 	var arrived []*podEntry
 	if n.overlay != nil {
@@ -94,9 +93,9 @@ func (n *nodeEntry) sum(w world, except *podEntry) *framework.NodeInfo {
 // differs reports whether the node differs between the two worlds.
 func (n *nodeEntry) differs() bool { return n.overlay != nil && n.overlay.left > 0 }
 
-// rebuild drops the pods that have left and recomputes the sums. Sums are never
-// updated by subtraction: NodeInfo forgets a host port with the first of two
-// pods that hold it.
+// rebuild drops the pods that have left and recomputes the sums. Sums are never updated
+// by subtraction, because NodeInfo drops a host port as soon as the first of two pods
+// that use it is removed.
 func (n *nodeEntry) rebuild() {
 	n.pods = slices.DeleteFunc(n.pods, func(p *podEntry) bool { return p.node != n })
 	n.info = newNodeInfo(n.node, len(n.pods))

@@ -1,22 +1,22 @@
-// Package placement answers two questions: which nodes would kube-scheduler's
-// own filter plugins accept for the replacement of a running pod, and which of
-// them would it prefer?
+// Package placement answers two questions: which nodes would kube-scheduler's own filter
+// plugins accept for the replacement of a running pod, and which of them would it prefer?
 //
-// It runs the filter plugins of the default profile, compiled in, over a
-// snapshot of nodes and pods that Sync keeps up to date. A Session applies
-// moves to that snapshot as a what-if, so that each move of a plan is checked
-// with the effect of those before it. Usage, priorities and pods that cannot be moved at all (DaemonSets, mirror pods) are left to other packages.
+// It runs the filter plugins of the default profile, compiled in, over a snapshot of
+// nodes and pods that Sync keeps up to date. A Session applies hypothetical moves to that
+// snapshot, so that each move of a plan is checked with the effects of those before it.
+// Usage, priorities and pods that cannot be moved at all (DaemonSets, mirror pods) are
+// left to other packages.
 //
-// A replacement must be acceptable in two worlds, because kube-scheduler may
-// see it in either. In the first, the pods moved so far and the pod in question
-// are gone. In the second they are still terminating where they were, and
-// anti-affinity, host ports, requests and ReadWriteOncePod claims still count
-// them. Spread constraints never count a terminating pod, so they are judged in
-// the first world only. A StatefulSet pod is recreated only after the old pod
-// is gone, so its replacement is judged without the old pod in both worlds.
+// A replacement must be acceptable in two worlds, because kube-scheduler may see it in
+// either. In the first, the pods moved so far and the pod in question are gone. In the
+// second they are still terminating where they were, and anti-affinity, host ports,
+// requests and ReadWriteOncePod claims still count them. Spread constraints never count a
+// terminating pod, so they are judged in the first world only. A StatefulSet pod is
+// recreated only after the old pod is gone, so its replacement is judged without the old
+// pod in both worlds.
 //
-// Invariants: results equal those of kube-scheduler's plugins over the whole
-// snapshot; a closed Session leaves no trace; no input makes the package panic.
+// Invariants: results equal those of kube-scheduler's plugins over the whole snapshot; a
+// closed Session leaves no trace; no input makes the package panic.
 package placement
 
 import (
@@ -46,7 +46,7 @@ type Filters struct {
 	ctx context.Context
 
 	plugins, scores  framework.Framework
-	scorers          []scorer // of scores
+	scorers          []scorer // plugins and weights of scores
 	synced           []cache.InformerSynced
 	dynamicResources bool
 	volumes          volumes
@@ -86,21 +86,20 @@ func (f *Filters) HasSynced() bool {
 	return !slices.ContainsFunc(f.synced, func(done cache.InformerSynced) bool { return !done() })
 }
 
-// Sync updates the snapshot to these complete lists of nodes and pods. It drops
-// objects that are missing from the lists and keeps those that are unchanged
-// (the same pointer, or the same UID and resourceVersion). Like kube-scheduler,
-// it counts pods that are nominated for a node on that node, and leaves out
-// other unassigned pods, finished ones and those on an unlisted node. It waits
-// for an open Session to be closed. The objects must not be changed afterwards.
+// Sync updates the snapshot to the given complete lists of nodes and pods. It drops
+// objects that are missing from the lists and keeps those that are unchanged (the same
+// pointer, or the same UID and resourceVersion). Like kube-scheduler, it counts pods that
+// are nominated for a node on that node, and leaves out other unassigned pods, finished
+// ones and those on an unlisted node. It waits for an open Session to be closed. The
+// objects must not be changed afterwards.
 func (f *Filters) Sync(nodes []*v1.Node, pods []*v1.Pod) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.snapshot.sync(nodes, pods)
 }
 
-// Update changes single pods of the snapshot to what Sync would make of them,
-// without a list of the others; gone holds the pods that Sync would find
-// missing. Nodes stay as Sync last saw them.
+// Update applies what Sync would do for single pods, without a list of all others. gone
+// holds the pods that Sync would find missing. Nodes stay as Sync last saw them.
 func (f *Filters) Update(changed, gone []*v1.Pod) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -45,8 +45,8 @@ func known(platform string) string {
 	return platform
 }
 
-// mentions reports whether the pod states that it may run on nodes with a label
-// value, by required or preferred affinity or by a toleration.
+// mentions reports whether the pod's required or preferred affinity or one of its
+// tolerations names a label value of nodes, so that it may run on nodes with that value.
 func mentions(spec *v1.PodSpec, value string, labels []string) bool {
 	isLabel := func(key string) bool { return slices.Contains(labels, key) }
 	for i := range spec.Tolerations {
@@ -73,8 +73,8 @@ func mentions(spec *v1.PodSpec, value string, labels []string) bool {
 	})
 }
 
-// shown is the evidence given by a ready replica: pods of its controller with
-// its images run on a platform.
+// shown is evidence from a ready replica: pods of its controller with the same images run
+// on a platform.
 type shown struct {
 	namespace  string
 	controller types.UID
@@ -96,7 +96,7 @@ func shownBy(pod *v1.Pod, on cluster.Platform) (of shown, ok bool) {
 	return shown{pod.Namespace, owner.UID, strings.Join(images, "\n"), on}, true
 }
 
-// runsOn reports whether a replica of the pod is ready on a node of a platform.
+// runsOn reports whether a replica of the pod is ready on a node of the given platform.
 func (s *Session) runsOn(pod *v1.Pod, on cluster.Platform) bool {
 	of, ok := shownBy(pod, on)
 	if !ok {

@@ -7,9 +7,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// replacementOf returns the pod that the controller will create instead of this
-// one, as kube-scheduler will see it: without anything that the old pod
-// acquired after its creation.
+// replacementOf returns the pod that the controller will create instead of this one, as
+// kube-scheduler will see it: without any changes made after the old pod was created.
 func replacementOf(pod *v1.Pod) *v1.Pod {
 	r := &v1.Pod{ObjectMeta: pod.ObjectMeta, Spec: pod.Spec}
 	r.UID = pod.UID + "-replacement"
@@ -23,7 +22,8 @@ func replacementOf(pod *v1.Pod) *v1.Pod {
 	return r
 }
 
-// isStateful reports whether the pod is recreated only after it is gone.
+// isStateful reports whether the controller recreates the pod only after the old one is
+// gone.
 func isStateful(pod *v1.Pod) bool {
 	owner := metav1.GetControllerOfNoCopy(pod)
 	return owner != nil && owner.Kind == "StatefulSet"
@@ -40,11 +40,11 @@ func isShareable(spec *v1.PodSpec, dynamicResources bool) bool {
 			return false
 		}
 	}
-	// With DynamicResources a device class may serve an extended resource.
+	// With DynamicResources, a device class may provide an extended resource.
 	return !dynamicResources || !requestsExtended(spec)
 }
 
-// isPlain reports whether no filter looks at a volume of this kind.
+// isPlain reports whether no filter reads volumes of this kind.
 func isPlain(v *v1.VolumeSource) bool {
 	return v.ConfigMap != nil || v.Secret != nil || v.Projected != nil || v.DownwardAPI != nil ||
 		v.EmptyDir != nil || v.HostPath != nil || v.NFS != nil || v.Image != nil

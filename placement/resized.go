@@ -11,8 +11,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 )
 
-// revision distinguishes pods that their controllers create from different
-// templates.
+// revision identifies pods that a controller has created from one template.
 type revision struct {
 	namespace, hash string
 	controller      types.UID
@@ -28,20 +27,19 @@ func revisionOf(pod *v1.Pod) (of revision, ok bool) {
 	case "StatefulSet":
 		hash = pod.Labels["controller-revision-hash"]
 	case "ReplicaSet", "ReplicationController", "Job":
-	default: // may create pods from several templates at the same time
+	default: // such controllers may create pods from several templates at the same time
 		return revision{}, false
 	}
 	return revision{pod.Namespace, hash, owner.UID}, true
 }
 
-// firstGeneration is the generation of a pod whose spec was never changed.
-// Before Kubernetes 1.33 pods have none.
+// firstGeneration is the generation of a pod whose spec was never changed. Before
+// Kubernetes 1.33, pods have no generation.
 const firstGeneration = 1
 
-// asCreated holds, for each revision, the youngest pod whose spec was never
-// changed. Such a pod shows with which resources the controller's pods are
-// created. The controller's template may not show that, because admission can
-// set other resources.
+// asCreated holds, for each revision, the youngest pod whose spec was never changed. Such
+// a pod shows the resources that the controller's pods have when they are created. The
+// controller's template may not show them, because admission can change resources.
 type asCreated map[revision]*v1.Pod
 
 func newAsCreated(s *snapshot) asCreated {
@@ -62,8 +60,8 @@ func (a asCreated) learn(pod *v1.Pod) {
 	}
 }
 
-// BeforeResize returns a pod as its replacement will be created, as far as its
-// siblings show.
+// BeforeResize returns a pod as its replacement will be created, as far as its siblings
+// reveal that.
 func BeforeResize(pod *v1.Pod, siblings func(*v1.Pod) []*v1.Pod) *v1.Pod {
 	if pod.Generation <= firstGeneration {
 		return pod
@@ -75,8 +73,8 @@ func BeforeResize(pod *v1.Pod, siblings func(*v1.Pod) []*v1.Pod) *v1.Pod {
 	return found.before(pod)
 }
 
-// before returns a pod as it was before it was resized in place, as far as its
-// siblings show: its replacement will be created without the resize.
+// before returns a pod as it was before it was resized in place, as far as its siblings
+// reveal that. The replacement will be created without the resize.
 func (a asCreated) before(pod *v1.Pod) *v1.Pod {
 	of, ok := revisionOf(pod)
 	like := a[of]
@@ -111,8 +109,8 @@ func withResources(containers, like []v1.Container) []v1.Container {
 	return all
 }
 
-// requestsAnew returns the requests of a replacement: the pod's, unless the
-// pod's status has a resize or claims, which the replacement starts without.
+// requestsAnew returns the requests of a replacement. They equal the pod's unless the
+// pod's status contains a resize or claims, because the replacement starts without these.
 func (p *podEntry) requestsAnew(replacement *v1.Pod) *fwk.PodResource {
 	status := &p.pod.Status
 	if p.pod.Generation <= firstGeneration && status.Resources == nil && len(status.NodeAllocatableResourceClaimStatuses) == 0 &&

@@ -37,8 +37,8 @@ func newResourceManager(ctx context.Context, cfg Config) (fwk.SharedDRAManager, 
 	}
 	synced := []cache.InformerSynced{claims.AddEventHandler(cache.ResourceEventHandlerFuncs{}).HasSynced}
 	manager := dynamicresources.NewDRAManager(ctx, claims, slices, cfg.Informers)
-	// The scheduler feeds the resolver of extended resources from its own event
-	// handlers; without them it would know no device class.
+	// The scheduler feeds the resolver of extended resources from its own event handlers.
+	// Without them, the resolver would not know any device class.
 	if handler, ok := manager.DeviceClassResolver().(cache.ResourceEventHandler); ok {
 		registration, err := api.DeviceClasses().Informer().AddEventHandler(handler)
 		if err != nil {
@@ -49,9 +49,9 @@ func newResourceManager(ctx context.Context, cfg Config) (fwk.SharedDRAManager, 
 	return manager, synced, nil
 }
 
-// noResources replaces the manager when DynamicResources is left out: for every
-// pod, NodeResourcesFit asks it whether a device class serves one of the
-// extended resources. It gets no other calls.
+// noResources replaces the manager when DynamicResources is disabled. It is called only
+// by NodeResourcesFit, which asks for every pod whether a device class provides one of
+// the pod's extended resources.
 type noResources struct{}
 
 var (

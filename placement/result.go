@@ -7,8 +7,8 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 )
 
-// reasonNoDynamicResources refuses pods with resource claims if the cluster
-// does not serve the API that their plugin reads.
+// reasonNoDynamicResources is the reason for refusing pods with resource claims if the
+// cluster does not serve the API that the DynamicResources plugin reads.
 const reasonNoDynamicResources = "the cluster does not serve resource.k8s.io/v1, which the pod's resource claims need"
 
 // Result is the answer for one pod and one node.

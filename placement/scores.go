@@ -10,8 +10,8 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
-// maxCounted is the maximum number of pods that are counted again for each
-// replacement. With more pods, single moves hardly change a score.
+// maxCounted is the maximum number of pods that are counted anew for each replacement.
+// With more pods than that, single moves hardly change a score.
 const maxCounted = 1000
 
 // maxKeys is the maximum number of topologies by which nodes are compared
@@ -22,11 +22,10 @@ const maxKeys = 16
 // Refused is the score of a node that filters refuse.
 const Refused = -1
 
-// Scores returns how much kube-scheduler would prefer each node for a
-// replacement of the pod, by its plugins for preferences with their default
-// weights: soft taints, preferred affinity and soft spread constraints. Higher
-// is better, 0 to 900, or Refused. It returns nil if the pod has no preference
-// among the nodes.
+// Scores returns how much kube-scheduler would prefer each node for a replacement of the
+// pod, using its preference plugins with their default weights: soft taints, preferred
+// affinity and soft spread constraints. Scores range from 0 to 900, where higher is
+// better, or are Refused. It returns nil if the pod has no preference among the nodes.
 func (s *Session) Scores(pod *v1.Pod, nodes []string) []int64 {
 	p := s.entry(pod)
 	if s.closed || p == nil || p.moved {
@@ -53,7 +52,7 @@ func (s *Session) Scores(pod *v1.Pod, nodes []string) []int64 {
 	}
 	found, ok := s.filters.score(s.preScore(t, p, infos), t.replacement, infos)
 	if !ok {
-		return nil // without preferences any node that fits will do
+		return nil // without preferences, any node that fits is equally good
 	}
 	for k := range found {
 		scores[at[k]] = found[k]
@@ -61,9 +60,9 @@ func (s *Session) Scores(pod *v1.Pod, nodes []string) []int64 {
 	return scores
 }
 
-// alike reports whether kube-scheduler certainly has no preference among the
-// nodes, usually because they are in one zone or none of them has a pod that
-// counts. This check is much faster than scoring.
+// alike reports whether kube-scheduler is certain to have no preference among the nodes,
+// usually because they are in one zone or none of them has a pod that counts. This check
+// is much faster than scoring.
 func (s *Session) alike(p *podEntry, by *preferences, names []string) bool {
 	snap := s.filters.snapshot
 	if !by.nodes && len(by.keys) == 0 && !snap.softTainted {
@@ -145,7 +144,7 @@ func (f *Filters) score(cycle fwk.CycleState, pod *v1.Pod, infos []fwk.NodeInfo)
 	return total, true
 }
 
-// preScore counts pods without the replaced one.
+// preScore runs PreScore without counting the pod that is replaced.
 func (s *Session) preScore(t *template, p *podEntry, infos []fwk.NodeInfo) fwk.CycleState {
 	f := s.filters
 	if t.preferred.pods > maxCounted {
@@ -162,7 +161,7 @@ func (s *Session) preScore(t *template, p *podEntry, infos []fwk.NodeInfo) fwk.C
 func (f *Filters) preScore(t *template, infos []fwk.NodeInfo) fwk.CycleState {
 	f.snapshot.focusPreferred(t)
 	cycle := framework.NewCycleState()
-	f.scores.RunPreScorePlugins(f.ctx, cycle, t.replacement, infos) // a failure shows when scoring
+	f.scores.RunPreScorePlugins(f.ctx, cycle, t.replacement, infos) // an error surfaces again when scoring
 	return cycle
 }
 
@@ -174,7 +173,7 @@ func (s *snapshot) focusPreferred(t *template) {
 		s.focusPods(g, gone)
 	}
 	if s.lens.nodes = s.lens.buffer; len(s.lens.nodes) == 0 {
-		s.lens.nodes = s.views[:min(1, len(s.views))] // without any node nothing is scored
+		s.lens.nodes = s.views[:min(1, len(s.views))] // without any node, nothing is scored
 	}
 }
 

@@ -6,9 +6,9 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// Session applies moves to the snapshot as a what-if and answers questions
-// about the result. It has exclusive use of the snapshot until it is closed,
-// and is for one goroutine.
+// Session applies hypothetical moves to the snapshot and answers questions about the
+// result. It has exclusive use of the snapshot until it is closed. It must not be used by
+// several goroutines.
 type Session struct {
 	filters   *Filters
 	closed    bool
@@ -17,18 +17,18 @@ type Session struct {
 	created   asCreated // nil until needed
 	moves     map[*podEntry]*move
 	expected  []*podEntry
-	shown     map[shown]bool      // what ready replicas show; nil until needed
-	byVolume  map[string][]string // claims by their volume; nil until needed
+	shown     map[shown]bool      // evidence from ready replicas; nil until needed
+	byVolume  map[string][]string // claims by volume; nil until needed
 	version   uint64              // counts moves and undone moves
 	last      prepared
 }
 
-// move is a pod that has left its node and its replacement elsewhere.
+// move is a pod that has left its node, with its replacement elsewhere.
 type move struct {
 	old, replacement *podEntry
 }
 
-// Reasons why Move and Fits refuse a call.
+// Errors for refused calls of Move and Fits.
 var (
 	errSessionClosed = errors.New("the session is closed")
 	errUnknownPod    = errors.New("the pod is not on a node of the snapshot")
@@ -53,8 +53,8 @@ func (s *Session) lookUp(pod *v1.Pod, node string) (*podEntry, *nodeEntry, error
 	return p, n, nil
 }
 
-// entry returns the snapshot's entry of a pod, nil if it has none. Usually it
-// is the pod that was asked about last.
+// entry returns the snapshot's entry of a pod, or nil. Usually callers ask about the same
+// pod as last time.
 func (s *Session) entry(pod *v1.Pod) *podEntry {
 	switch {
 	case pod == nil:
@@ -63,21 +63,21 @@ func (s *Session) entry(pod *v1.Pod) *podEntry {
 		return s.last.pod
 	}
 	if p := s.filters.snapshot.byObject[pod]; p != nil {
-		return p // without reading the pod, which is not in the CPU cache
+		return p // found without reading the pod, which is not in the CPU cache
 	}
 	return s.filters.snapshot.pods[keyOf(pod)]
 }
 
-// prepared holds the states for the pod asked about last: callers ask about one
-// pod and several nodes in turn.
+// prepared holds the states of the last pod, because callers ask about one pod and
+// several nodes in turn.
 type prepared struct {
 	pod      *podEntry
 	template *template
-	version  uint64    // of the session
+	version  uint64    // the session's version
 	states   [2]*state // by world, nil until needed
 }
 
-// size is the key of plain templates.
+// size is the key for sharing plain templates.
 type size struct{ milliCPU, memory int64 }
 
 // Begin opens a what-if session on the current snapshot. It waits for the

@@ -16,21 +16,20 @@ import (
 type snapshot struct {
 	generation uint64
 	nodes      map[string]*nodeEntry
-	views      []fwk.NodeInfo // of all nodes
+	views      []fwk.NodeInfo // views of all nodes
 	domains    domains
 	pods       map[types.UID]*podEntry
-	// byObject finds pods that are listed again unchanged without reading them.
-	// In a large cluster nearly all pods are unchanged, and reading one would
-	// miss the CPU cache.
+	// byObject finds unchanged pods in a new list without reading them. In a large cluster
+	// nearly all pods are unchanged, and reading one would miss the CPU cache.
 	byObject map[*v1.Pod]*podEntry
 	index    *podIndex
-	// nominated are the pods that are not bound yet.
+	// nominated holds the pods that are not bound yet.
 	nominated map[*podEntry]struct{}
-	claims    map[string][]*podEntry // users of "namespace/name"
+	claims    map[string][]*podEntry // by "namespace/name" of the claim
 	// softTainted is true if some nodes have soft taints.
 	softTainted bool
-	dirty       []*nodeEntry // those to rebuild
-	updated     int          // pods that were updated since groups were compacted
+	dirty       []*nodeEntry // nodes to rebuild
+	updated     int          // pods updated since groups were last compacted
 	lens        *lens
 }
 
@@ -46,7 +45,7 @@ func newSnapshot() *snapshot {
 	}
 }
 
-// errSkipped reports input that the snapshot cannot hold.
+// errSkipped reports objects that the snapshot cannot hold.
 var errSkipped = errors.New("nil or unnamed object")
 
 func (s *snapshot) sync(nodes []*v1.Node, pods []*v1.Pod) error {
@@ -71,7 +70,7 @@ func (s *snapshot) update(changed, gone []*v1.Pod) error {
 		}
 		key := keyOf(pod)
 		if p := s.pods[key]; p != nil {
-			p.generation-- // not listed yet
+			p.generation-- // not yet listed by a Sync
 		}
 		s.syncPod(pod)
 		if p := s.pods[key]; p != nil && p.generation != s.generation {
@@ -102,14 +101,14 @@ func (s *snapshot) drop(key types.UID, p *podEntry) {
 	delete(s.pods, key)
 }
 
-// change marks a node whose pods or object have changed.
+// change marks a node as changed.
 func (s *snapshot) change(n *nodeEntry) {
 	if !n.dirty {
 		n.dirty, s.dirty = true, append(s.dirty, n)
 	}
 }
 
-// rebuild completes the nodes that have changed.
+// rebuild rebuilds the nodes that have changed.
 func (s *snapshot) rebuild() {
 	for _, n := range s.dirty {
 		n.rebuild()
@@ -118,7 +117,7 @@ func (s *snapshot) rebuild() {
 	s.dirty = s.dirty[:0]
 }
 
-// syncNodes returns how many nodes it had to leave out.
+// syncNodes updates the nodes and returns how many it had to skip.
 func (s *snapshot) syncNodes(nodes []*v1.Node) (bad int) {
 	s.views, s.domains, s.softTainted = s.views[:0], domains{}, false
 	for _, node := range nodes {
@@ -161,7 +160,7 @@ func sameNode(a, b *v1.Node) bool {
 	return a == b || (a.ResourceVersion != "" && a.ResourceVersion == b.ResourceVersion && a.UID == b.UID)
 }
 
-// syncPods returns how many pods it had to leave out.
+// syncPods updates the pods and returns how many it had to skip.
 func (s *snapshot) syncPods(pods []*v1.Pod) (bad int) {
 	listed := 0
 	for _, pod := range pods {
@@ -191,8 +190,8 @@ func (s *snapshot) syncPods(pods []*v1.Pod) (bad int) {
 	return bad
 }
 
-// syncPod reports whether the pod is now in the snapshot and was not listed
-// before.
+// syncPod updates a pod. It reports whether the pod is now in the snapshot and was not
+// listed before.
 func (s *snapshot) syncPod(pod *v1.Pod) bool {
 	if pod.Status.Phase == v1.PodSucceeded || pod.Status.Phase == v1.PodFailed {
 		return false
@@ -220,8 +219,8 @@ func (s *snapshot) syncPod(pod *v1.Pod) bool {
 	return true
 }
 
-// nodeOf returns the node that a pod is on or, if kube-scheduler reserves space
-// for the pod, the node for which it is nominated; empty for neither.
+// nodeOf returns the node that a pod is bound to or, if kube-scheduler reserves space for
+// the pod, the node for which it is nominated; empty if there is neither.
 func nodeOf(pod *v1.Pod) string {
 	if pod.Spec.NodeName == "" && pod.DeletionTimestamp == nil {
 		return pod.Status.NominatedNodeName
@@ -233,7 +232,7 @@ func samePod(a, b *v1.Pod) bool {
 	return a == b || (a.ResourceVersion != "" && a.ResourceVersion == b.ResourceVersion)
 }
 
-// keyOf returns the UID, or the name of a pod without one.
+// keyOf returns the pod's UID or, if it has none, its name.
 func keyOf(pod *v1.Pod) types.UID {
 	if pod.UID != "" {
 		return pod.UID
@@ -260,7 +259,7 @@ func (s *snapshot) detach(p *podEntry) {
 	p.node = nil
 }
 
-// renew replaces an older copy of a pod.
+// renew replaces an older version of a pod.
 func (s *snapshot) renew(p *podEntry, pod *v1.Pod) {
 	delete(s.byObject, p.pod)
 	p.pod, p.deleted = pod, pod.DeletionTimestamp != nil
@@ -274,7 +273,7 @@ func (s *snapshot) nominate(p *podEntry) {
 	}
 }
 
-// count adds a pod to the indexes, discount removes it.
+// count adds a pod to the indexes; discount removes it.
 func (s *snapshot) count(p *podEntry, g *group) {
 	g.add(p)
 	for key := range claimKeys(p.pod) {
@@ -292,8 +291,7 @@ func (s *snapshot) discount(p *podEntry) {
 	}
 }
 
-// domains holds, for a list of topology keys, one node of each combination of
-// their values. PodTopologySpread counts pods by domain and reads nodes without
-// a matching pod only to learn which domains exist. One node of each is enough
-// for that.
+// domains holds, for a list of topology keys, one node of each combination of their
+// values. PodTopologySpread counts pods by domain and reads nodes without a matching pod
+// only to find out which domains exist. One node of each domain is enough for that.
 type domains map[string][]*nodeEntry

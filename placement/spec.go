@@ -9,14 +9,14 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// sameSpec reports whether the filters see no difference between two shareable
-// specs of pods in the same group. Specs of one controller's pods usually share
-// their parts, so most comparisons compare pointers.
+// sameSpec reports whether two shareable specs of pods in the same group are equal for
+// the filters. Specs of one controller's pods usually share their parts, so most
+// comparisons compare pointers.
 func sameSpec(a, b *v1.PodSpec) bool {
 	return sameOnNode(a, b) && sameSpread(a.TopologySpreadConstraints, b.TopologySpreadConstraints)
 }
 
-// sameOnNode reports whether filters that read no other node see no difference.
+// sameOnNode reports whether two specs are equal for filters that read only one node.
 func sameOnNode(a, b *v1.PodSpec) bool {
 	return maps.Equal(a.NodeSelector, b.NodeSelector) &&
 		sameNodeAffinity(a.Affinity, b.Affinity) &&

@@ -43,7 +43,7 @@ func (st *state) unspread() *state {
 	return &derived
 }
 
-// without derives the state without one pod from the state with it.
+// without derives the state without a pod from the state with it.
 func (f *Filters) without(st *state, replacement *v1.Pod, p *podEntry) *state {
 	if st.refused != nil {
 		return st

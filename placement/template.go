@@ -9,23 +9,22 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 )
 
-// template represents pods whose replacements the filters cannot tell apart,
-// and keeps what PreFilter computed for them. A pod with its own volumes or
-// claims has its own template.
+// template represents pods whose replacements are equal for the filters, and keeps what
+// PreFilter computed for them. A pod with its own volumes or claims has its own template.
 type template struct {
 	replacement *v1.Pod
-	requests    *fwk.PodResource // of the replacement, nil until it is moved
+	requests    *fwk.PodResource // the replacement's requests; nil until it is moved
 	shared      bool
-	refused     *Result // on every node
+	refused     *Result // result if every node is refused
 
-	// spread and affinity are the groups that the replacement's own constraints
-	// match, anti those whose required anti-affinity may match the replacement.
+	// spread and affinity hold the groups that the replacement's own constraints match, anti
+	// holds those whose required anti-affinity may match the replacement.
 	spread, affinity, anti []*group
-	groups                 map[*group]struct{} // all of these
-	spreads                bool                // has constraints that filter
-	refers                 bool                // has required affinity to pods, or affinity that cannot be read
-	// domains are the topology keys of those constraints; nil if something else
-	// also determines which nodes count.
+	groups                 map[*group]struct{} // all groups in spread, affinity and anti
+	spreads                bool                // has hard spread constraints
+	refers                 bool                // has required pod affinity, or affinity that cannot be parsed
+	// domains holds the topology keys of those constraints; nil if something else also
+	// determines which nodes count.
 	domains []string
 	// subtractable is true if the plugins' RemovePod can derive the state
 	// without one pod from the state with it.
@@ -35,29 +34,28 @@ type template struct {
 	like *template
 
 	base    [2]*state // by world
-	version uint64    // of the groups, when base was computed
+	version uint64    // version of the groups when base was computed
 
 	preferred *preferences // nil until requested
 }
 
-// preferences are a template's reasons for preferring nodes, apart from taints.
+// preferences holds a template's reasons for preferring nodes, apart from taints.
 type preferences struct {
-	nodes bool // it prefers some by their labels
-	// keys are the topologies in which pods count, and whether they count for a
-	// spread, which scores nodes outside the topology worst.
+	nodes bool // prefers nodes by their labels
+	// keys holds the topology keys by which pods count. The value is true for a spread
+	// constraint, which gives nodes outside the topology the lowest score.
 	keys map[string]bool
-	// groups hold the pods that count: those that match the template's soft
+	// groups holds the groups whose pods count: those that match the template's soft
 	// constraints, and those whose soft terms match the template.
 	groups []*group
-	pods   int // of the groups, when they were found
-	// state is that of all such pods if they are too many to be counted again for
-	// each pod; nil until requested.
+	pods   int // number of pods in the groups when these were found
+	// state is shared by all pods of the template if too many pods count to be counted anew
+	// for each pod; nil until requested.
 	state fwk.CycleState
 }
 
-// plain reports whether the filters see nothing of the replacement but what
-// sameOnNode compares. Such pods get equal results whatever their labels and
-// preferences.
+// plain reports whether the filters read nothing of the replacement except what
+// sameOnNode compares. Such pods get equal results whatever their labels and preferences.
 func (t *template) plain() bool {
 	return t.shared && t.refused == nil && len(t.groups) == 0 && !t.spreads && !t.refers
 }
@@ -78,7 +76,7 @@ func newTemplate(x *podIndex, g *group, pod *v1.Pod, dynamicResources bool) *tem
 	return t
 }
 
-// collector returns a function that appends a group to the list once.
+// collector returns a function that appends each group to the list once.
 func (t *template) collector(list *[]*group) func(*group) {
 	var listed map[*group]struct{}
 	return func(g *group) {
@@ -118,7 +116,7 @@ func (t *template) findSpread(x *podIndex) {
 	}
 }
 
-// findAffinity reads the terms of the pod's group, which are the replacement's.
+// findAffinity reads the terms of the pod's group, which the replacement shares.
 func (t *template) findAffinity(x *podIndex, g *group) {
 	required := [][]fwk.AffinityTerm{g.terms.RequiredAffinityTerms, g.terms.RequiredAntiAffinityTerms}
 	if t.refers = g.unreadable || len(required[0])+len(required[1]) > 0; g.unreadable {
@@ -132,8 +130,8 @@ func (t *template) findAffinity(x *podIndex, g *group) {
 	}
 }
 
-// currentVersion changes with every move of a pod that the states depend on;
-// away is the number of pods that are currently moved.
+// currentVersion returns a number that changes with every move of a pod that the states
+// depend on, and the number of pods that are currently moved.
 func (t *template) currentVersion() (version uint64, away int) {
 	for g := range t.groups {
 		version, away = version+g.version, away+g.away
@@ -141,8 +139,8 @@ func (t *template) currentVersion() (version uint64, away int) {
 	return version, away
 }
 
-// domainsOf returns the topology keys of the constraints that filter. It
-// returns nil if a node needs more than these labels to count.
+// domainsOf returns the topology keys of the constraints that filter. It returns nil if
+// these labels alone do not determine which nodes count.
 func domainsOf(spec *v1.PodSpec) []string {
 	if len(spec.NodeSelector) > 0 || spec.Affinity != nil && spec.Affinity.NodeAffinity != nil {
 		return nil
@@ -162,13 +160,13 @@ func domainsOf(spec *v1.PodSpec) []string {
 	return slices.Compact(keys)
 }
 
-// state is the result of PreFilter for Filter.
+// state is PreFilter's result, which Filter uses.
 type state struct {
-	cycle   fwk.CycleState   // may be another state's as well
+	cycle   fwk.CycleState   // may be shared with other states
 	skip    sets.Set[string] // plugins that refuse no node
-	refused *Result          // on every node
-	// nodes are the nodes that PreFilter leaves, nil for all. plugins are the
-	// plugins that narrowed them down.
+	refused *Result          // result if every node is refused
+	// nodes holds the nodes that PreFilter allows; nil means all. plugins holds the plugins
+	// that narrowed them down.
 	nodes   sets.Set[string]
 	plugins string
 }

@@ -38,8 +38,8 @@ func (s *Session) templateOf(p *podEntry) *template {
 	return t
 }
 
-// beforeResize returns the pod from which the replacement is made, without a
-// resize that the replacement will not have.
+// beforeResize returns the pod from which the replacement is derived, without a resize
+// that the replacement will not have.
 func (s *Session) beforeResize(pod *v1.Pod) *v1.Pod {
 	if pod.Generation <= firstGeneration {
 		return pod
@@ -50,9 +50,8 @@ func (s *Session) beforeResize(pod *v1.Pod) *v1.Pod {
 	return s.created.before(pod)
 }
 
-// standIn returns a template that the filters cannot distinguish from the plain
-// template t: that of another workload with equal requests, or t itself if it
-// is the first.
+// standIn returns a template that is equal to the plain template t for the filters: that
+// of another workload with equal requests, or t itself if it is the first.
 func (s *Session) standIn(t *template, requests *fwk.PodResource) *template {
 	asked := size{requests.Resource.GetMilliCPU(), requests.Resource.GetMemory()}
 	for _, other := range s.plain[asked] {
@@ -66,5 +65,5 @@ func (s *Session) standIn(t *template, requests *fwk.PodResource) *template {
 	return t
 }
 
-// maxTemplates bounds the search among the templates of one group.
+// maxTemplates is the maximum number of templates to search in one group.
 const maxTemplates = 8

@@ -21,13 +21,12 @@ func newVolumes(factory informers.SharedInformerFactory) volumes {
 	return volumes{api.PersistentVolumeClaims().Lister(), api.PersistentVolumes().Lister()}
 }
 
-// of returns an identifier of the volume of the claim "namespace/name", and
-// whether only one node at a time can mount the volume. The identifier is the
-// same for all PersistentVolumes that represent the volume. Only one node can
-// mount the volume if the claim requests writing on one node and the volume
-// cannot be written on several; that several may read it does not help a
-// writer. If the volume is unknown, the claim alone decides. ReadWriteOncePod
-// is left to kube-scheduler's own filter.
+// of returns an identifier of the volume of the claim "namespace/name", and whether only
+// one node at a time can mount the volume. The identifier is the same for all
+// PersistentVolumes that represent the volume. Only one node can mount the volume if the
+// claim requests write access on one node and the volume cannot be written on several
+// nodes, even if several nodes can read it. If the volume is unknown, the claim alone
+// decides. ReadWriteOncePod is left to kube-scheduler's own filter.
 func (v *volumes) of(key string) (id string, oneNode bool) {
 	namespace, name, _ := strings.Cut(key, "/")
 	claim, err := v.claims.PersistentVolumeClaims(namespace).Get(name)
@@ -46,9 +45,9 @@ func (v *volumes) of(key string) (id string, oneNode bool) {
 	return id, id != "" && slices.Contains(claim.Spec.AccessModes, v1.ReadWriteOnce) && !slices.Contains(able, v1.ReadWriteMany)
 }
 
-// refusedVolume returns which pod keeps a volume of the replacement on another
-// node; empty if none does. kube-scheduler accepts such a node, and the kubelet
-// then waits for the volume for as long as that pod runs.
+// refusedVolume returns which pod keeps a volume of the replacement on another node;
+// empty if none does. kube-scheduler accepts the node nevertheless, and the kubelet then
+// waits for the volume for as long as that pod runs.
 func (s *Session) refusedVolume(p *podEntry, to *nodeEntry) string {
 	snap := s.filters.snapshot
 	for key := range claimKeys(p.pod) {
