@@ -12,7 +12,7 @@ import (
 	"github.com/evenkeel/evenkeel/strategies"
 )
 
-// These constants limit the work of moving pods ahead of time: the number of nodes
+// These constants limit the work of planning moves ahead of time: the number of nodes
 // considered in a plan, of pods considered per node, of destinations considered per pod,
 // of destinations tried, and of pods that leave a node in a plan.
 const (
@@ -63,7 +63,7 @@ type relieved struct {
 	moved   map[*strategies.Pod]bool
 }
 
-// Expect returns what is expected of a node that will be hot.
+// Expect returns the forecast for a node that will be hot.
 func (n *Node) Expect(clock forecast.Clock, now time.Time) *strategies.Ahead {
 	peak, milliCores := n.Certain.Peak()
 	return &strategies.Ahead{
@@ -106,8 +106,8 @@ type offered struct {
 	owned int     // number of pods of the same owner on the destination
 }
 
-// mostSaved makes the move that saves the most hot time for its cost among the moves of
-// these pods, if any saves enough.
+// mostSaved makes the move that saves the most hot time for its cost, if any of the moves
+// of these pods saves enough.
 func (r *relieved) mostSaved(pods []offered, ownZone bool) (landing, bool) {
 	var offers []offered
 	for _, o := range pods {
@@ -150,8 +150,8 @@ func compareOffers(a, b offered) int {
 		cmp.Compare(a.owned, b.owned), compareKey(a.pod, b.pod))
 }
 
-// offers appends the destinations that the pod would make hot for only a little longer,
-// and only a little hotter, so that most of the savings at the source remain.
+// offers appends the destinations that would stay hot only a little longer, and become
+// only a little hotter, with the pod, so that most of the savings at the source remain.
 func (r *relieved) offers(offers []offered, at *offered, ownZone bool) []offered {
 	pod := at.pod
 	looked, siblings := 0, r.destinations.siblings(pod)
@@ -188,7 +188,7 @@ func (r *relieved) enough(pod *strategies.Pod, saves float64) bool {
 	return saves >= leastSaved && saves*lasts >= r.in.MinHotMinutesSaved*pod.Disruption.InPlainPods()
 }
 
-// perCost is what a move saves, in whole minutes, per plain pod of cost.
+// perCost returns what a move saves, in whole minutes, divided by its cost in plain pods.
 func (o *offered) perCost() float64 { return math.Round(o.saves / o.pod.Disruption.InPlainPods()) }
 
 // quiet reports whether a pod with recurring usage uses no more than its mean, both as

@@ -69,7 +69,6 @@ func sameCost(pods []*strategies.Pod) bool {
 	return !slices.ContainsFunc(pods, func(pod *strategies.Pod) bool { return pod.Disruption.Cost() != pods[0].Disruption.Cost() })
 }
 
-// commonCost is the greatest common divisor of the pods' costs.
 func commonCost(pods []*strategies.Pod) (unit int) {
 	for _, pod := range pods {
 		for c := pod.Disruption.Cost(); c != 0; {
@@ -105,7 +104,7 @@ func newSearch(pods []*strategies.Pod, need cluster.Amounts, unit, best int) *se
 		s.costs[i] = pod.Disruption.Cost() / unit
 	}
 	if (len(pods)+1)*s.best > searchTable {
-		s.best = 0 // nothing can be found
+		s.best = 0 // no cheaper pods can be found
 	}
 	for r := range s.most {
 		if need[r] > 0 {

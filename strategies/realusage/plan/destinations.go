@@ -56,14 +56,14 @@ func (p *destinations) roomFor(pods []*strategies.Pod, need cluster.Amounts) boo
 	}
 	left, home := need, p.sites[pods[0].Node]
 	for _, pod := range pods {
-		left[cluster.CPU] -= pod.Unserved // goes to no destination
+		left[cluster.CPU] -= pod.Unserved // needs no space at a destination
 	}
 	for i := range p.cool {
 		if p.cool[i].site.domain != home.domain {
 			continue
 		}
 		for r := range left {
-			if left[r] > 0 { // unbounded space is added once
+			if left[r] > 0 { // add unbounded space only once, to avoid an overflow
 				left[r] -= max(p.left[i][r], 0)
 			}
 		}
@@ -80,7 +80,8 @@ func fill(used, ceiling cluster.Amounts) float64 {
 	return highest
 }
 
-// fillOf returns how full a destination will be once variations have evened out.
+// fillOf returns how full a destination is expected to be once short-term variations have
+// averaged out.
 func (p *destinations) fillOf(d *destination) float64 {
 	used := d.predicted
 	if !p.unforeseen {
@@ -101,27 +102,27 @@ const (
 type destinations struct {
 	placement  Placement
 	cool       []destination
-	byFill     []coolIndex       // indices of cool, coolest first; indices, because every landing shifts them
-	left       []cluster.Amounts // headroom of each of cool, contiguous because every landing reads many
-	fills      []float64         // fill of each of cool, also contiguous; destinations are ordered by it
+	byFill     []coolIndex       // indices into cool, coolest first; every landing reorders them
+	left       []cluster.Amounts // headroom by index into cool; contiguous because every landing reads many
+	fills      []float64         // fill by index into cool, also contiguous; byFill is ordered by it
 	room       room
 	first      order
 	unforeseen bool
-	recurs     bool             // the course of a destination is known
+	recurs     bool             // the usage of some destination recurs
 	pod        *forecast.Course // course of a pod; destinations that would be hot at its peak hour are skipped
-	looks      int              // how many more destinations are checked for that
+	looks      int              // how many more destinations are checked for a peak
 	examined   int              // number of destinations examined for pods
 	sites      map[string]site  // by the names of hot nodes
-	nodes      []Node           // nodes of the input
+	nodes      []Node
 	residents  Residents
 	zones      map[strategies.Owner]map[string]int // residents by zone, counted when needed
 	came       Residents                           // pods that the plan has placed
 	cameTo     map[zoneResidence]int               // the resulting changes in zones
-	names      []string                            // reused
-	nearby     []nearby                            // reused
+	names      []string                            // reused between calls
+	nearby     []nearby                            // reused between calls
 }
 
-// zoneResidence is an owner's place in a zone.
+// zoneResidence identifies an owner in a zone.
 type zoneResidence struct {
 	owner strategies.Owner
 	zone  string
@@ -172,8 +173,7 @@ func (p *destinations) size(pod *strategies.Pod) float64 {
 	return fill(pod.Usage, p.cool[0].ceiling)
 }
 
-// add counts a pod that the plan places on the destination, remove one that it does not
-// place after all.
+// add adds a pod that the plan places on the destination; remove removes it again.
 func (d *destination) add(pod *strategies.Pod) {
 	if pod.Pattern.Recurs() {
 		d.course = d.expected() // also if nothing recurs on the node yet
@@ -205,7 +205,8 @@ func (d *destination) courseWith(pod *strategies.Pod) *forecast.Course {
 	return &with
 }
 
-// expected returns the course. If none is known, it returns the usage that lasts.
+// expected returns the destination's course; if none is known, its lasting usage as a
+// constant course.
 func (d *destination) expected() *forecast.Course {
 	if d.course != nil {
 		return d.course
@@ -279,7 +280,7 @@ func (r room) admit(b int, headroom cluster.Amounts) {
 // shifted updates the bounds after destinations between two places have moved by one
 // place each.
 func (r room) shifted(p *destinations, from, to int) {
-	up := from <= to // those in between moved down, and each block got a new last one
+	up := from <= to // the destinations in between moved down, and each of their blocks has a new last one
 	from, to = min(from, to), max(from, to)
 	for b := from / blockSize; b <= to/blockSize; b++ {
 		first, end := p.block(b)
@@ -336,7 +337,7 @@ func (p *destinations) peaks(d *destination) bool {
 	return d.peakWith(p.pod) > p.nodes[d.at].HotLine
 }
 
-// offer yields the destinations in one block and reports whether more are wanted.
+// offer yields the destinations in one block and reports whether the caller wants more.
 func (p *destinations) offer(b int, pod cluster.Amounts, by order, yield func(*destination) bool) bool {
 	from, to := p.block(b)
 	found := false

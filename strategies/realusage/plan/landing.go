@@ -85,8 +85,8 @@ const (
 	peakWidth = 512
 )
 
-// landOne places a pod on a destination. It prefers one that the pod is not expected to
-// make hot when their busy hours coincide.
+// landOne places a pod on a destination. It prefers a destination that is not expected to
+// become hot with the pod when their busy hours coincide.
 func (p *destinations) landOne(pod *strategies.Pod, by order) (landing, bool) {
 	if p.recurs || pod.Pattern.Recurs() {
 		p.pod, p.looks = new(forecast.Course), peakWidth

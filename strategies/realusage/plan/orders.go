@@ -11,10 +11,10 @@ import (
 
 // New makes the plan. To cool a hot node, it moves pods that have a destination, only of
 // the lowest priorities that suffice, and with the lowest total cost: the fewest pods if
-// all disrupt equally. A node that cannot be cooled is left alone with the reason,
-// because partial relief costs evictions and takes space that a node that can be cooled
-// needs. Remaining space is used for such nodes if it gives them much of the relief that
-// they need.
+// all disrupt equally. A node that cannot be cooled is left alone, and the reason is
+// reported, because partial relief costs evictions and uses space that other hot nodes
+// need. Remaining space goes to such nodes if it gives them much of the relief that they
+// need.
 //
 // Nodes that are cooled first get the space. If starting with the hottest node leaves
 // another without destinations, or costs more than cooling each node on its own would,
@@ -49,7 +49,7 @@ type sequence struct {
 var orders = [...]sequence{{false, coolestFirst}, {false, tightestFirst}, {true, coolestFirst}, {true, tightestFirst}}
 
 // maxExamined is the number of examined destinations after which no other order is tried.
-// Even with the slowest filters it takes less than a second.
+// Even with the slowest filters, examining that many takes less than a second.
 const maxExamined = 50_000
 
 // attempt plans in one order and leaves the Placement unchanged.
@@ -77,7 +77,7 @@ func attempt(in *Input, o sequence) *planner {
 
 // relieveAhead moves pods off nodes that are not hot yet but will be, judging by earlier
 // periods. It moves a pod during its quiet hours, to a node where it causes less hot time
-// in total. Nodes that are hot now are relieved before.
+// in total. Nodes that are hot now are relieved first.
 func (p *planner) relieveAhead() {
 	var nodes []*relieved
 	for i := range p.in.Nodes {

@@ -26,10 +26,10 @@ func (p *planner) relievePinned() {
 	})
 }
 
-// relieveCrowded does the same for nodes that stay hot because the cool nodes do not take
-// enough of their pods. Those nodes come last. If the total CPU demand is too high to
-// keep all nodes at or below their lines, it skips nodes that are hot by CPU alone,
-// because free space is then better kept for cooling a whole node.
+// relieveCrowded does the same as relievePinned for nodes that stay hot because the cool
+// nodes do not take enough of their pods. Those nodes come last. If the total CPU demand
+// is too high to keep all nodes at or below their lines, it skips nodes that are hot by
+// CPU alone, because free space is then better kept for cooling a whole node.
 func (p *planner) relieveCrowded() {
 	p.relieveAll(func(at cluster.NodeIndex) bool {
 		n := &p.in.Nodes[at]
@@ -57,8 +57,8 @@ func (p *planner) relieveAll(stays func(cluster.NodeIndex) bool) {
 // relieve moves as much usage off a node as the other nodes can take, provided that it is
 // enough. For nodes that are hot by CPU alone, the moves must also shorten the time above
 // the resulting level by as much as moves that cool a node must shorten hot time. No such
-// forecast exists for other nodes. Only what is due leaves them, because the rest of
-// their CPU usage may be a peak.
+// forecast exists for other nodes. Only usage that is due leaves those, because the rest
+// of their CPU usage may be a peak.
 func (p *planner) relieve(at cluster.NodeIndex) []landing {
 	n := &p.in.Nodes[at]
 	need := n.Need.AtLeastZero()
@@ -87,8 +87,8 @@ func (p *planner) relieve(at cluster.NodeIndex) []landing {
 }
 
 // relieving returns the pods that may leave a node and have a destination. waits reports
-// whether the node could be cooled later, together with pods that are only temporarily
-// not allowed to move.
+// whether the node could be cooled later, once other pods that must not move at present
+// may move.
 func (p *planner) relieving(n *Node, need cluster.Amounts) (movable []*strategies.Pod, waits bool) {
 	least := n.leastGain(need, p.in.MinGainPercent)
 	var later cluster.Amounts
@@ -158,9 +158,9 @@ func (p *planner) landMost(pods []*strategies.Pod, need cluster.Amounts) (landed
 	return landed
 }
 
-// pinnedBy describes the usage of the pods that must not leave a node, and which
-// namespace has most of it, in the resource with the greatest need; empty if these pods
-// use nothing.
+// pinnedBy describes how much the pods that must not leave a node use of the resource
+// with the greatest need, and which namespace uses most of it; empty if these pods use
+// nothing.
 func (n *Node) pinnedBy(need cluster.Amounts) string {
 	resource := cluster.CPU
 	for _, r := range cluster.Resources() {

@@ -2,8 +2,8 @@
 // RealUsageLowNodeUtilization.
 //
 // New makes a Plan of the cheapest moves, each with a named destination. The same input
-// gives the same plan. A Placement answers which nodes would take a pod, and Refused
-// states why a pod must not be moved. Nothing is evicted here.
+// gives the same plan. A Placement determines which nodes would take a pod, and Refused
+// states why a pod must not be moved. The package evicts nothing.
 package plan
 
 import (
@@ -25,7 +25,7 @@ type planner struct {
 	notes        []reasons.Reason    // by input node
 	landed       []landing
 	planned      strategies.Tally  // of the moves in the plan
-	waiting      []strategies.Move // what the plan's limits leave to later cycles
+	waiting      []strategies.Move // moves that the plan's limits leave to later cycles
 	declined     []strategies.Declined
 	// cooled is the number of nodes that were cooled, crowded the number left hot for
 	// lack of space. excess is the cost beyond that of cooling each node on its own.
@@ -43,9 +43,9 @@ func newPlanner(in *Input, by order) *planner {
 	return p
 }
 
-// ideal reports whether trying another order is pointless: no node lacked space or cost
-// more than it would on its own, or the plan has reached its limit on moves, and the
-// hottest nodes must come first.
+// ideal reports whether trying another order is pointless: either no node lacked space or
+// cost more than it would on its own, or the plan has reached its limit on moves, in
+// which case the hottest nodes must come first.
 func (p *planner) ideal() bool { return p.limited || p.crowded == 0 && p.excess == 0 }
 
 // better reports whether p cools more nodes than other, or as many with pods of lower
@@ -87,7 +87,7 @@ func (p *planner) cool(at cluster.NodeIndex) {
 	if p.coolBy(at, n.due(need)); p.notes[at] != "" {
 		return
 	}
-	p.notes[at] = reasons.NotWorthwhile // it stays hot by CPU
+	p.notes[at] = reasons.NotWorthwhile // it remains hot by CPU
 	p.declined = append(declined, slices.DeleteFunc(all, func(d strategies.Declined) bool {
 		return slices.ContainsFunc(p.landed[made:], func(l landing) bool { return l.pod.Pod == d.Pod.Pod })
 	})...)
@@ -97,7 +97,7 @@ func (p *planner) cool(at cluster.NodeIndex) {
 func (p *planner) coolBy(at cluster.NodeIndex, need cluster.Amounts) {
 	n := &p.in.Nodes[at]
 	if !positive(need) {
-		return // only its leave line keeps it hot, which justifies no move
+		return // only its leave line keeps it hot, and that justifies no move
 	}
 	movable, small := p.movable(n, need)
 	if !covers(sum(movable), need) {
@@ -116,7 +116,7 @@ func (p *planner) coolBy(at cluster.NodeIndex, need cluster.Amounts) {
 	by := p.scale(n, need)
 	allowed := p.allowed(movable, need, false)
 	done, held := p.coolWith(at, allowed, by, true)
-	if held { // held up by the hour of a namespace, which usually has more moves left than a node needs
+	if held { // held up by the hourly limit of a namespace, which usually allows more moves than a node needs
 		done, _ = p.coolWith(at, p.allowed(movable, need, true), by, true)
 	}
 	if !done && (held || len(allowed) < len(movable)) {
@@ -281,7 +281,7 @@ func byWorth(pods []*strategies.Pod, need cluster.Amounts) []*strategies.Pod {
 // moves; empty if none.
 func (p *planner) exceeds(pod *strategies.Pod) (reasons.Reason, string) { return p.beside(pod, nil) }
 
-// beside is exceeds in addition to the plan's moves and those counted in more.
+// beside is like exceeds, but also counts the moves in more.
 func (p *planner) beside(pod *strategies.Pod, more strategies.Tally) (reasons.Reason, string) {
 	if p.in.Beside == nil {
 		return "", ""
@@ -292,8 +292,7 @@ func (p *planner) beside(pod *strategies.Pod, more strategies.Tally) (reasons.Re
 }
 
 // within returns those of a node's landings that the plan's limits allow. It undoes the
-// others, because they have to wait for a later cycle, and returns the limit that they
-// wait for.
+// others, which must wait for a later cycle, and returns the limit that delays them.
 func (p *planner) within(at cluster.NodeIndex, landed []landing) (taken []landing, limit reasons.Reason) {
 	budget := p.budget()
 	if len(landed) > budget || p.heldUp(landed) {
@@ -319,7 +318,8 @@ func (p *planner) within(at cluster.NodeIndex, landed []landing) (taken []landin
 	return taken, limit
 }
 
-// wait records the fewest pods that would cool a node if the plan had moves left for it.
+// wait records the smallest set of pods that would cool a node if the plan had moves left
+// for it.
 func (p *planner) wait(at cluster.NodeIndex, movable []*strategies.Pod, need cluster.Amounts) {
 	for _, priority := range priorities(movable) {
 		band := upTo(movable, priority)
@@ -372,7 +372,7 @@ func (p *planner) landable(pods []*strategies.Pod) (landable, stuck []*strategie
 	return landable, stuck
 }
 
-// least places the cheapest set of pods that covers the need and of which every pod finds
+// least places the cheapest set of pods that covers the need and in which every pod finds
 // a place. If a set does not fit, it tries the next best set without the pods that have
 // no place even on their own or, if there are none, without the first pod that found no
 // place. best reports whether the first set fitted. Pods that are not chosen are not
@@ -398,7 +398,7 @@ func (p *planner) least(band []*strategies.Pod, by *scale) (landed []landing, be
 }
 
 // beyondLeast returns how much more the moves cost than they would with unlimited space.
-// Resorting to a higher priority counts as a cost, too.
+// Moving pods of a higher priority counts as a cost, too.
 func (p *planner) beyondLeast(movable []*strategies.Pod, by *scale, used int32, paid int) int {
 	for _, priority := range priorities(movable) {
 		band := upTo(movable, priority)
@@ -457,7 +457,8 @@ func (p *planner) decline(n *Node, pod *strategies.Pod, why reasons.Reason, deta
 	p.declined = append(p.declined, strategies.Declined{Pod: *pod, Node: n.Name, Reason: why, Detail: detail})
 }
 
-// commit adds moves to the plan, up to its limits. The rest waits for a later cycle.
+// commit adds moves to the plan, up to its limits. The remaining moves wait for a later
+// cycle.
 func (p *planner) commit(at cluster.NodeIndex, landed []landing) {
 	taken, limit := p.within(at, landed)
 	if limit != "" {

@@ -16,18 +16,18 @@ const (
 	// comparedMargin is how far, as a share of allocatable CPU, the destination's
 	// predicted usage must be below the source's demand after the move.
 	comparedMargin = 0.1
-	// leastUnserved is the share of a full node's CPU that its pods are assumed to want
-	// in addition to what they get. It has to be assumed, because after some hours their
+	// leastUnserved is the share of a full node's CPU that its pods are assumed to want in
+	// addition to what they get. The share is a guess, because after some hours the pods'
 	// peaks show only what they got.
 	leastUnserved = 0.3
-	// fullForHours is the share of its CPU that a node must have used for hours for this
-	// assumption. On a node whose load comes and goes, peaks show what pods want, and
-	// other nodes have as much demand at other times.
+	// fullForHours is the share of its CPU that a node must have used for hours before
+	// leastUnserved is assumed. On a node whose load comes and goes, peaks show what pods
+	// want, and other nodes have as much demand at other times.
 	fullForHours = 0.95
-	// alwaysFull is the corresponding share for a node that, in addition, has been full
-	// at each reading for as long as peaks are remembered. A node at 70% that becomes
-	// full takes half a day to reach this share, so one that is full only at certain
-	// times of day rarely does.
+	// alwaysFull is the corresponding share for a node that has also been full at each
+	// reading for as long as peaks are remembered. A node at 70% that becomes full takes
+	// half a day to reach this share, so one that is full only at certain times of day
+	// rarely does.
 	alwaysFull = 0.98
 	// comparedWorth is how many times as much hot time such a move must save as another
 	// one, because it makes its destination hotter and does not cool its source.
@@ -58,10 +58,10 @@ type saturated struct {
 
 // relieveSaturated moves pods off full nodes for whose relief the cool nodes have no
 // space, to nodes with less demand. It does so while the total demand on all nodes
-// exceeds their evict lines: cooling every node is then impossible, and what counts is
-// how much demand is served. Otherwise, free space is better kept for cooling a whole
-// node. If the usage of the other nodes is steady, no space becomes free, so pods leave
-// nodes that stay full in any case.
+// exceeds their evict lines: cooling every node is then impossible, and the goal is to
+// serve more demand. Otherwise, free space is better kept for cooling a whole node. If
+// the usage of the other nodes is steady, no space becomes free, so pods leave nodes that
+// stay full in any case.
 //
 // A pod that was moved alone does not come back while usage is steady. Without it, its
 // node, which was full, uses all of its CPU except what the pod used there. The pod uses
@@ -96,7 +96,7 @@ func (p *planner) relieveSaturated() {
 }
 
 // beyondLines reports whether the total CPU demand on the nodes of a domain, which pods
-// do not leave, exceeds what would keep all of them at their evict lines.
+// do not leave, exceeds the sum of their evict lines.
 func (p *planner) beyondLines(domain string) bool {
 	used, lines := 0.0, 0.0
 	for i := range p.in.Nodes {
@@ -174,12 +174,12 @@ func (p *planner) hasStayed(pod *strategies.Pod) bool {
 	return !pod.Disruption.Again && (pod.Created.IsZero() || p.in.At.Sub(pod.Created) >= forecast.Horizon)
 }
 
-// perCost is how much CPU a move takes off a full node per unit of disruption.
+// perCost returns how much CPU a move takes off a full node per unit of disruption.
 func perCost(pod *strategies.Pod) float64 {
 	return float64(pod.Wanted()[cluster.CPU]) / float64(pod.Disruption.Cost())
 }
 
-// share is the node's demand as a share of its CPU.
+// share returns the node's demand as a share of its CPU.
 func (s *saturated) share() float64 { return share(s.asked, s.node.Allocatable[cluster.CPU]) }
 
 // compared returns the input with the destinations for full nodes. These are known nodes
@@ -238,7 +238,8 @@ func (s *saturated) relieve(to *destinations) (landing, bool) {
 	s.pods = slices.DeleteFunc(s.pods, func(pod *strategies.Pod) bool { return pod == l.pod })
 	s.planned.Add(l.pod.Pod)
 	s.forget(l.pod)
-	// Both nodes may be above their lines afterwards, so it saves hardly any hot minutes.
+	// Both nodes may be above their lines afterwards, so the move saves hardly any hot
+	// minutes.
 	l.from, l.compared = s.at, true
 	return l, true
 }
@@ -278,7 +279,7 @@ func (s *saturated) isAbove(l *landing) bool {
 }
 
 // hasRoomForHours reports whether a load leaves a node below strategies.FullCeiling for
-// as long as the forecast reaches. A source that stays full can wait for such a
+// the whole length of the forecast. A source that stays full can wait for such a
 // destination. A node that has space only at the moment would itself be full at the next
 // wave.
 func (n *Node) hasRoomForHours(load *forecast.Load) bool {

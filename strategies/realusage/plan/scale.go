@@ -8,7 +8,7 @@ import (
 	"github.com/evenkeel/evenkeel/strategies"
 )
 
-// scale weighs the pods of one hot node against each other.
+// scale compares the pods of one hot node.
 type scale struct {
 	need, allocatable cluster.Amounts
 	// steep is the difference between the node's usage and that of the coolest
@@ -24,19 +24,19 @@ type scale struct {
 }
 
 // othersWeigh is the weight of the squares of resources that are not needed, relative to
-// the usage of those that are. It was tuned by measurement: docs/tuning.md.
+// the usage of those that are. It was tuned by measurement; see docs/tuning.md.
 const othersWeigh = 2
 
 // nearest is the number of coolest destinations whose mean represents the one where a pod
 // will land.
 const nearest = 4
 
-// weight is the cost of choosing a pod instead of others that cover the need as well. If
-// it is known how long the node will be hot, the weight is lower the more hot time the
-// move saves. Otherwise, it includes the pod's usage of the needed resources, because a
-// larger pod moves more usage than necessary. In both cases it includes, for the other
-// resources, the increase in the sum of squares over all nodes: moving m from a node at a
-// to one at b changes a² + b² by 2m(b − a + m), all as shares of allocatable.
+// weight returns the cost of choosing a pod instead of others that cover the need as
+// well. If it is known how long the node will be hot, the weight is lower the more hot
+// time the move saves. Otherwise, it includes the pod's usage of the needed resources,
+// because a larger pod moves more usage than necessary. In both cases it includes, for
+// the other resources, the increase in the sum of squares over all nodes: moving m from a
+// node at a to one at b changes a² + b² by 2m(b − a + m), all as shares of allocatable.
 func (s *scale) weight(pod *strategies.Pod) float64 {
 	weight, known := s.weights[pod]
 	if !known {
@@ -62,8 +62,9 @@ func (s *scale) weigh(pod *strategies.Pod) (total float64) {
 	return total
 }
 
-// worth is what moving a pod to the coolest destination saves, in weighted hot minutes as
-// a share of Horizon. A pod that does not cool its node on its own saves nothing.
+// worth returns what moving a pod to the coolest destination saves, in weighted hot
+// minutes as a share of Horizon. A pod that does not cool its node on its own saves
+// nothing.
 func (s *scale) worth(pod *strategies.Pod) float64 {
 	without, with := s.from.Load, s.to.Load
 	without.Remove(pod.Expected)

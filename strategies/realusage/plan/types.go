@@ -18,8 +18,8 @@ type Node struct {
 	Name        string
 	Allocatable cluster.Amounts
 	State       thresholds.State
-	// Current is the usage by which the node is judged hot: the measured usage that stays
-	// on it.
+	// Current is the usage that decides whether the node is hot: the measured usage without
+	// the pods that are leaving.
 	Current cluster.Amounts
 	// Need is the usage that has to leave a hot node to bring it below its evict lines;
 	// zero or less if none has to.
@@ -134,7 +134,7 @@ func (n *Node) used() cluster.Amounts {
 	return n.Predicted
 }
 
-// Placement answers which nodes would take a pod, given this plan's moves.
+// Placement determines which nodes would take a pod, given this plan's moves.
 type Placement interface {
 	// Fits reports whether the replacement of pod could run on node and, if not, why.
 	Fits(pod *cluster.Pod, node string) (ok bool, why string)
@@ -170,7 +170,7 @@ type Input struct {
 	Residents Residents
 	// MaxMoves limits the plan, MaxPerNode the moves off one node; 0 means unlimited.
 	MaxMoves, MaxPerNode int
-	// Beside is Observed.Beside of package strategies.
+	// Beside is like Observed.Beside of package strategies.
 	Beside func(pod *cluster.Pod, ofOwner, ofNamespace int) (reasons.Reason, string)
 	// MinGainPercent is the minimum by which a move must reduce the usage of a resource
 	// that makes its node hot, in percent of allocatable. A lower minimum applies on
@@ -182,9 +182,8 @@ type Input struct {
 	// Unforeseen reports whether destinations are judged only by their current state,
 	// without a forecast.
 	Unforeseen bool
-	// Recurs is the period of Courses.
-	Recurs forecast.Clock
-	// At is the time of the plan.
+	// Recurs defines the period of each Course.
+	Recurs    forecast.Clock
 	At        time.Time
 	Placement Placement
 }
