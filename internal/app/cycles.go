@@ -17,7 +17,7 @@ import (
 	"github.com/evenkeel/evenkeel/observe/patterns"
 )
 
-// cycles waits until usage has been observed for long enough, and then runs one cycle or,
+// cycles waits until usage has been observed for long enough. It then runs one cycle or,
 // with an interval or a schedule, many.
 func (e *evicting) cycles(ctx context.Context) error {
 	p := e.process
@@ -90,10 +90,10 @@ func (e *evicting) cycle(ctx context.Context) error {
 	p := e.process
 	g := p.current()
 	p.health.Progress()
-	p.observer.Ledger().Expire(p.kube.Clock.Now()) // without samples, nothing else expires moves
+	p.observer.Ledger().Expire(p.kube.Clock.Now()) // without samples, only this expires moves
 	e.evictions.ResetCycle()
 	e.cluster.SetTaints(settings.Taints(g.load))
-	if err := e.demand.Renew(g.load.Eviction.RecreatingControllers); err != nil { // the API server may serve a kind by now
+	if err := e.demand.Renew(g.load.Eviction.RecreatingControllers); err != nil { // the API server may have begun to serve a kind
 		klog.FromContext(ctx).Error(err, "Looking for kinds of recreatingControllers that were not served when this process started failed; the next cycle tries again")
 	}
 	if err := e.takeLedger(ctx); err != nil {
@@ -129,8 +129,8 @@ func (e *evicting) awaitUsage(ctx context.Context, progress io.Writer, hopeless 
 // in the meantime.
 func forever(*observer.Observation) error { return nil }
 
-// takeLedger reads the stored ledger, which from then on only this process writes. It also reports the Deployments
-// that an earlier version left scaled up.
+// takeLedger reads the stored ledger, which only this process writes from then on. It
+// also reports the Deployments that an earlier version left scaled up.
 func (e *evicting) takeLedger(ctx context.Context) error {
 	p := e.process
 	if err := p.authority.Take(ctx, p.current().readsUsage()); err != nil {

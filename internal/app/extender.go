@@ -14,7 +14,7 @@ import (
 	"github.com/evenkeel/evenkeel/status/serve"
 )
 
-// Extender is `evenkeel extender`: it answers kube-scheduler and never evicts.
+// Extender runs `evenkeel extender`: it answers kube-scheduler and never evicts.
 func Extender(ctx context.Context, options flags.Options) error {
 	collector.Fill()
 	options.LeaderElect = false
@@ -48,7 +48,7 @@ func newExtender(ctx context.Context, options flags.Options) (*process, *answeri
 	return p, answers, err
 }
 
-// answering holds what a process needs to answer kube-scheduler and people.
+// answering holds what a process needs to answer kube-scheduler and serve reports.
 type answering struct {
 	server *extender.Server
 	pages  *serve.Pages
@@ -84,7 +84,7 @@ func newServer(p *process, answerer extender.Answerer, reports *serve.Reports) (
 	return server, nil
 }
 
-// answers returns how to answer kube-scheduler, according to the policy and the flags.
+// answers returns the Answerer's settings from the policy and the flags.
 func (p *process) answers() extender.Config {
 	o := &p.options
 	config := extender.Config{

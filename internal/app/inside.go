@@ -16,7 +16,8 @@ import (
 	"github.com/evenkeel/evenkeel/scorer/plugin"
 )
 
-// Inside is the scheduling half inside another process, which calls it directly. It serves nothing and never evicts.
+// Inside is the scheduling half inside another process, which calls it directly. It opens
+// no port and never evicts.
 type Inside struct {
 	process  *process
 	config   plugin.SideConfig
@@ -26,7 +27,7 @@ type Inside struct {
 var _ plugin.Side = (*Inside)(nil)
 
 // NewInside makes the scheduling half for a policy, without a request to the API server.
-// converters convert the legacy formats that the policy file may have.
+// converters convert the legacy formats that the policy file may use.
 func NewInside(ctx context.Context, config plugin.SideConfig, converters ...policy.Converter) (*Inside, error) {
 	options := flags.Options{
 		PolicyFile: config.PolicyFile, Converters: converters, Given: config.Given, Namespace: config.Namespace, REST: config.REST,
@@ -47,7 +48,7 @@ func NewInside(ctx context.Context, config plugin.SideConfig, converters ...poli
 func (in *Inside) Answerer() *answer.Answerer { return in.answerer }
 
 // Refusal returns the policy's message for a node above a measured limit, which is empty
-// for the default, and whether a pod waits when all nodes are above a limit.
+// for the default message, and whether a pod waits if all nodes are above a limit.
 func (in *Inside) Refusal() (message string, all bool) {
 	if measured := in.process.current().load.Scoring.Measured; measured != nil {
 		return measured.Message, measured.RejectAll
@@ -55,7 +56,7 @@ func (in *Inside) Refusal() (message string, all bool) {
 	return "", false
 }
 
-// Run observes until the context ends, and applies changes of the policy.
+// Run observes until the context ends, and applies changes to the policy.
 func (in *Inside) Run(ctx context.Context) error {
 	p := in.process
 	if err := p.begin(klog.NewContext(ctx, klog.FromContext(ctx).WithValues("policy", in.config.Name))); err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/evenkeel/evenkeel/policy"
 )
 
-// Look is a process that observes, for commands that change nothing.
+// Look is a process that only observes, for commands that change nothing.
 type Look struct {
 	Kube     *kube.Connection
 	Observer *observer.Observer
@@ -35,8 +35,8 @@ type Look struct {
 	process *process
 }
 
-// Open makes a process that observes, without starting it. It fails if the API
-// server cannot be reached.
+// Open makes an observing process without starting it. It fails if the API server cannot
+// be reached.
 func Open(ctx context.Context, options flags.Options) (*Look, error) {
 	options.LeaderElect, options.MetricsAddress = false, "0"
 	if options.NodeSync != nil {
@@ -100,5 +100,5 @@ func (l *Look) Run(ctx context.Context, tasks ...func(context.Context) error) er
 	return l.process.start(ctx, append(tasks, l.process.observeUsage)...)
 }
 
-// Close ends what Open started, for commands that do not Run.
+// Close stops what Open started, for commands that do not call Run.
 func (l *Look) Close() { l.process.stop() }

@@ -17,7 +17,7 @@ import (
 	"github.com/evenkeel/evenkeel/scorer/nodesync"
 )
 
-// NodeSync is `evenkeel nodesync`: it only observes and publishes on nodes.
+// NodeSync runs `evenkeel nodesync`: it only observes and publishes on nodes.
 func NodeSync(ctx context.Context, options flags.Options) error {
 	s, err := open(options)
 	if err != nil {
@@ -48,7 +48,7 @@ type publishing struct {
 
 var _ kind = (*publishing)(nil)
 
-// newPublishing makes a process that publishes.
+// newPublishing makes a process that only publishes.
 func newPublishing(ctx context.Context, s setup) (*publishing, error) {
 	s.mode.onlyPublishes = true
 	p, err := newProcess(ctx, s)
@@ -80,8 +80,8 @@ func (m *publishing) publishBy(g *generation) (err error) {
 }
 
 // newNodeSync makes the Syncer that publishes usage on nodes; nil in a dry run. The
-// Syncer removes what an earlier policy published and this one does not. record is the
-// key under which it records what it wrote; empty for the default key.
+// Syncer removes what an earlier policy published and this one no longer does. record is
+// the key under which the Syncer records what it wrote; empty means the default key.
 func newNodeSync(p *process, g *generation, watched informers.SharedInformerFactory, record string) (*nodesync.Syncer, error) {
 	if p.options.DryRun {
 		return nil, nil //nolint:nilnil // a dry run publishes nothing
@@ -108,7 +108,7 @@ func (m *publishing) startInformers(ctx context.Context) error {
 	return m.process.kube.Start(ctx, m.informers, m.synced)
 }
 
-// mark observes and publishes; with --leader-elect, it publishes only as leader.
+// mark observes and publishes. With --leader-elect, it publishes only while it leads.
 func (m *publishing) mark(ctx context.Context) error {
 	p := m.process
 	if err := p.begin(ctx); err != nil {
@@ -160,7 +160,7 @@ func (m *publishing) serve(ctx context.Context) error {
 	}))
 }
 
-// tellProgress reports progress on the terminal if a person started the process.
+// tellProgress reports progress on the terminal if a user started the process.
 func (m *publishing) tellProgress(ctx context.Context) error {
 	p := m.process
 	told := terminal.NewProgress(p.options.NodeSync.Progress, p.kube.Clock.Local())

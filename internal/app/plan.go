@@ -31,7 +31,7 @@ type Planning struct {
 	// ShortOf is the policy's hot.minWindow if usage is observed for a shorter time;
 	// otherwise 0.
 	ShortOf time.Duration
-	// Unplanned are further profiles that move pods by real usage but are not shown.
+	// Unplanned names further profiles that move pods by real usage but are not shown.
 	Unplanned []string
 
 	evicting *evicting
@@ -42,8 +42,8 @@ type Planning struct {
 
 var _ cycle.Executor = (*Planning)(nil)
 
-// OpenPlanning makes a process that plans, without starting it. It reports slow steps to progress, and fails if the API
-// server cannot be reached.
+// OpenPlanning makes a planning process without starting it. It reports slow steps to
+// progress, and fails if the API server cannot be reached.
 func OpenPlanning(ctx context.Context, options flags.Options, progress io.Writer) (*Planning, error) {
 	options.DryRun, options.LeaderElect, options.MetricsAddress = true, false, "0"
 	p := &Planning{progress: progress}
@@ -71,9 +71,9 @@ func OpenPlanning(ctx context.Context, options flags.Options, progress io.Writer
 	return p, nil
 }
 
-// RunOnce observes and runs one cycle, which passes the plan of each strategy to
-// planned instead of executing it. It calls check once nodes and pods are known, before it waits
-// for usage.
+// RunOnce observes and runs one cycle, in which the plan of each strategy is passed to
+// planned instead of being executed. It calls check once nodes and pods are known, before
+// it waits for usage.
 func (p *Planning) RunOnce(ctx context.Context, check func(context.Context) error, planned func(context.Context, *plugin.Plugin, *strategies.Made)) error {
 	e, process := p.evicting, p.evicting.process
 	p.planned = planned
@@ -101,12 +101,13 @@ func (p *Planning) RunOnce(ctx context.Context, check func(context.Context) erro
 	return errors.Join(err, ctx.Err())
 }
 
-// Until returns when the reason why a pod is not moved ends; the zero time if that is not known in advance.
+// Until returns when the reason for not moving a pod ends; the zero time if that is not
+// known in advance.
 func (p *Planning) Until(pod *v1.Pod, reason reasons.Reason) time.Time {
 	return p.evicting.process.current().evictor.Until(pod, reason)
 }
 
-// ReadLedger reads the stored ledger, so that moves are known without a cycle.
+// ReadLedger reads the stored ledger, so that moves are known without running a cycle.
 func (p *Planning) ReadLedger(ctx context.Context) error { return p.evicting.takeLedger(ctx) }
 
 // Planned implements cycle.Executor.
@@ -119,7 +120,7 @@ func (p *Planning) Make(_ context.Context, plan *strategies.Plan, _ *strategies.
 	return plan.Moves
 }
 
-// hopeless returns an error if usage will not arrive until someone installs the source.
+// hopeless returns an error if no usage will arrive until someone installs the source.
 func hopeless(latest *observer.Observation) error {
 	if latest == nil || latest.Batches > 0 {
 		return nil

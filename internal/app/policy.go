@@ -22,13 +22,15 @@ import (
 	"github.com/evenkeel/evenkeel/strategies/hosted"
 )
 
-// generation is one policy with everything that a process makes from it: readPolicy makes what needs no API server,
-// equip the rest. After that it never changes. A changed policy file becomes another generation, which replaces it.
+// generation is one policy with everything that a process makes from it. readPolicy makes
+// the parts that need no API server, equip the others. After that, a generation never
+// changes; a changed policy file leads to a new generation.
 type generation struct {
 	load     *policy.LoadPolicy
 	file     *policy.File
 	profiles *api.DeschedulerPolicy
-	// classes are the priority classes that the profiles refer to; they are looked up once the API server is reached.
+	// classes holds the priority classes that the profiles refer to. They are looked up once
+	// the API server can be reached.
 	classes []policyfile.PriorityClass
 	// unplanned names the profiles with strategies that mode.onlyPlanned left out.
 	unplanned []string
@@ -51,8 +53,8 @@ type generation struct {
 	nodeSync *nodesync.Syncer
 }
 
-// readPolicy makes the generation of a policy, as far as that is possible without the API server. process.equip makes
-// the rest.
+// readPolicy makes the generation of a policy, as far as that is possible without the API
+// server. process.equip completes it.
 func (p *process) readPolicy(file *policy.File, content []byte, number int) (*generation, error) {
 	if err := p.options.Override(file); err != nil {
 		return nil, err
@@ -74,8 +76,9 @@ func (p *process) readPolicy(file *policy.File, content []byte, number int) (*ge
 	return g, err
 }
 
-// equip makes the parts of a generation that need the API server: the priorities of the classes that the policy names,
-// and what acts according to it. It may be repeated until it succeeds.
+// equip makes the parts of a generation that need the API server: the values of the
+// priority classes that the policy names, and the components that evict or publish. It
+// may be repeated until it succeeds.
 func (p *process) equip(ctx context.Context, g *generation) error {
 	if len(g.classes) > 0 {
 		asking, cancel := context.WithTimeout(ctx, kube.ReachTimeout)
@@ -112,7 +115,7 @@ func (g *generation) terms() *live.Terms {
 	return terms
 }
 
-// observerConfig returns the configuration of the Observer, with the usage sources in order.
+// observerConfig returns the Observer's configuration, with the usage sources in order.
 func (p *process) observerConfig(g *generation) (observer.Config, error) {
 	config, err := settings.Observing(g.load, policy.Strategies(g.profiles))
 	if err != nil {
@@ -144,10 +147,10 @@ func (p *process) observerConfig(g *generation) (observer.Config, error) {
 // current returns the policy in effect.
 func (p *process) current() *generation { return p.active.Load() }
 
-// follow registers a follower for each policy that takes effect.
+// follow registers a function that is called with each policy that takes effect.
 func (p *process) follow(follower func(*generation)) { p.followers = append(p.followers, follower) }
 
-// tell calls the followers with a policy.
+// tell passes a policy to the followers.
 func (p *process) tell(g *generation) {
 	for _, follower := range p.followers {
 		follower(g)
@@ -168,7 +171,7 @@ func (p *process) eachPolicy(ctx context.Context, task func(context.Context, *ge
 		}()
 		err := task(running, g)
 		if err == nil {
-			<-running.Done() // a finished task starts again only under another policy
+			<-running.Done() // a finished task is started again only under a new policy
 		}
 		stop()
 		if err != nil {
@@ -178,29 +181,29 @@ func (p *process) eachPolicy(ctx context.Context, task func(context.Context, *ge
 	return nil
 }
 
-// reload applies another policy when the policy file changes.
+// reload applies a new policy when the policy file changes.
 type reload struct {
 	process *process
-	// prepared is the generation of the content that was tried last. It is kept if something outside the policy
-	// prevented it from taking effect, so that retries do not rebuild its indexes. tried is the number of
-	// generations prepared so far.
+	// prepared is the generation of the content that was tried last. It is kept if something
+	// other than the policy prevented it from taking effect, so that retries do not rebuild
+	// its indexes. tried is the number of generations prepared so far.
 	prepared *generation
 	tried    int
 }
 
-// watchPolicy applies changes of the policy file.
+// watchPolicy applies changes to the policy file.
 func (p *process) watchPolicy(ctx context.Context) error {
 	r := &reload{process: p}
 	return policyfile.Watch(ctx, p.options.PolicyFile, p.current().content, p.policies, r.replace)
 }
 
-// replace applies content and reports whether the policy changed. The policy is checked in the same way as
-// the first one.
+// replace applies content and reports whether the policy changed. The policy is checked
+// in the same way as the initial one.
 func (r *reload) replace(ctx context.Context, content []byte) (another bool, err error) {
 	p := r.process
 	defer policyfile.Recover(p.options.PolicyFile, &err)
 	if bytes.Equal(content, p.current().content) {
-		return false, nil // the file differed only for a while
+		return false, nil // the file was changed back
 	}
 	if r.prepared == nil || !bytes.Equal(r.prepared.content, content) {
 		if r.prepared, err = r.prepare(ctx, content); err != nil {
@@ -213,7 +216,7 @@ func (r *reload) replace(ctx context.Context, content []byte) (another bool, err
 	return true, r.swap()
 }
 
-// prepare makes the generation of another policy.
+// prepare makes the generation of a new policy.
 func (r *reload) prepare(ctx context.Context, content []byte) (*generation, error) {
 	p := r.process
 	file, err := policyfile.Load(p.options.PolicyFile, content, p.options.Converters...)

@@ -33,7 +33,7 @@ import (
 	"github.com/evenkeel/evenkeel/status/serve"
 )
 
-// setup is the input from which a process is made.
+// setup is the input for making a process.
 type setup struct {
 	options flags.Options
 	kube    *kube.Connection
@@ -47,11 +47,12 @@ type setup struct {
 	notes io.Writer
 }
 
-// mode is how a kind of process begins and what it uses of a policy.
+// mode defines how a kind of process starts and which parts of a policy it uses.
 type mode struct {
 	// once reports whether the process ends after one cycle.
 	once bool
-	// runsProfiles reports whether the process runs the profiles of the policy, so that there must be some.
+	// runsProfiles reports whether the process runs the profiles of the policy, so that the
+	// policy must have some.
 	runsProfiles bool
 	// onlyPlanned leaves out all plugins of the policy whose evictions are not planned.
 	onlyPlanned bool
@@ -78,14 +79,14 @@ func open(options flags.Options) (s setup, err error) {
 	return s, err
 }
 
-// process is what all kinds of processes have in common. It observes under the policy in effect. The structs of the
-// kinds, such as evicting, have it as a field.
+// process holds what all kinds of processes have in common. It observes under the policy
+// in effect. Each kind, such as evicting, embeds it as a field.
 type process struct {
 	options   flags.Options
 	kube      *kube.Connection
-	namespace string // of the ledger, the pause switch and the Lease
+	namespace string // namespace of the ledger, the pause switch and the Lease
 	mode      mode
-	// kind is the process of a particular kind that this is a part of; nil if it only observes.
+	// kind is the specific kind of process that contains this one; nil if it only observes.
 	kind kind
 
 	registry  *prometheus.Registry
@@ -111,22 +112,22 @@ type process struct {
 	cycling sync.Mutex
 	// followers holds functions that are called with each policy that takes effect.
 	followers []func(*generation)
-	// stops holds functions that end what was started without a context. They are called
-	// in reverse order.
+	// stops holds functions that stop what was started without a context. They are called in
+	// reverse order.
 	stops []func()
 }
 
 // kind is a process that does more than observe under a policy: it evicts or publishes.
 type kind interface {
-	// equip makes the parts of a policy's generation that act, and requests their informers. It needs the API server,
-	// and may be repeated until it succeeds.
+	// equip makes the parts of a generation that evict or publish, and requests their
+	// informers. It needs the API server, and may be repeated until it succeeds.
 	equip(ctx context.Context, g *generation) error
 	// startInformers starts the informers requested since the last call, and waits for their first lists.
 	startInformers(ctx context.Context) error
 }
 
-// newProcess makes what all kinds of processes have in common, without a request to the API server. It reports mistakes
-// in the policy.
+// newProcess makes the parts that all kinds of processes have in common, without a
+// request to the API server. It reports errors in the policy.
 func newProcess(ctx context.Context, s setup) (_ *process, err error) {
 	defer policyfile.Recover(s.options.PolicyFile, &err)
 	policyfile.SetupPlugins()
@@ -180,7 +181,7 @@ func newProcess(ctx context.Context, s setup) (_ *process, err error) {
 	return p, extender.Register(p.registry, p.gauges)
 }
 
-// listener passes on each observation.
+// listener passes each observation on.
 type listener struct {
 	*metrics.Outcomes
 	*announce.Announcer
@@ -193,9 +194,10 @@ func (l listener) Observed(o *observer.Observation) {
 	l.process.cycleEvents.Observed(o)
 }
 
-// begin reaches the API server, makes what acts according to the policy, and waits for the first lists. It waits
-// indefinitely for the API server; in the meantime, the process answers kube-scheduler neutrally. A process that ends
-// after one cycle does not wait for the API server, because its Job retries failures.
+// begin connects to the API server, makes the parts that evict or publish, and waits for
+// the first lists. It waits for the API server indefinitely; in the meantime, the process
+// answers kube-scheduler neutrally. A process that ends after one cycle does not wait,
+// because its Job retries failures.
 func (p *process) begin(ctx context.Context) error {
 	if p.mode.once {
 		if err := p.reach(ctx); err != nil {
@@ -209,8 +211,8 @@ func (p *process) begin(ctx context.Context) error {
 	return kube.Persist(ctx, p.health.Progress, p.startInformers)
 }
 
-// reach reaches the API server and makes what acts according to the policy in effect. It may be repeated until it
-// succeeds.
+// reach connects to the API server and makes the parts that evict or publish under the
+// policy in effect. It may be repeated until it succeeds.
 func (p *process) reach(ctx context.Context) (err error) {
 	defer policyfile.Recover(p.options.PolicyFile, &err)
 	if err := p.kube.Reach(ctx); err != nil {
@@ -252,7 +254,7 @@ func (p *process) start(ctx context.Context, tasks ...func(context.Context) erro
 	return exit.UnlessStopped(ctx, err)
 }
 
-// stop ends what was started without a context.
+// stop stops what was started without a context.
 func (p *process) stop() {
 	for _, stop := range slices.Backward(p.stops) {
 		stop()

@@ -33,7 +33,7 @@ import (
 	"github.com/evenkeel/evenkeel/strategies/plugin"
 )
 
-// Run is `evenkeel run`: one cycle, or cycles at an interval or on a schedule.
+// Run runs `evenkeel run`: one cycle, or cycles at an interval or on a schedule.
 func Run(ctx context.Context, options flags.Options) error {
 	collector.Fill()
 	e, err := newRun(ctx, options)
@@ -59,10 +59,10 @@ type evicting struct {
 	events  announce.Recorder
 
 	informers informers.SharedInformerFactory
-	// transitions reports whether the informers keep the transition times of pod
-	// conditions. They do so only if the policy at the start uses them.
+	// transitions reports whether the informers keep the transition times of pod conditions.
+	// They do so only if the initial policy uses them.
 	transitions bool
-	// podsOnNode gives the framework's plugins an index of pods, which can be added only once.
+	// podsOnNode is the framework plugins' index of pods, which can be added only once.
 	podsOnNode podutil.GetPodsAssignedToNodeFunc
 	// synced reports whether the observer has the first lists.
 	synced    func() bool
@@ -75,7 +75,7 @@ type evicting struct {
 	// evictorMetrics and cycleMetrics are registered once, for all policies.
 	evictorMetrics *metrics.Metrics
 	cycleMetrics   *cycle.Metrics
-	// executor makes what executes the plans of a policy.
+	// executor makes the executor of a policy's plans.
 	executor func(*generation) cycle.Executor
 
 	saved saved.Watch // shared by successive policies
@@ -86,8 +86,9 @@ type evicting struct {
 
 var _ kind = (*evicting)(nil)
 
-// newEvicting makes a process that evicts, without a request to the API server. If answers is set, it also answers
-// kube-scheduler. newEvicting reports mistakes in the policy.
+// newEvicting makes an evicting process, without a request to the API server. If answers
+// is set, the process also answers kube-scheduler. newEvicting reports errors in the
+// policy.
 func newEvicting(ctx context.Context, s setup, log announce.Recorder, answers bool) (_ *evicting, err error) {
 	defer policyfile.Recover(s.options.PolicyFile, &err)
 	s.recorder, s.mode.once, s.mode.runsProfiles = log, !s.options.Loops(), !s.mode.onlyPlanned
@@ -102,7 +103,7 @@ func newEvicting(ctx context.Context, s setup, log announce.Recorder, answers bo
 	e := &evicting{process: p, answers: answers, events: log}
 	p.kind = e
 
-	// What it watches. The observer has the pods and nodes from the same informers.
+	// Informers. The observer gets pods and nodes from them, too.
 	slimmer := slim.New()
 	if e.transitions = policyfile.ReadsTransitions(p.current().profiles); !e.transitions {
 		slimmer = slimmer.WithoutTransitions() // they would take a tenth of a pod's memory
@@ -122,7 +123,7 @@ func newEvicting(ctx context.Context, s setup, log announce.Recorder, answers bo
 	e.cluster = evictor.NewWatched(e.informers, p.observer.Ledger(), p.kube.Clock)
 	e.demand = evictor.NewDemand(e.cluster, p.kube.Client, dynamic, p.kube.DynamicResources)
 
-	// What it evicts and steers with.
+	// Metrics, and the ways to evict and steer.
 	e.evictorMetrics, e.cycleMetrics = metrics.New(p.registry), cycle.NewMetrics(p.registry)
 	e.evictions, err = evictor.NewClient(evictor.ClientConfig{
 		Kube:      p.kube.Client,
@@ -142,7 +143,7 @@ func newEvicting(ctx context.Context, s setup, log announce.Recorder, answers bo
 		return nil, err
 	}
 
-	// Who learns of its plans and policies.
+	// Recipients of plans and policies.
 	e.room = announce.NewRoom(p.announcer, p.registry)
 	e.explainer = live.New(p.observer, e.informers.Core().V1().Nodes().Lister(), p.pause, p.current().terms())
 	e.executor = func(g *generation) cycle.Executor {
@@ -156,8 +157,8 @@ func newEvicting(ctx context.Context, s setup, log announce.Recorder, answers bo
 	return e, nil
 }
 
-// evict starts what evicting needs and runs cycles, as leader with
-// --leader-elect.
+// evict starts the parts that evicting needs, and runs cycles. With --leader-elect, it
+// does so only while it leads.
 func (e *evicting) evict(ctx context.Context) error {
 	p := e.process
 	group, ctx := errgroup.WithContext(ctx)
@@ -173,7 +174,7 @@ func (e *evicting) evict(ctx context.Context) error {
 	}
 	p.health.Ready()
 	if p.options.Elects() && p.options.Loops() {
-		p.lease.Stand() // whoever leads, not this task, releases pods
+		p.lease.Stand() // pods are released by whoever leads, not by this task
 	}
 	if p.options.LeaderElect {
 		group.Go(func() error { return p.heartbeat(ctx) })
@@ -207,7 +208,7 @@ func (e *evicting) evict(ctx context.Context) error {
 	return group.Wait()
 }
 
-// equip implements kind. It makes the parts that evict according to the policy.
+// equip implements kind. It makes the parts that evict under the policy.
 func (e *evicting) equip(ctx context.Context, g *generation) error {
 	p := e.process
 	if !e.transitions && policyfile.ReadsTransitions(g.profiles) {
@@ -242,7 +243,7 @@ func (e *evicting) startInformers(ctx context.Context) error {
 	return e.process.kube.Start(ctx, e.informers, e.synced, e.demand.HasSynced)
 }
 
-// newEvictor makes what makes the moves of a policy's plans.
+// newEvictor makes the Evictor that executes a policy's plans.
 func (e *evicting) newEvictor(g *generation) (*evictor.Evictor, error) {
 	p := e.process
 	evicting, err := settings.Evicting(&g.load.Eviction)
@@ -302,8 +303,8 @@ func (e *evicting) newRunner(ctx context.Context, g *generation) (*cycle.Runner,
 }
 
 // mayPlan reports whether to plan the evictions of upstream plugins. Planning reads more
-// than these plugins do, and a ServiceAccount created for descheduler lacks the
-// permissions.
+// than these plugins do, and a ServiceAccount created for descheduler may lack permission
+// for that.
 func (e *evicting) mayPlan(ctx context.Context, g *generation) (bool, error) {
 	if !hosted.Among(g.profiles) || g.readsUsage() {
 		return hosted.Among(g.profiles), nil
@@ -344,8 +345,8 @@ func (x *executor) Planned(ctx context.Context, by *plugin.Plugin, made *strateg
 	}
 }
 
-// observeIfNeeded observes usage under each policy that needs it. Under a policy that does not,
-// it only watches for changes of nodes that start cycles.
+// observeIfNeeded observes usage under each policy that needs it. Under other policies it
+// only watches nodes for changes that start cycles.
 func (e *evicting) observeIfNeeded(ctx context.Context) error {
 	p := e.process
 	return p.eachPolicy(ctx, func(ctx context.Context, g *generation) error {

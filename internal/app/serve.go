@@ -12,8 +12,8 @@ import (
 	"github.com/evenkeel/evenkeel/status/announce"
 )
 
-// Serve is `evenkeel serve`: every replica answers kube-scheduler, and the
-// leader evicts.
+// Serve runs `evenkeel serve`: every replica answers kube-scheduler, and the leader
+// evicts.
 func Serve(ctx context.Context, options flags.Options) error {
 	if !options.Loops() {
 		return exit.Usagef("serve needs --descheduling-interval or --schedule")

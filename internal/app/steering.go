@@ -16,7 +16,7 @@ import (
 	"github.com/evenkeel/evenkeel/scorer/steering"
 )
 
-// steerings are the available ways to steer replacements. A policy chooses one.
+// steerings holds the available ways to steer replacements. A policy chooses one.
 type steerings struct {
 	extender  *steering.Extender
 	admission *admission.Steering
@@ -28,8 +28,8 @@ type steerings struct {
 	planner  *answer.Answerer
 }
 
-// newSteerings makes the ways to steer. If answers is set, this process itself answers kube-scheduler, with the
-// planner.
+// newSteerings makes the ways to steer. If answers is set, this process itself answers
+// kube-scheduler and uses the planner.
 func newSteerings(p *process, client dynamic.Interface, watched informers.SharedInformerFactory, answers bool) (*steerings, error) {
 	keys := admission.NewKeys(client, p.observer.Ledger(), knowing{p.authority}, p.kube.Clock.Now)
 	probe, err := admission.NewProbe(keys, p.kube.REST)
@@ -49,15 +49,15 @@ func newSteerings(p *process, client dynamic.Interface, watched informers.Shared
 	}, nil
 }
 
-// knowing counts as leading only once this process knows the moves in flight, because steering clears keys
-// that belong to no move.
+// knowing counts as leading only once this process knows the moves in flight, because
+// steering deletes keys that belong to no move.
 type knowing struct{ authority *leadership.Authority }
 
 // Leads implements evictor.Leader.
 func (k knowing) Leads() error { return k.authority.Knows() }
 
-// letGo releases the pods that the API server holds, until the context ends. A dry run releases none, because it does
-// not know their plan.
+// letGo releases the pods that the API server holds, until the context ends. A dry run
+// releases none, because it does not know where they were planned.
 func (s *steerings) letGo(ctx context.Context, dryRun bool) error {
 	if dryRun {
 		return untilStopped(ctx)
@@ -65,8 +65,9 @@ func (s *steerings) letGo(ctx context.Context, dryRun bool) error {
 	return s.gates.Run(ctx, s.planner.Land)
 }
 
-// once runs one cycle, and releases held pods during the cycle and for up to atMost afterwards. A process that ends
-// after one cycle releases none earlier, because it knows its moves only while it leads.
+// once runs one cycle, and releases held pods during the cycle and for up to atMost
+// afterwards. A process that ends after one cycle releases no pods before, because it
+// knows the moves only while it leads.
 func (s *steerings) once(ctx context.Context, dryRun bool, atMost time.Duration, cycle func(context.Context) error) error {
 	holding, stop := context.WithCancel(ctx)
 	defer stop()
