@@ -36,7 +36,7 @@ const (
 
 	// leafValidity is how long certificates are valid by default.
 	leafValidity = 365 * 24 * time.Hour
-	// minValidity leaves time to renew a certificate.
+	// minValidity leaves enough time to renew a certificate.
 	minValidity = time.Hour
 
 	privateFile, publicFile = 0o600, 0o644
@@ -48,8 +48,8 @@ type CertificatesOptions struct {
 	Directory string
 	// CAFile and CAKeyFile are an existing CA to sign with.
 	CAFile, CAKeyFile string
-	// Services in Namespace, Names and Addresses are how clients reach the server. Its
-	// certificate is valid for all of them.
+	// Namespace, Names and Addresses define how clients reach the server: by Services in
+	// Namespace, or directly. The server's certificate is valid for all of them.
 	Namespace       string
 	Services, Names []string
 	Addresses       []net.IP
@@ -69,7 +69,7 @@ func (o *CertificatesOptions) AddTo(flags *pflag.FlagSet) {
 	flags.DurationVar(&o.Validity, "validity", leafValidity, "How long the certificates of server and client are valid; the CA lasts ten years.")
 }
 
-// validate reports the first mistake in the flags.
+// validate reports the first error in the flags.
 func (o *CertificatesOptions) validate() error {
 	switch {
 	case o.Directory == "":
@@ -105,8 +105,8 @@ func (o *CertificatesOptions) hosts() (names []string, addresses []net.IP) {
 	return names, append([]net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback}, o.Addresses...)
 }
 
-// Certificates is `evenkeel certificates`: it creates a CA and certificates, or renews the certificates, and prints
-// what to do with the files.
+// Certificates runs `evenkeel certificates`: it creates a CA and certificates, or renews
+// the certificates, and prints what to do with the files.
 func Certificates(options CertificatesOptions, now time.Time, out io.Writer) error {
 	if err := options.validate(); err != nil {
 		return err
@@ -145,7 +145,7 @@ func Certificates(options CertificatesOptions, now time.Time, out io.Writer) err
 	return options.explain(out, ca, kept, server.Expires)
 }
 
-// authority returns the CA to sign with, and whether it existed already.
+// authority returns the CA to sign with, and whether it already existed.
 func (o *CertificatesOptions) authority(now time.Time) (ca *certificates.Authority, kept bool, err error) {
 	certFile, keyFile := o.CAFile, o.CAKeyFile
 	if certFile == "" {
@@ -166,7 +166,7 @@ func (o *CertificatesOptions) authority(now time.Time) (ca *certificates.Authori
 	return ca, true, nil
 }
 
-// secrets returns Secrets as a manifest, in the layout of cert-manager.
+// secrets returns a manifest of Secrets with the same keys as cert-manager's.
 func (o *CertificatesOptions) secrets(ca *certificates.Authority, pairs map[string]certificates.Pair) ([]byte, error) {
 	var manifest bytes.Buffer
 	for _, name := range []string{serverSecret, clientSecret} {
@@ -185,7 +185,8 @@ func (o *CertificatesOptions) secrets(ca *certificates.Authority, pairs map[stri
 	return manifest.Bytes(), nil
 }
 
-// webhookPatch adds the CA of the server's certificate to the shipped webhook.
+// webhookPatch returns a patch that adds the CA of the server's certificate to the
+// shipped webhook.
 func webhookPatch(ca *certificates.Authority) []byte {
 	return []byte(`apiVersion: admissionregistration.k8s.io/v1
 kind: MutatingWebhookConfiguration
@@ -197,15 +198,15 @@ webhooks:
       caBundle: ` + base64.StdEncoding.EncodeToString(ca.Cert) + "\n")
 }
 
-// file is one to write.
+// file is a file to write.
 type file struct {
 	name    string
 	content []byte
 	mode    fs.FileMode
 }
 
-// write writes all files and then moves them into place one right after the other, because
-// a certificate does not work with the key of another certificate.
+// write writes all files and then moves them into place in quick succession, because a
+// certificate does not work with the key of another one.
 func (o *CertificatesOptions) write(files []file) error {
 	if err := os.MkdirAll(o.Directory, 0o700); err != nil {
 		return fmt.Errorf("writing the certificates: %w", err)
@@ -223,8 +224,8 @@ func (o *CertificatesOptions) write(files []file) error {
 	return nil
 }
 
-// create writes a new file. It removes an existing file first, because the mode, owner or link target of that file
-// could expose a key.
+// create writes a new file. It removes an existing file first, because that file's mode,
+// owner or link target could expose a key.
 func create(path string, content []byte, mode fs.FileMode) error {
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err

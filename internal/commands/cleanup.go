@@ -23,7 +23,7 @@ type CleanupOptions struct {
 	Format string
 	// Mode is the mode whose processes have ended; empty means all modes.
 	Mode string
-	// Ledger also deletes what is stored. DryRun deletes nothing.
+	// Ledger also deletes the stored data. DryRun deletes nothing.
 	Ledger, DryRun bool
 	// Timeout bounds the whole run.
 	Timeout time.Duration
@@ -48,11 +48,11 @@ func (o *CleanupOptions) validate() error {
 	return output.Check(nil, o.Format, output.Formats, "")
 }
 
-// after are the values of --mode.
+// after maps the values of --mode.
 var after = map[string]cleanup.Mode{"": cleanup.All, "serve": cleanup.Evicting, "run": cleanup.Evicting, "nodesync": cleanup.NodeSync}
 
-// Cleanup is `evenkeel cleanup`: it removes what Evenkeel left in a cluster. It
-// returns an error if something could not be removed.
+// Cleanup runs `evenkeel cleanup`: it removes what Evenkeel left in a cluster. It returns
+// an error if something could not be removed.
 func Cleanup(ctx context.Context, options flags.Options, wanted CleanupOptions, out io.Writer) error {
 	if err := wanted.validate(); err != nil {
 		return err
@@ -89,5 +89,5 @@ func Cleanup(ctx context.Context, options flags.Options, wanted CleanupOptions, 
 	return nil
 }
 
-// nodeSyncLeaseName is the name of the Lease of nodesync in a separate process.
+// nodeSyncLeaseName is the name of the Lease of a separate nodesync process.
 const nodeSyncLeaseName = "evenkeel-nodesync"

@@ -16,11 +16,12 @@ import (
 	"github.com/evenkeel/evenkeel/policy/rewritten"
 )
 
-// Formats are the legacy formats that files may have.
+// Formats are the legacy formats that files may use.
 type Formats struct {
 	// Converters convert individual documents.
 	Converters []policy.Converter
-	// ConvertFile converts the policies in a file, wherever they are. If there is an error, it is a *policy.Error.
+	// ConvertFile converts the policies in a file, wherever they are in it. Any error is a
+	// *policy.Error.
 	ConvertFile func(name string, data []byte, kinds source.Kinds) (*rewritten.File, error)
 }
 
@@ -31,16 +32,16 @@ func (f *Formats) convert(name string, data []byte) (_ *rewritten.File, err erro
 
 // ConvertOptions are the flags of `evenkeel convert`.
 type ConvertOptions struct {
-	// Files are the files to read and To is the file to write; each may be Standard.
+	// Files are the files to read, To is the file to write. Each may be Standard.
 	Files []string
 	To    string
 	// Formats are the legacy formats to convert.
 	Formats Formats
 }
 
-// Convert is `evenkeel convert`: it converts files of any legacy system to the current format, one after the other, and
-// reports each document to progress. It writes nothing if lint would report an error in any file, whatever its format,
-// because its output is meant to be run.
+// Convert runs `evenkeel convert`: it converts files of any legacy system to the current
+// format, one after the other, and reports each document to progress. If lint would
+// report an error in any file, it writes nothing, because its output is meant to be run.
 func Convert(options ConvertOptions, in io.Reader, out, progress io.Writer) error {
 	inputs, err := readInputs("convert", options.Files, in)
 	if err != nil {
@@ -105,7 +106,7 @@ func appendDocuments(to *bytes.Buffer, text []byte) {
 	to.Write(text)
 }
 
-// tellParts reports what was done with each document of a file.
+// tellParts reports how each document of a file was converted.
 func tellParts(progress io.Writer, name string, parts []rewritten.Part) {
 	for i := range parts {
 		part := &parts[i]

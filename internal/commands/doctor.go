@@ -37,8 +37,7 @@ import (
 type DoctorOptions struct {
 	// Format is one of output.Formats, Color one of terminal.ColorModes.
 	Format, Color string
-	// Mode is the command whose process is examined: run, serve, extender or
-	// nodesync.
+	// Mode is the command of the examined process: run, serve, extender or nodesync.
 	Mode string
 	// Prometheus is the --prom of nodesync, if given.
 	Prometheus string
@@ -55,7 +54,7 @@ type DoctorOptions struct {
 	Progress io.Writer
 }
 
-// Validate reports the first mistake in the flags.
+// Validate reports the first error in the flags.
 func (o *DoctorOptions) Validate(out io.Writer) error {
 	if err := output.Check(out, o.Format, output.Formats, o.Color); err != nil {
 		return err
@@ -80,9 +79,9 @@ func (o *DoctorOptions) marks() bool { return doctor.Mode(o.Mode) == doctor.Mode
 // defaultLeaseName is the Lease's name unless a flag of the process sets it.
 const defaultLeaseName = "evenkeel"
 
-// Doctor is `evenkeel doctor`: it checks the policy on the cluster, reports
-// what is wrong and how to fix it, and changes nothing. It returns an error if
-// it found a problem.
+// Doctor runs `evenkeel doctor`: it checks the policy against the cluster, reports what
+// is wrong and how to fix it, and changes nothing. It returns an error if it found a
+// problem.
 func Doctor(ctx context.Context, options flags.Options, wanted DoctorOptions, out io.Writer) error {
 	if err := wanted.Validate(out); err != nil {
 		return err
@@ -118,7 +117,7 @@ func Doctor(ctx context.Context, options flags.Options, wanted DoctorOptions, ou
 	return nil
 }
 
-// examination collects what package doctor judges.
+// examination collects the facts that package doctor judges.
 type examination struct {
 	look    *app.Look
 	options *flags.Options
@@ -225,7 +224,7 @@ func collectsMetrics(profiles *api.DeschedulerPolicy) bool {
 }
 
 const (
-	// listTimeout is how long the first lists of nodes and pods may stall.
+	// listTimeout is how long the first lists of nodes and pods may make no progress.
 	listTimeout = 30 * time.Second
 	// longestPause is the longest wait for a second reading.
 	longestPause = 30 * time.Second

@@ -30,7 +30,8 @@ type ExplainOptions struct {
 	Progress io.Writer
 }
 
-// Explain is `evenkeel explain node NAME` and `evenkeel explain pod NAMESPACE/NAME`. It changes nothing.
+// Explain runs `evenkeel explain node NAME` and `evenkeel explain pod NAMESPACE/NAME`. It
+// changes nothing.
 func Explain(ctx context.Context, options flags.Options, wanted ExplainOptions, words []string, out io.Writer) error {
 	if err := output.Check(out, wanted.Format, ExplainFormats, wanted.Color); err != nil {
 		return err
@@ -58,7 +59,8 @@ func Explain(ctx context.Context, options flags.Options, wanted ExplainOptions, 
 	return output.Show(out, wanted.Format, wanted.Color, explanation, func(p *layout.Page) { text.Explanation(p, explanation) })
 }
 
-// maxExplanationBytes bounds an explanation from another process: with 5000 nodes it has about one MiB.
+// maxExplanationBytes is the maximum size of an explanation from another process. With
+// 5000 nodes, it takes about one MiB.
 const maxExplanationBytes = 32 << 20
 
 // askToExplain asks a running process for the explanation.

@@ -33,7 +33,8 @@ type HistoryOptions struct {
 	// Since is how far to look back; 0 shows everything that is stored.
 	Since         time.Duration
 	Format, Color string
-	// Logs are the files to read instead of the ledger, More further ones named without a flag; "-" is In.
+	// Logs are the files to read instead of the ledger, More further files given as
+	// arguments; "-" is In.
 	Logs, More []string
 	In         io.Reader
 }
@@ -91,8 +92,7 @@ type HistoryEviction struct {
 	Result string `json:"result"`
 }
 
-// History is `evenkeel history`: it reads the ledger or log files and changes
-// nothing.
+// History runs `evenkeel history`: it reads the ledger or log files and changes nothing.
 func History(ctx context.Context, options flags.Options, wanted HistoryOptions, out io.Writer) error {
 	if err := wanted.validate(out); err != nil {
 		return err

@@ -17,7 +17,7 @@ const Standard = "-"
 type input struct {
 	name string
 	data []byte
-	err  error // why the file cannot be a policy
+	err  error // why the file cannot be read as a policy
 }
 
 // readInputs reads files. Standard may occur among them at most once.

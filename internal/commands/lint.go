@@ -38,7 +38,8 @@ type LintReport struct {
 
 // PolicyReport reports on one policy, or on another document of a file.
 type PolicyReport struct {
-	// Name is the file, and the position in it unless the policy is the whole file.
+	// Name is the file name, followed by the position in the file unless the policy is the
+	// whole file.
 	Name string `json:"name"`
 	// Is is the policy's apiVersion and kind.
 	Is       string         `json:"is,omitempty"`
@@ -46,8 +47,8 @@ type PolicyReport struct {
 	Does     []string       `json:"does"`
 }
 
-// Lint is `evenkeel lint`: it reports errors and likely mistakes in policies, and describes what the policies do. It
-// needs no cluster.
+// Lint runs `evenkeel lint`: it reports errors and likely mistakes in policies, and
+// describes what the policies do. It needs no cluster.
 func Lint(options LintOptions, in io.Reader, out io.Writer, now time.Time) error {
 	if err := output.Check(out, options.Format, LintFormats, ""); err != nil {
 		return err
@@ -71,7 +72,7 @@ func Lint(options LintOptions, in io.Reader, out io.Writer, now time.Time) error
 	return report.verdict(options.Strict)
 }
 
-// lintFile examines each policy of a file, and adds the notes on its other
+// lintFile examines each policy in a file, and adds the notes on the file's other
 // documents.
 func lintFile(formats *Formats, name string, data []byte, now time.Time) []PolicyReport {
 	result, err := formats.convert(name, data)
@@ -172,7 +173,7 @@ func (r *LintReport) verdict(strict bool) error {
 	return nil
 }
 
-// text prints a line per finding and, below, what the policy does.
+// text prints each finding on a line, followed by a description of what the policy does.
 func (r *LintReport) text(out *layout.Page) {
 	for i := range r.Policies {
 		p := &r.Policies[i]

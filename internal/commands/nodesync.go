@@ -10,8 +10,8 @@ import (
 	"github.com/evenkeel/evenkeel/scorer/nodesync"
 )
 
-// RemoveNodeSync is `evenkeel nodesync --remove`: it removes what nodesync
-// wrote to nodes.
+// RemoveNodeSync runs `evenkeel nodesync --remove`: it removes what nodesync wrote to
+// nodes.
 func RemoveNodeSync(ctx context.Context, options flags.Options, out io.Writer) error {
 	connection, err := options.Connect()
 	if err != nil {

@@ -19,13 +19,14 @@ const PlanFormats = "table|wide|name|json|yaml"
 type PlanOptions struct {
 	// Format is one of PlanFormats, Color one of terminal.ColorModes.
 	Format, Color string
-	// ExitCode selects exit code 1 if the plan has moves, and 2 for any error.
+	// ExitCode makes the command exit with code 1 if the plan has moves, and with 2 on any
+	// error.
 	ExitCode bool
 	// Progress receives notes about slow steps.
 	Progress io.Writer
 }
 
-// Plan is `evenkeel plan`: it observes, plans, prints and changes nothing.
+// Plan runs `evenkeel plan`: it observes, plans, prints the plan and changes nothing.
 func Plan(ctx context.Context, options flags.Options, wanted PlanOptions, out io.Writer) error {
 	moves, err := plan(ctx, options, wanted, out)
 	switch {

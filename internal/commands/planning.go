@@ -70,7 +70,8 @@ func previewOf(ctx context.Context, p *app.Planning, planned []strategies.Made, 
 	return f
 }
 
-// until returns when the reason for which a pod is not moved ends; the zero time if that is not known in advance.
+// until returns when the reason for not moving a pod ends; the zero time if that is not
+// known in advance.
 func until(p *app.Planning, d *strategies.Declined, now time.Time) time.Time {
 	if startup := p.Load.Hot.Startup.Duration; d.Reason == reasons.PodStarting {
 		return d.NewestStart(now, startup).Add(startup + p.Load.Hot.MinWindow.Duration)
@@ -103,8 +104,8 @@ func evidenceOfSteering(ctx context.Context, p *app.Planning, extender *remote.E
 	return e
 }
 
-// explainOnce plans as a cycle would and returns the facts to explain a subject. For an unknown subject it fails at
-// once.
+// explainOnce plans as a cycle would and returns the facts to explain a subject. It fails
+// immediately for an unknown subject.
 func explainOnce(ctx context.Context, options flags.Options, progress io.Writer, s status.Subject) (planned *status.Facts, err error) {
 	p, err := app.OpenPlanning(ctx, options, progress)
 	if err != nil {

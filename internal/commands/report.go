@@ -1,6 +1,6 @@
-// Package commands holds the commands that run no process of their own: commands that
-// read files (lint, convert), commands that observe a cluster without changing it (plan,
-// top, doctor, explain, history) or show what a process observes (ui), and commands that
+// Package commands implements the commands other than long-running processes: those that
+// read files (lint, convert), those that inspect a cluster without changing it (plan,
+// top, doctor, explain, history) or show what a process observes (ui), and those that
 // remove what processes left behind (cleanup, nodesync --remove).
 package commands
 
@@ -15,7 +15,7 @@ import (
 
 func line(w io.Writer, format string, args ...any) { _, _ = fmt.Fprintf(w, format+"\n", args...) }
 
-// waitFor waits, and reports whether the context is still alive.
+// waitFor waits for the given duration. It returns false if the context ended first.
 func waitFor(ctx context.Context, d time.Duration) bool {
 	evictor.Sleep(ctx, d)
 	return ctx.Err() == nil

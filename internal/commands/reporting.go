@@ -24,8 +24,8 @@ const (
 // shippedNamespace is where the shipped manifests install.
 const shippedNamespace = "evenkeel"
 
-// candidates returns the pods that may serve reports. It searches only the namespaces that Evenkeel may run in, because
-// anyone could use that label in other namespaces.
+// candidates returns the pods that may serve reports. It searches only the namespaces
+// that Evenkeel may run in, because anyone could use their label in other namespaces.
 func candidates(ctx context.Context, client kubernetes.Interface, namespace string) (found []v1.Pod, err error) {
 	const patience = 5 * time.Second
 	ctx, cancel := context.WithTimeout(ctx, patience)

@@ -72,8 +72,8 @@ func (o *TopOptions) validate(out io.Writer) error {
 	return nil
 }
 
-// Top is `evenkeel top`: it prints each node as observed by a process in the cluster, from a single reading, or after
-// observing for a while.
+// Top runs `evenkeel top`: it prints each node as observed by a process in the cluster,
+// from a single reading, or after observing for a while.
 func Top(ctx context.Context, options flags.Options, wanted TopOptions, out io.Writer) error {
 	if err := wanted.validate(out); err != nil {
 		return err
@@ -102,7 +102,7 @@ func Top(ctx context.Context, options flags.Options, wanted TopOptions, out io.W
 type topScreen struct {
 	wanted *TopOptions
 	out    io.Writer
-	shown  bool // whether a report has been printed
+	shown  bool // a report has been printed
 }
 
 // observe shows what this process observes.
@@ -134,7 +134,7 @@ func (t *topScreen) followPod(ctx context.Context, options *flags.Options) (done
 	if err != nil {
 		return false, err
 	}
-	found, _ := candidates(ctx, connection.Client, cmp.Or(options.Namespace, flags.DefaultNamespace)) // observing gives a better error message
+	found, _ := candidates(ctx, connection.Client, cmp.Or(options.Namespace, flags.DefaultNamespace)) // the fallback, observing, gives a better error message
 	pod := reporting(found)
 	if pod == nil {
 		return false, nil
@@ -173,7 +173,8 @@ func (t *topScreen) follow(ctx context.Context, of *remote.Extender, name string
 }
 
 const (
-	// maxNodesBytes bounds the report of another process: with 5000 nodes it has about five MiB.
+	// maxNodesBytes is the maximum size of a report from another process. With 5000 nodes,
+	// it takes about five MiB.
 	maxNodesBytes = 64 << 20
 	// nodesTimeout is how long reading that report may take.
 	nodesTimeout = 10 * time.Second
@@ -257,7 +258,8 @@ func fitting(report *status.Top, view text.View) int {
 	return max(view.Height-bytes.Count(one.Bytes(), []byte{'\n'})-1, least)
 }
 
-// topTimeout is how long the first reading may take once nodes and pods are known, and how long their lists may stall.
+// topTimeout is how long the first reading may take once nodes and pods are known, and
+// how long their lists may make no progress.
 const topTimeout = 30 * time.Second
 
 // watchNodes waits until nodes are known and usage has been read for the given time.

@@ -20,7 +20,7 @@ import (
 	"github.com/evenkeel/evenkeel/internal/flags"
 )
 
-// UIOptions are the flags of `evenkeel ui` besides those of access.
+// UIOptions are the flags of `evenkeel ui` other than those for access.
 type UIOptions struct {
 	// Open starts a browser.
 	Open bool
@@ -36,8 +36,8 @@ func (o *UIOptions) AddTo(flags *pflag.FlagSet) {
 	flags.StringVar(&o.Lease, "leader-elect-resource-name", "evenkeel", "Name of the Lease. The page is that of the pod that holds it, because that pod knows the last cycle.")
 }
 
-// UI is `evenkeel ui`: it forwards a port to the page of a process in the cluster, with
-// the user's permissions, until the context ends.
+// UI runs `evenkeel ui`: it forwards a local port to the page of a process in the
+// cluster, with the user's permissions, until the context ends.
 func UI(ctx context.Context, options flags.Options, wanted UIOptions, out io.Writer) error {
 	connection, err := options.Connect()
 	if err != nil {
@@ -90,7 +90,7 @@ func pageOf(ctx context.Context, client kubernetes.Interface, namespace, lease s
 	return pod, nil
 }
 
-// hasPage returns an error for a process that has no page.
+// hasPage returns an error if the process has no page.
 func hasPage(ctx context.Context, page string) error {
 	const patience = 10 * time.Second
 	ctx, cancel := context.WithTimeout(ctx, patience)
@@ -113,7 +113,7 @@ func hasPage(ctx context.Context, page string) error {
 	return nil
 }
 
-// open shows a page in a browser. wait waits for the browser command, which ends with the
+// open opens a page in a browser. wait waits for the browser command, which ends with the
 // context.
 func open(ctx context.Context, page string, progress io.Writer) (wait func()) {
 	for _, name := range []string{"xdg-open", "open"} {
