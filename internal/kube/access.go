@@ -16,9 +16,9 @@ import (
 
 // Access describes how to reach the API server, like kubectl's flags.
 type Access struct {
-	// Kubeconfig is a file; without one, $KUBECONFIG is used, otherwise the
-	// process is assumed to run in a pod. Context is one of its contexts; without
-	// one, the current context is used.
+	// Kubeconfig is a kubeconfig file. If it is empty, $KUBECONFIG is used; if that is empty
+	// as well, the process is assumed to run in a pod. Context is a context in the file; if
+	// it is empty, the current context is used.
 	Kubeconfig, Context string
 	// As and AsGroups are the user and groups to impersonate.
 	As       string
@@ -70,8 +70,8 @@ func noCluster(rules *clientcmd.ClientConfigLoadingRules) error {
 	return fmt.Errorf("invalid configuration: there is no cluster in %s; name a kubeconfig by --kubeconfig or $KUBECONFIG", strings.Join(files, " or "))
 }
 
-// checkContext reports a context that does not exist, which only the command
-// line can name.
+// checkContext returns an error for a context that does not exist. Only the command line
+// can name such a context.
 func (a *Access) checkContext(rules *clientcmd.ClientConfigLoadingRules) error {
 	if a.Context == "" {
 		return nil

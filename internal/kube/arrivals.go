@@ -19,7 +19,7 @@ type arrivals struct {
 	bytes map[string]*atomic.Int64
 }
 
-// of returns how many bytes of some resources have arrived.
+// of returns how many bytes of the given resources have arrived.
 func (a *arrivals) of(resources ...string) (sum int64) {
 	for _, resource := range resources {
 		sum += a.counter(resource).Load()
@@ -77,10 +77,10 @@ func (b *countedBody) Read(into []byte) (int, error) {
 	return n, err
 }
 
-// listed returns the resource that a path lists or watches in the whole
-// cluster: /api/v1/pods, /apis/apps/v1/replicasets, and the same after a
-// prefix. It is empty for any other path, so there are never more entries than
-// the API server has resources.
+// listed returns the resource that a path such as /api/v1/pods or
+// /apis/apps/v1/replicasets, with or without a prefix, lists or watches in the whole
+// cluster. It returns "" for any other path, so there are never more entries than the API
+// server has resources.
 func listed(url string) string {
 	parts := strings.Split(path.Clean(url), "/")
 	n := len(parts)

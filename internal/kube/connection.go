@@ -1,6 +1,5 @@
 // Package kube connects a process to the API server: its client, its clock, and the
-// progress of the first lists of its watches. It is independent of the purpose of the
-// requests.
+// progress of the first lists of its watches. It does not know what the requests are for.
 package kube
 
 import (
@@ -23,7 +22,7 @@ import (
 	"github.com/evenkeel/evenkeel/internal/servertime"
 )
 
-// The limits of requests to the API server; usage sources have their own.
+// Limits of requests to the API server. Usage sources have their own limits.
 const (
 	clientQPS   = 50
 	clientBurst = 100
@@ -31,18 +30,17 @@ const (
 
 // Connection is a process's access to the API server.
 type Connection struct {
-	// REST is for further clients. Their responses do not set the clock:
-	// kubelets and aggregated APIs respond with the time of their own clocks,
-	// even through the API server.
+	// REST is for making further clients. Responses to those do not set the clock, because
+	// kubelets and aggregated APIs use their own clocks, even through the API server.
 	REST   *rest.Config
 	Client kubernetes.Interface
 	// Clock is the API server's clock, derived from its responses.
 	Clock *servertime.Clock
 
-	arrivals arrivals // of Client
+	arrivals arrivals // bytes received by Client
 }
 
-// Connect makes the client, without a request.
+// Connect makes the client without sending a request.
 func Connect(config *rest.Config) (*Connection, error) {
 	c := &Connection{REST: config, Clock: servertime.New(servertime.Local)}
 	config.UserAgent = rest.DefaultKubernetesUserAgent()
@@ -63,9 +61,9 @@ func Connect(config *rest.Config) (*Connection, error) {
 // ReachTimeout is how long the API server may take for its first response.
 const ReachTimeout = 10 * time.Second
 
-// Reach asks the API server for its version, so that an unreachable one is
-// reported in one line. It sends enough requests to know the clock before
-// anything depends on it.
+// Reach requests the API server's version, so that an unreachable API server is reported
+// in one line. It sends enough requests to determine the clock's skew before anything
+// depends on it.
 func (c *Connection) Reach(ctx context.Context) error {
 	config := rest.CopyConfig(c.REST)
 	config.Timeout = ReachTimeout
@@ -82,7 +80,7 @@ func (c *Connection) Reach(ctx context.Context) error {
 	return nil
 }
 
-// Dynamic makes a client for kinds without a Go type here.
+// Dynamic makes a client for kinds for which no Go types are compiled in.
 func (c *Connection) Dynamic() (dynamic.Interface, error) {
 	client, err := dynamic.NewForConfig(c.REST)
 	if err != nil {
@@ -130,13 +128,13 @@ func (c *Connection) Secret(ctx context.Context, namespace, name, key string) (s
 	return strings.TrimSpace(string(value)), nil
 }
 
-// tokenSeconds is the requested lifetime of tokens for other ServiceAccounts:
-// short, because servers receive them, but far above the minimum of 10 minutes.
+// tokenSeconds is the requested lifetime of tokens for other ServiceAccounts. It is
+// short, because servers receive the tokens, but far above the minimum of 10 minutes.
 const tokenSeconds = 60 * 60
 
-// TokensIn returns a function that requests a token for a ServiceAccount in a
-// namespace, with the API server as audience, and returns when it expires.
-// Kubelets accept no other audience.
+// TokensIn returns a function that requests a token for a ServiceAccount in a namespace
+// and returns it with its expiry. The token's audience is the API server. Kubelets accept
+// no other audience.
 func (c *Connection) TokensIn(namespace string) func(ctx context.Context, serviceAccount string) (string, time.Time, error) {
 	return func(ctx context.Context, serviceAccount string) (string, time.Time, error) {
 		request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: new(int64(tokenSeconds))}}
@@ -148,8 +146,8 @@ func (c *Connection) TokensIn(namespace string) func(ctx context.Context, servic
 	}
 }
 
-// As returns a client that impersonates a user in groups; without a name it
-// returns Client.
+// As returns a client that impersonates a user in groups. If name is empty, it returns
+// Client.
 func (c *Connection) As(name string, groups []string) (kubernetes.Interface, error) {
 	if name == "" {
 		return c.Client, nil

@@ -18,16 +18,16 @@ import (
 const (
 	// StallTimeout is how long first lists may make no progress.
 	StallTimeout = 2 * time.Minute
-	// ListsPoll is the interval of the check.
+	// ListsPoll is how often their progress is checked.
 	ListsPoll = 20 * time.Millisecond
 )
 
-// ErrNotSynced is the error if first lists made no progress for too long.
+// ErrNotSynced is returned if first lists have made no progress for too long.
 var ErrNotSynced = errors.New("the watches of the API server did not deliver in time")
 
 // Start starts the informers that were requested from a factory, and waits until all of
-// them and their consumers have synced. It waits as long as necessary, and fails only if
-// no missing data has arrived for StallTimeout.
+// them and their consumers have synced. It fails only if no missing data has arrived for
+// StallTimeout.
 func (c *Connection) Start(ctx context.Context, factory informers.SharedInformerFactory, synced ...func() bool) error {
 	factory.Start(ctx.Done())
 	waiting := firstLists{factory: factory, synced: synced, arrived: c.arrivals.of, patience: Patience[progress]{Now: c.Clock.Local}}
@@ -37,14 +37,14 @@ func (c *Connection) Start(ctx context.Context, factory informers.SharedInformer
 // firstLists are the first lists of all watches.
 type firstLists struct {
 	factory informers.SharedInformerFactory
-	// synced report whether the informers' consumers have synced.
+	// synced reports whether the informers' consumers have synced.
 	synced  []func() bool
 	arrived func(resources ...string) int64
 
 	patience Patience[progress]
 }
 
-// progress is the progress of the first lists: how many kinds and consumers are
+// progress describes the state of the first lists: how many kinds and consumers are
 // missing, and how many bytes of those kinds have arrived.
 type progress struct {
 	kinds, feeds int
@@ -71,7 +71,7 @@ func (f *firstLists) await(ctx context.Context) error {
 // missing returns the kinds whose first list is incomplete, sorted.
 func (f *firstLists) missing() []string {
 	over := make(chan struct{})
-	close(over) // WaitForCacheSync must report the state without waiting
+	close(over) // makes WaitForCacheSync return the state without waiting
 	var kinds []string
 	for kind, synced := range f.factory.WaitForCacheSync(over) {
 		if !synced {
@@ -98,7 +98,7 @@ func kindOf(object reflect.Type) string {
 	return object.Name()
 }
 
-// resources returns the names used in paths for kinds.
+// resources returns the resource names of kinds, as used in paths.
 func resources(kinds []string) []string {
 	names := make([]string, len(kinds))
 	for i, kind := range kinds {
@@ -115,8 +115,8 @@ func named(kinds []string) string {
 	return " of " + strings.Join(kinds, ", ")
 }
 
-// FirstPods returns a function that counts the bytes of the first lists of
-// nodes and pods. The count stays the same once they are complete.
+// FirstPods returns a function that counts the bytes of the first lists of nodes and
+// pods. The count no longer changes once they are complete.
 func (c *Connection) FirstPods(synced func() bool) func() int64 {
 	return func() int64 {
 		if synced() {

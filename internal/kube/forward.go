@@ -13,13 +13,13 @@ import (
 	"k8s.io/streaming/pkg/httpstream"
 )
 
-// forwardTimeout bounds how long it takes to reach a pod.
+// forwardTimeout is how long it may take to connect to a pod.
 const forwardTimeout = 5 * time.Second
 
 // Forward forwards a loopback port to a port of a pod, like kubectl port-forward, and
 // calls use with the local address. The caller needs the permission to create
-// pods/portforward. It forwards until use returns; if the connection is lost earlier, the
-// context of use ends.
+// pods/portforward. It forwards until use returns. If the connection is lost before that,
+// the context passed to use ends.
 func (c *Connection) Forward(ctx context.Context, namespace, pod string, port int, use func(ctx context.Context, address string) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -50,8 +50,8 @@ func (c *Connection) Forward(ctx context.Context, namespace, pod string, port in
 	return err
 }
 
-// untilReady waits until a pod is reached. Dialing cannot be stopped: it ends
-// when it fails or with the process.
+// untilReady waits until a pod is connected. Dialing cannot be stopped; it ends when it
+// fails or when the process ends.
 func untilReady(ctx context.Context, ready <-chan struct{}, ended <-chan error) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, forwardTimeout, fmt.Errorf("no answer within %v", forwardTimeout))
 	defer cancel()
@@ -65,8 +65,8 @@ func untilReady(ctx context.Context, ready <-chan struct{}, ended <-chan error) 
 	}
 }
 
-// forwarder makes a port forwarder that runs until the context ends. Like
-// kubectl it tries WebSockets before SPDY.
+// forwarder makes a port forwarder that runs until the context ends. Like kubectl, it
+// tries WebSockets before SPDY.
 func (c *Connection) forwarder(ctx context.Context, namespace, pod string, port int, ready chan struct{}) (*portforward.PortForwarder, error) {
 	address := c.Client.CoreV1().RESTClient().Post().Resource("pods").Namespace(namespace).Name(pod).SubResource("portforward").URL()
 	transport, upgrader, err := spdy.RoundTripperFor(c.REST)

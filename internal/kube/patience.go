@@ -12,16 +12,16 @@ import (
 )
 
 const (
-	// firstDelay and mostDelay bound the delay between two attempts, which doubles
-	// each time.
+	// firstDelay and mostDelay are the first and the longest delay between two attempts; the
+	// delay doubles each time.
 	firstDelay, mostDelay = time.Second, 15 * time.Second
 	// toldEvery is how often a lasting problem is logged.
 	toldEvery = time.Minute
 )
 
-// Persist tries until it succeeds or the context ends, with growing delays. It
-// gives up only on user errors. It calls alive before each attempt, and limits
-// how often errors are logged.
+// Persist calls try until it succeeds or the context ends, with growing delays. It gives
+// up only on user errors. It calls alive before each attempt, and limits how often errors
+// are logged.
 func Persist(ctx context.Context, alive func(), try func(context.Context) error) error {
 	trouble := Trouble{Message: "Cannot start yet, trying again"}
 	for delay := firstDelay; ; delay = min(2*delay, mostDelay) {
@@ -31,7 +31,7 @@ func Persist(ctx context.Context, alive func(), try func(context.Context) error)
 			trouble.Note(ctx, nil)
 			return err
 		}
-		if ctx.Err() != nil { // the error of an attempt that was cut off is irrelevant
+		if ctx.Err() != nil { // the error of an interrupted attempt does not matter
 			trouble.Note(ctx, nil)
 			return ctx.Err()
 		}
@@ -44,8 +44,8 @@ func Persist(ctx context.Context, alive func(), try func(context.Context) error)
 	}
 }
 
-// Trouble logs a lasting problem: when it begins, every minute, and when it is over. It
-// is safe for concurrent use.
+// Trouble logs a lasting problem: when it begins, every minute while it lasts, and when
+// it ends. It is safe for concurrent use.
 type Trouble struct {
 	Message string
 
