@@ -1,10 +1,9 @@
-// Package certificates makes the certificates of mutual TLS between
-// kube-scheduler and the extender: a CA that signs nothing else, and a leaf
-// certificate for each side.
+// Package certificates makes the certificates of mutual TLS between kube-scheduler and
+// the extender: a CA used only for this purpose, and a leaf certificate for each side.
 //
-// It decides names, uses and lifetimes, and does not touch files. A CA outlives its leaf
-// certificates by years, because kube-scheduler rereads the client certificate at each
-// handshake, but its CA only when it starts.
+// It determines names, usages and lifetimes, and does not access files. A CA outlives its
+// leaf certificates by years, because kube-scheduler rereads the client certificate at
+// each handshake, but its CA only when it starts.
 package certificates
 
 import (
@@ -24,8 +23,8 @@ import (
 const (
 	// authorityYears is the lifetime of a CA in years.
 	authorityYears = 10
-	// clockDifference is how far certificates are backdated, for machines whose
-	// clocks are behind.
+	// clockDifference is how far certificates are backdated, for machines whose clocks are
+	// slow.
 	clockDifference = time.Hour
 )
 
@@ -57,8 +56,8 @@ func NewAuthority(now time.Time) (*Authority, error) {
 	return ParseAuthority(pair.Cert, pair.Key, now)
 }
 
-// ParseAuthority reads a CA from PEM. If there are several certificates, the
-// first belongs to the key; the others are only trusted as well.
+// ParseAuthority reads a CA from PEM. If there are several certificates, the first one
+// belongs to the key; the others are only trusted.
 func ParseAuthority(cert, key []byte, now time.Time) (*Authority, error) {
 	pair, err := tls.X509KeyPair(cert, key)
 	if err != nil {
