@@ -1,7 +1,7 @@
-// Package cleanup removes what Evenkeel has left in a cluster outside its manifests: keys
-// and gates of steering, what nodesync wrote on nodes and, on request, what it stored. It
-// identifies Evenkeel's objects by their names and records, so it may be run repeatedly.
-// It is meant for a cluster in which Evenkeel no longer runs.
+// Package cleanup removes what Evenkeel has left in a cluster in addition to its
+// manifests: steering keys and gates, what nodesync wrote on nodes and, on request, the
+// stored data. It identifies these by names and records, so it may be run repeatedly. It
+// is meant for a cluster in which Evenkeel no longer runs.
 package cleanup
 
 import (
@@ -10,7 +10,7 @@ import (
 	"github.com/evenkeel/evenkeel/scorer/admission"
 )
 
-// Run cleans up until the context ends. The report lists what cannot be
+// Run cleans up until it is done or the context ends. The report lists what could not be
 // removed.
 func Run(ctx context.Context, config Config) *Report {
 	c := cleaner{Config: config, steering: admission.NewLeftovers(config.Client, config.Dynamic)}

@@ -14,15 +14,15 @@ import (
 	"github.com/evenkeel/evenkeel/scorer/admission"
 )
 
-// Config sets what to clean up.
+// Config defines what to clean up.
 type Config struct {
 	Client  kubernetes.Interface
 	Dynamic dynamic.Interface
 	Clock   evictor.Clock
-	// Namespace holds the Leases, the ledger and the kill switch.
+	// Namespace is the namespace of the Leases, the ledger and the kill switch.
 	Namespace string
-	// Leases are the names of the Leases: first the Lease of the evicting process, then
-	// that of a separate nodesync.
+	// Leases names the Leases: first that of the evicting process, then that of a separate
+	// nodesync.
 	Leases []string
 	// After is the mode to clean up after.
 	After Mode
@@ -56,7 +56,7 @@ type Entry struct {
 	Says string `json:"says"`
 }
 
-// Report is the result for everything that was found.
+// Report lists everything that was found, and the result for each.
 type Report struct {
 	DryRun bool `json:"dryRun"`
 	// Done lists what was removed or, in a dry run, would be removed.
@@ -68,14 +68,14 @@ type Report struct {
 }
 
 const (
-	// maxPasses is how many times keys and held pods are searched for, with a pause of
-	// settling in between, because API servers learn of a deleted key with a delay.
+	// maxPasses is how many times to search for keys and held pods, with a pause of settling
+	// in between, because API servers notice a deleted key with a delay.
 	maxPasses = 4
 	settling  = 500 * time.Millisecond
 	// maxFailures is how many changes of one kind may fail in a row. After that, further
-	// ones would probably fail, too.
+	// changes would probably fail, too.
 	maxFailures = 5
-	// callTimeout bounds a call.
+	// callTimeout bounds a call to the API server.
 	callTimeout = 10 * time.Second
 )
 
@@ -84,13 +84,13 @@ type cleaner struct {
 	Config
 	steering *admission.Leftovers
 	report   Report
-	// runs reports whether an evicting process holds its Lease, marks whether a
+	// runs reports whether an evicting process holds its Lease; marks reports whether a
 	// separate nodesync does.
 	runs, marks bool
 }
 
-// done records what was done, or would be: the text follows "is", "are" or
-// "would be".
+// done records what was done or would be done. The text follows "is", "are" or "would
+// be".
 func (c *cleaner) done(kind, namespace, name, verb, format string, args ...any) {
 	if c.DryRun {
 		verb = "would be"

@@ -11,9 +11,8 @@ import (
 	"github.com/evenkeel/evenkeel/scorer/admission"
 )
 
-// keysAndGates first deletes keys, so that no further pods are held or restricted, and
-// then releases the pods that already are. It repeats this until it finds neither keys
-// nor such pods.
+// keysAndGates first deletes keys, so that no more pods are held or restricted, and then
+// releases the pods that are. It repeats this until it finds neither keys nor such pods.
 func (c *cleaner) keysAndGates(ctx context.Context) {
 	if c.After == NodeSync {
 		return
@@ -73,9 +72,9 @@ func (c *cleaner) gates(ctx context.Context) int {
 	return len(pods)
 }
 
-// stranded releases all pods that wait for the nodes to which they were
-// restricted, and returns how many there were. A pod created after the keys
-// were deleted is as its owner's template defines it.
+// stranded releases all pods that wait for the nodes to which they were restricted, and
+// returns how many there were. It ignores pods created after the keys were deleted,
+// because nothing restricted them.
 func (c *cleaner) stranded(ctx context.Context, began time.Time) int {
 	pods, err := c.steering.Stranded(ctx)
 	if err != nil {
@@ -96,7 +95,7 @@ func (c *cleaner) stranded(ctx context.Context, began time.Time) int {
 	return len(pods)
 }
 
-// tries counts the changes of one kind and those that failed in a row.
+// tries counts changes of one kind, and the number of consecutive failures.
 type tries struct {
 	c                  *cleaner
 	kind               string
@@ -104,7 +103,7 @@ type tries struct {
 }
 
 // fails records a failed change. It reports whether to give up, because too many changes
-// have failed or the time is over.
+// have failed or time has run out.
 func (t *tries) fails(ctx context.Context, namespace, name string, err error) (enough bool) {
 	t.made++
 	if err == nil {

@@ -90,13 +90,13 @@ func (c *cleaner) scaledUp(ctx context.Context) {
 	}
 }
 
-// recordsOf holds the keys of the records that the processes of a mode write on nodes. A
+// recordsOf maps a mode to the keys of the records that its processes write on nodes. A
 // Lease does not show which process wrote them, because a separate nodesync may hold no
-// Lease or run in another namespace.
+// Lease or may run in another namespace.
 var recordsOf = map[Mode][]string{Evicting: {nodesync.RecordKey}, NodeSync: {nodesync.ApartRecordKey}}
 
-// nodes removes what nodesync wrote on nodes: everything, or only what the processes of
-// one mode wrote.
+// nodes removes what nodesync wrote on nodes: either everything, or only what the
+// processes of one mode wrote.
 func (c *cleaner) nodes(ctx context.Context) {
 	remove := nodesync.Remove
 	if c.DryRun {
