@@ -11,8 +11,8 @@ import (
 	"github.com/evenkeel/evenkeel/internal/likely"
 )
 
-// knownCommand rejects the arguments left when no command matched, such as a
-// misspelled one.
+// knownCommand rejects arguments that remain after no command has matched, such as a
+// misspelled command.
 func knownCommand(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -26,10 +26,9 @@ func knownCommand(c *cobra.Command, args []string) error {
 	return exit.Usagef("unknown command %q%s; see %s --help", args[0], likely.Hint(args[0], names), c.CommandPath())
 }
 
-// RefuseMisspelt makes cobra's own commands, help and completion, reject words
-// that they do not know; by default they print help and succeed. It must be
-// called after SetOut, because completion captures the output when it is
-// created.
+// RefuseMisspelt makes cobra's own commands, help and completion, reject unknown words;
+// by default they print help and succeed. It must be called after SetOut, because
+// completion captures the output when it is created.
 func RefuseMisspelt(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
@@ -57,7 +56,7 @@ func NoArgs(c *cobra.Command, args []string) error {
 	return nil
 }
 
-// flagError returns the error for a command line with wrong flags.
+// flagError returns the error for a command line with invalid flags.
 func flagError(c *cobra.Command, err error) error {
 	unknown, ok := errors.AsType[*pflag.NotExistError](err)
 	if !ok {
@@ -70,7 +69,7 @@ func flagError(c *cobra.Command, err error) error {
 		}
 	})
 	typed := unknown.GetSpecifiedName()
-	if short := unknown.GetSpecifiedShortnames(); short != "" { // -kubeconfig for --kubeconfig
+	if short := unknown.GetSpecifiedShortnames(); short != "" { // -kubeconfig instead of --kubeconfig
 		typed, _, _ = strings.Cut(short, "=")
 	}
 	return exit.Usagef("%w%s", err, likely.Hint("--"+typed, names))

@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// displayNames are the names of the programs in help, by the name of the
-// binary. kubectl runs its plugins under different names.
+// displayNames maps the names of binaries to the program names that help shows. kubectl
+// runs its plugins under different names.
 var displayNames = map[string]string{"kubectl-evenkeel": "kubectl evenkeel", "evenkeel-sim": "evenkeel-sim"}
 
 // nameAfter makes the commands' help use the name by which the program was
@@ -37,8 +37,8 @@ const ofAll = `
 Use "{{.Root.CommandPath}} options" for the logging flags, which all commands have.
 `
 
-// newVersionCommand returns the command that users of kubectl and the
-// descheduler expect.
+// newVersionCommand returns the version command that users of kubectl and the descheduler
+// expect.
 func newVersionCommand() *cobra.Command {
 	return &cobra.Command{Use: "version", Short: "Print the version", Args: NoArgs, RunE: func(c *cobra.Command, _ []string) error {
 		_, err := fmt.Fprintf(c.OutOrStdout(), "%s version %s\n", c.Root().DisplayName(), c.Root().Version)

@@ -1,6 +1,6 @@
 // Package cli holds what the command lines of evenkeel and evenkeel-sim have in common:
-// the root command with its logging flags, the checks of arguments, and how a process
-// ends. Other packages implement the commands.
+// the root command with its logging flags, the argument checks, and how a process ends.
+// Other packages implement the commands.
 package cli
 
 import (
@@ -24,20 +24,20 @@ import (
 type Program struct {
 	// Short describes the program in one line.
 	Short string
-	// Version is what the program reports.
+	// Version is the version that the program reports.
 	Version string
 	// Commands are the program's own; version, options, help and completion are
 	// added to them.
 	Commands []*cobra.Command
-	// Quiet lists the commands that log nothing below a warning unless -v requests it,
-	// because their users want only the output.
+	// Quiet lists the commands that log only warnings and errors unless -v is given, because
+	// their users want only the output.
 	Quiet []string
-	// Lasting lists the commands that have something to finish when they are stopped:
-	// replies, moves, a Lease, a file. The other commands may be ended at any point.
+	// Lasting lists the commands that have work to finish when they are stopped: replies,
+	// moves, a Lease, a file. All other commands may be stopped at any point.
 	Lasting []string
 }
 
-// Run executes the command line of a process, and returns its exit code.
+// Run executes a process's command line and returns the exit code.
 func (p Program) Run(binary string, args []string) int {
 	defer logs.FlushLogs()
 	root := p.Root(binary)
@@ -66,7 +66,7 @@ func (p Program) Root(binary string) *cobra.Command {
 	logConfig := logsapi.NewLoggingConfiguration()
 	logsapi.AddFlags(logConfig, root.PersistentFlags())
 	root.PersistentPreRunE = func(c *cobra.Command, _ []string) error {
-		var streams *logsapi.LoggingOptions // nil: stderr
+		var streams *logsapi.LoggingOptions // nil means stderr
 		if slices.Contains(p.Quiet, c.Name()) && !c.Flags().Changed("v") && !c.Flags().Changed("vmodule") && logConfig.Format == logsapi.DefaultLogFormat {
 			streams = &logsapi.LoggingOptions{ErrorStream: warnings{os.Stderr}, InfoStream: io.Discard}
 		}
@@ -85,8 +85,8 @@ func (p Program) Root(binary string) *cobra.Command {
 	return root
 }
 
-// warnings is a log in klog's text format without the lines of level Info. Each
-// line is written as a whole, and begins with an I.
+// warnings writes a log in klog's text format without the lines of level Info, which
+// begin with an I. Each Write is a whole line.
 type warnings struct{ out io.Writer }
 
 // Write implements io.Writer.

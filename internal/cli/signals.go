@@ -12,8 +12,8 @@ import (
 	"github.com/evenkeel/evenkeel/internal/exit"
 )
 
-// lastingPatience is how long a command with something to finish may continue
-// after a signal. It is less than the 30 s that Kubernetes gives a pod.
+// lastingPatience is how long a command with work to finish may continue after a signal.
+// It is less than the 30 s that Kubernetes gives a pod.
 const lastingPatience = 20 * time.Second
 
 // stopSignals returns the signals that end a command.
@@ -25,14 +25,14 @@ func stopSignals() <-chan os.Signal {
 
 // untilSignalled runs a command and returns its exit code. A signal ends the command's
 // context. A command that continues nevertheless, for example because it reads a pipe
-// that never ends, is abandoned on a second signal or after patience has passed.
+// that never ends, is abandoned when a second signal arrives or when patience has passed.
 func untilSignalled(signals <-chan os.Signal, patience time.Duration, command func(context.Context) error) int {
 	ctx, cancel := context.WithCancel(context.Background()) //nolint:forbidigo // it is what package main runs
 	defer cancel()
 	done := make(chan error, 1)
 	go func() { done <- command(ctx) }()
 	var over <-chan time.Time
-	code := 0 // of the first signal
+	code := 0 // exit code of the first signal
 	for {
 		select {
 		case err := <-done:
@@ -49,8 +49,8 @@ func untilSignalled(signals <-chan os.Signal, patience time.Duration, command fu
 	}
 }
 
-// codeOf returns the exit code for a command's error, which it prints. An
-// interrupted command has the exit code of its signal.
+// codeOf prints a command's error and returns its exit code. An interrupted command has
+// the exit code of its signal.
 func codeOf(err error, interrupted int) int {
 	if errors.Is(err, context.Canceled) && interrupted != 0 {
 		return interrupted
