@@ -1,5 +1,4 @@
-// Package collector sets how often Go collects garbage, depending on what a
-// process is doing.
+// Package collector adjusts how often Go collects garbage to what a process is doing.
 package collector
 
 import (
@@ -12,26 +11,26 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// The heap growth in percent before garbage is collected. Go's default of 100
-// reserves as much memory as is used. While the first lists arrive nearly
-// everything is garbage, and collecting it often is expensive. Afterwards there
-// is hardly any garbage, and live objects live long.
+// Values of GOGC, the heap growth in percent before garbage is collected. Go's default of
+// 100 reserves as much memory as is used. While the first lists arrive, nearly everything
+// is garbage, and collecting it often is expensive. Afterwards there is hardly any
+// garbage, because most objects live long.
 const (
 	filling = 40
 	settled = 20
 	loosely = 100
-	// roomBytes is how much a settled heap may always grow, because otherwise the heap in
-	// a small cluster would be collected constantly.
+	// roomBytes is the minimum amount by which a settled heap may grow; otherwise, the heap
+	// in a small cluster would be collected constantly.
 	roomBytes = 32 << 20
 )
 
 // every is how often the percentage is recalculated.
 const every = time.Minute
 
-// Fill sets garbage collection for a process whose first lists are arriving.
+// Fill configures garbage collection for a process whose first lists are arriving.
 func Fill() { set(filling) }
 
-// set sets how often garbage is collected unless GOGC is set.
+// set sets the percentage, unless GOGC is set.
 func set(percent int) {
 	if _, given := os.LookupEnv("GOGC"); !given {
 		debug.SetGCPercent(percent)
@@ -56,7 +55,7 @@ func settledPercent(live uint64) int {
 	if live <= roomBytes {
 		return loosely
 	}
-	return max(settled, int(roomBytes*100/live)) // below 100
+	return max(settled, int(roomBytes*100/live)) // below 100, because live exceeds roomBytes
 }
 
 // liveBytes returns the size of the heap after the last collection.
