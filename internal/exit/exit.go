@@ -33,15 +33,15 @@ func (usageError) Mistake() {}
 // Unwrap returns the mistake.
 func (e usageError) Unwrap() error { return e.error }
 
-// ErrDiffers ends a successful command with exit code 1, like `diff` if there are
+// ErrDiffers makes a successful command exit with code 1, as `diff` does if there are
 // differences. It is not printed.
 var ErrDiffers = errors.New("there are moves")
 
-// Trouble marks an error of a command that uses exit code 1 as an answer. The command
-// then ends with exit code 2, like `diff`.
+// Trouble marks an error of a command for which exit code 1 is a result, not an error.
+// The command then exits with code 2, as `diff` does.
 func Trouble(err error) error { return usageError{err} }
 
-// Usage marks an error as one on the command line or in a file named there.
+// Usage marks an error as a mistake on the command line or in a file named there.
 func Usage(err error) error { return usageError{err} }
 
 // Usagef is Usage with a formatted message.
