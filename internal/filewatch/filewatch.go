@@ -1,11 +1,10 @@
-// Package filewatch reports when the content of a file changes. It decides when
-// a change is complete; the caller interprets the content.
+// Package filewatch reports when the content of a file changes. It determines when a
+// change is complete; the caller interprets the content.
 //
-// The file is polled every few seconds rather than watched: a mounted ConfigMap
-// changes by swapping a symbolic link two folders up, an editor replaces or
-// overwrites, and network file systems send no notifications. Content is
-// reported only after it was read twice in a row, so that a partial write is
-// not taken for a complete one.
+// The file is polled every few seconds rather than watched: a mounted ConfigMap changes
+// by swapping a symbolic link two folders up, editors replace or overwrite files, and
+// network file systems send no notifications. Content is reported only after it was read
+// twice in a row, so that a partial write is not taken for a complete one.
 package filewatch
 
 import (
@@ -26,14 +25,14 @@ type Config struct {
 	Path string
 	// Interval is the time between two readings; 0 means DefaultInterval.
 	Interval time.Duration
-	// MaxBytes bounds the content; a longer file is an error.
+	// MaxBytes is the maximum size of the content; a longer file is an error.
 	MaxBytes int64
 	// Known is the content that was read before watching began; it is not
 	// reported.
 	Known []byte
-	// Changed receives new content, or the reason why there is none, and reports
-	// whether it is done with it. If not, it is called again after the next
-	// reading. The file is not read in the meantime.
+	// Changed receives new content, or the reason why there is none, and reports whether it
+	// is done with it. If not, Changed is called again after the next reading. The file is
+	// not read while Changed runs.
 	Changed func(ctx context.Context, content []byte, err error) (done bool)
 }
 
@@ -43,7 +42,7 @@ type state struct {
 	failure string
 }
 
-// Run reads until the context ends.
+// Run reads the file until the context ends.
 func Run(ctx context.Context, config Config) error {
 	if config.Path == "" || config.Changed == nil || config.Interval < 0 || config.MaxBytes <= 0 {
 		return errors.New("filewatch: Path, Changed and MaxBytes must be set, Interval must not be negative")
