@@ -12,7 +12,7 @@ type NodeSync struct {
 	// Prometheus, if not empty, overrides the address of the policy's
 	// Prometheus source.
 	Prometheus string
-	// Interval, if not 0, overrides the time between two samples.
+	// WebAddress is the address that serves Pages; "0" disables it.
 	Interval time.Duration
 	// WebAddress serves Pages; "0" serves nothing.
 	WebAddress string

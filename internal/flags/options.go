@@ -1,5 +1,5 @@
 // Package flags defines the flags of processes and of the commands that inspect a
-// cluster. It checks whether they fit together, and applies those that override the
+// cluster. It checks whether they are compatible, and applies the flags that override the
 // policy.
 package flags
 
@@ -25,23 +25,23 @@ import (
 	"github.com/evenkeel/evenkeel/status/serve"
 )
 
-// Options are the flags of a process. Everything about what is hot and how to
-// move pods is in the policy.
+// Options are the flags of a process. All settings about what is hot and how to move pods
+// are in the policy.
 type Options struct {
 	PolicyFile string
-	// Converters convert the legacy formats that the policy file may have.
+	// Converters convert the legacy formats that the policy file may use.
 	Converters []policy.Converter
 	Kubeconfig string
-	// Context is the kubeconfig context to use, As and AsGroups the user and
-	// groups to impersonate; empty values mean the same as for kubectl.
+	// Context is the kubeconfig context to use; As and AsGroups are the user and the groups
+	// to impersonate. Empty values mean the same as in kubectl.
 	Context, As string
 	AsGroups    []string
 	Namespace   string
-	// MetricsAddress serves /metrics, /livez and /readyz; "0" serves nothing.
-	// MetricsAccess determines who may read /metrics there.
+	// MetricsAddress is the address that serves /metrics, /livez and /readyz; "0" disables
+	// it. MetricsAccess determines who may read /metrics there.
 	MetricsAddress, MetricsAccess string
-	// MetricsNodeLimit is the number of nodes up to which each node has separate
-	// series; 0 for none.
+	// MetricsNodeLimit is the maximum number of nodes for which each node has its own
+	// series; 0 means none has.
 	MetricsNodeLimit int
 
 	// SendCredentials allows commands that inspect or plan to read the tokens and
@@ -52,8 +52,8 @@ type Options struct {
 	DryRun   bool
 	Interval time.Duration
 	Schedule string
-	// Extender is the separate extender, which reports whether kube-scheduler calls it.
-	// Its URL is empty if there is none.
+	// Extender is the separate extender, which reports whether kube-scheduler calls it. Its
+	// URL is empty if there is no separate extender.
 	Extender remote.Extender
 
 	LeaderElect   bool
@@ -65,7 +65,7 @@ type Options struct {
 	// NodeSync, if set, overrides the policy for `evenkeel nodesync`.
 	NodeSync *NodeSync
 
-	// Observe makes the process answer kube-scheduler neutrally.
+	// Observe makes the process give kube-scheduler only neutral answers.
 	Observe bool
 
 	// MemoryOnly queries Prometheus only for the memory of nodes. Answers to
@@ -75,18 +75,18 @@ type Options struct {
 	// WatchAtMost, if positive, limits how long usage without history is observed, even
 	// if the policy requires more.
 	WatchAtMost time.Duration
-	// Recording makes startup usage count like any other, because a recording contains
+	// Recording makes startup usage count like any other usage, because a recording contains
 	// all usage of nodes and pods.
 	Recording bool
-	// Given, if set, is a policy without a file; REST is how the host process
-	// reaches the API server.
+	// Given, if set, is a policy without a file. REST is how the host process reaches the
+	// API server.
 	Given *policy.File
 	REST  *rest.Config
 	// LogBodies logs kube-scheduler's requests.
 	LogBodies bool
 
-	// ReportAddress serves reports, on loopback; "0" serves none. Profiling adds
-	// profiles to them.
+	// ReportAddress is the loopback address that serves reports; "0" disables it. Profiling
+	// adds profiles to the reports.
 	ReportAddress string
 	Profiling     bool
 
@@ -153,8 +153,7 @@ func (o *Options) AddRunner(flags *pflag.FlagSet) {
 	o.addLease(flags, "evenkeel")
 }
 
-// AddRemote adds the flags of commands that query an extender in another
-// process.
+// AddRemote adds the flags of commands that query an extender in another process.
 func AddRemote(flags *pflag.FlagSet, extender *remote.Extender, usage string) {
 	flags.StringVar(&extender.URL, "extender-url", "", usage)
 	flags.StringVar(&extender.TLS.CAFile, "extender-ca-file", "", "CA that the certificate of the extender must be signed by; without it one of the system's.")
@@ -264,8 +263,8 @@ func (o *Options) validateAddresses() error {
 	return nil
 }
 
-// validateTrust makes sure that only kube-scheduler gets its answers, unless a flag
-// allows other clients.
+// validateTrust makes sure that only kube-scheduler gets answers, unless a flag allows
+// other clients.
 func (o *Options) validateTrust() error {
 	switch {
 	case (o.TLSCertFile == "") != (o.TLSKeyFile == ""):
@@ -298,9 +297,9 @@ func (o *Options) Loops() bool { return o.Interval > 0 || o.Schedule != "" }
 // does not need.
 func (o *Options) Elects() bool { return o.LeaderElect && !o.DryRun }
 
-// Follows reports whether a process has to know the moves of another, leading process. It
-// has to if it answers kube-scheduler, or if it releases pods held by the API server,
-// because without their plan these would be scheduled anywhere.
+// Follows reports whether a process must know the moves of another process that leads. It
+// must if it answers kube-scheduler, or if it releases pods held by the API server,
+// because without their plan these could land anywhere.
 func (o *Options) Follows(answers bool) bool {
 	return answers || o.Elects() && o.Loops()
 }

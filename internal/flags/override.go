@@ -15,7 +15,7 @@ import (
 )
 
 // Override applies the flags that override settings of the policy. It is the only place
-// where a flag changes a policy. The error describes what is wrong with the result.
+// where a flag changes a policy. The error describes why the result is invalid.
 func (o *Options) Override(file *policy.File) error {
 	o.shorten(&file.Load)
 	if o.NodeSync == nil {
