@@ -26,8 +26,8 @@ func (s *Scanner) Float() (value float64, ok bool) {
 	return value, err == nil
 }
 
-// Number consumes a number and returns its text, nil for a null. The text is
-// valid until the next call.
+// Number consumes a number and returns its text; nil for a null. The text is valid until
+// the next call.
 func (s *Scanner) Number() []byte {
 	switch c := s.Next(); {
 	case c == 'n':
@@ -66,7 +66,7 @@ func (s *Scanner) skipNumber() {
 	}
 }
 
-// skipOne consumes the next byte if it is c, and reports whether it was.
+// skipOne consumes the next byte if it is c. It reports whether it did.
 func (s *Scanner) skipOne(c byte) bool {
 	if rest := s.hold(1); len(rest) == 0 || rest[0] != c {
 		return false
@@ -87,8 +87,8 @@ func (s *Scanner) skipDigits() bool {
 	return s.Offset() > from
 }
 
-// plainNumber returns the end of a number without sign and exponent, or that of
-// data if there is none.
+// plainNumber returns the end of a number without sign and exponent, or len(data) if
+// there is none.
 func plainNumber(data []byte, pos int) int {
 	end := digitsEnd(data, pos)
 	if end == pos || data[pos] == '0' && end > pos+1 {
@@ -111,7 +111,7 @@ func digitsEnd(data []byte, i int) int {
 	const ones, high = 0x0101010101010101, 0x8080808080808080
 	for ; i+8 <= len(data); i += 8 {
 		x := binary.LittleEndian.Uint64(data[i:])
-		// As in PlainEnd; adding carries to the high bit from '9' on.
+		// As in PlainEnd. The addition carries into the high bit for bytes above '9'.
 		if stop := (x | (x - '0'*ones) | (x + (0x7f-'9')*ones)) & high; stop != 0 {
 			return i + bits.TrailingZeros64(stop)/8
 		}

@@ -1,11 +1,11 @@
-// Package jsonscan reads JSON front to back in one pass and extracts only the
-// requested values. It accepts what encoding/json accepts, even in skipped
-// values, and decodes strings as encoding/json does.
+// Package jsonscan reads JSON front to back in one pass and extracts only the requested
+// values. It accepts what encoding/json accepts, even in skipped values, and decodes
+// strings as encoding/json does.
 //
-// A Scanner walks a text in memory, or a text from a reader, of which it holds only a
-// window in memory. Each method consumes one value. The first error stops the Scanner: it
-// finds nothing more, every loop ends, and Err returns the error. Values must therefore
-// not be used before End has returned nil.
+// A Scanner reads a text that is in memory, or one from a reader, of which it keeps only
+// a window in memory. Each method consumes one value. The first error stops the Scanner:
+// it finds nothing more, every loop ends, and Err returns the error. So do not use values
+// before End has returned nil.
 package jsonscan
 
 import (
@@ -35,28 +35,29 @@ const noMark = -1
 
 // Scanner walks one JSON text. The zero value has an empty text.
 type Scanner struct {
-	// data[pos:] is in memory and not consumed; passed bytes came before data.
+	// data[pos:] is in memory and not yet consumed. passed is the number of bytes before
+	// data.
 	data        []byte
 	pos, passed int
 	// mark is the start of the value that fill has to keep, or noMark.
 	mark   int
 	limits Limits
-	// depth is how many brackets are open at pos.
+	// depth is the number of open brackets at pos.
 	depth int
 
-	// src provides the text after data, which is read into buffer; nil after its end.
-	// broken is the error with which it ended; nil after a regular end.
+	// src provides the text that follows data and is read into buffer; nil after its end.
+	// broken is the error with which src ended; nil after a regular end.
 	src    io.Reader
 	buffer []byte
 	broken error
 
-	// scratch holds the last key if the window may have moved on.
+	// scratch holds the last key in case the window has moved on.
 	scratch []byte
 	err     error
 }
 
-// NewReader returns a Scanner for texts from readers, with a window of the
-// given size in bytes. Reset makes it read one.
+// NewReader returns a Scanner for texts from readers, with a window of the given size in
+// bytes. Call Reset to start one.
 func NewReader(window int, limits Limits) *Scanner {
 	return &Scanner{buffer: make([]byte, window), limits: limits}
 }
@@ -67,8 +68,8 @@ func (s *Scanner) Reset(src io.Reader) {
 	*s = Scanner{src: src, buffer: s.buffer, scratch: s.scratch, limits: s.limits, mark: noMark}
 }
 
-// SetText makes s read a text in memory, with the limits of encoding/json. What
-// Bytes returns then stays valid as long as the text.
+// SetText makes s read a text in memory, with the limits of encoding/json. The results of
+// Bytes are then valid as long as the text.
 func (s *Scanner) SetText(text []byte) {
 	*s = Scanner{data: text, scratch: s.scratch, limits: ofText, mark: noMark}
 }
@@ -115,8 +116,8 @@ func (s *Scanner) Unexpected(want string) {
 	}
 }
 
-// Next skips white space and returns the byte after it without consuming it. At
-// the end it returns 0, which begins no value.
+// Next skips white space and returns the byte after it without consuming that byte. At
+// the end it returns 0, which is not the start of any value.
 func (s *Scanner) Next() (c byte) {
 	if s.pos < len(s.data) {
 		c = s.data[s.pos]
@@ -124,7 +125,7 @@ func (s *Scanner) Next() (c byte) {
 	if c <= ' ' {
 		return s.afterSpace()
 	}
-	return c // kept short enough to be inlined
+	return c // kept short so that it can be inlined
 }
 
 func (s *Scanner) afterSpace() byte {
@@ -140,21 +141,21 @@ func (s *Scanner) afterSpace() byte {
 	}
 }
 
-// literal consumes a word. It reports whether the word was there.
+// literal consumes a word. It reports whether the word was found.
 func (s *Scanner) literal(word string) bool {
 	switch rest := s.hold(len(word)); {
 	case bytes.HasPrefix(rest, []byte(word)):
 		s.pos += len(word)
 		return true
 	case bytes.HasPrefix([]byte(word), rest):
-		s.pos += len(rest) // cut off
+		s.pos += len(rest) // the text ends within the word
 	}
 	s.Unexpected(word)
 	return false
 }
 
 // hold returns the unconsumed text in memory: at least n bytes, unless the text ends
-// before.
+// earlier.
 func (s *Scanner) hold(n int) []byte {
 	for len(s.data)-s.pos < n && s.fill() {
 		continue

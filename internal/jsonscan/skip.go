@@ -2,15 +2,15 @@ package jsonscan
 
 import "fmt"
 
-// nesting is a stack of the open brackets in a skipped value, with at most "most"
-// entries. Each bracket is a bit, which is set for an object; the lowest bit is the
-// innermost bracket.
+// nesting is a stack of the open brackets in a skipped value; most is its maximum size.
+// Each bracket is a bit, which is set for an object; the lowest bit is the innermost
+// bracket.
 type nesting struct {
 	objects    uint64
 	open, most int
 }
 
-// levels is how many brackets a nesting can hold.
+// levels is the maximum number of brackets in a nesting.
 const levels = 64
 
 func (n *nesting) push(bracket byte) {
@@ -64,8 +64,8 @@ func (s *Scanner) skipScalar(c byte) {
 	}
 }
 
-// skipNested consumes an object or array that is nested no deeper than depth:
-// the first levels in this loop, deeper ones by recursion.
+// skipNested consumes an object or array whose nesting is at most depth: the first levels
+// in this loop, deeper ones by recursion.
 func (s *Scanner) skipNested(depth int) {
 	n := nesting{most: min(depth, levels)}
 	for {
@@ -80,7 +80,7 @@ func (s *Scanner) skipNested(depth int) {
 			default:
 				s.pos++
 				n.push(c)
-				if s.Next() != c+2 { // the closing bracket, in ASCII
+				if s.Next() != c+2 { // the matching closing bracket, in ASCII
 					continue
 				}
 			}
@@ -114,8 +114,8 @@ func (s *Scanner) skipMore(n *nesting) bool {
 	return false
 }
 
-// skipPlain consumes plain members, and the key of one whose value is not
-// plain. It reports whether a value follows; after the last member none does.
+// skipPlain consumes plain members, and the key of the first member whose value is not
+// plain. It reports whether a value follows; none follows the last member.
 func (s *Scanner) skipPlain(n *nesting) bool {
 	if n.open == 0 {
 		return true
@@ -150,10 +150,10 @@ const (
 	afterValue
 )
 
-// plain consumes members and elements as long as keys and strings are plain,
-// numbers have no exponent, and there is no white space, which is most of a
-// Kubernetes object. It returns the position that it reached and what is there:
-// a key or value that is not plain, or what follows a value.
+// plain consumes members and elements as long as keys and strings are plain, numbers have
+// no exponent, and there is no white space; this covers most of a Kubernetes object. It
+// returns the position that it has reached and what is there: a key or value that is not
+// plain, or what follows a value.
 func (n *nesting) plain(data []byte, pos int) (int, place) {
 	for pos < len(data) {
 		value := pos
@@ -212,8 +212,8 @@ func (n *nesting) left(data []byte, end int) int {
 	return end
 }
 
-// plainScalar returns the end of a plain string, a plain number or null, or the
-// end of data if there is none.
+// plainScalar returns the end of a plain string, a plain number or null, or len(data) if
+// there is none.
 func plainScalar(data []byte, pos int) int {
 	switch data[pos] {
 	case '"':

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Bytes consumes a string and returns its value, nil for a null. The value is
-// valid until the next call or, after SetText, as long as the text.
+// Bytes consumes a string and returns its value; nil for a null. The value is valid until
+// the next call or, after SetText, as long as the text.
 func (s *Scanner) Bytes() []byte {
 	if s.pos < len(s.data) && s.data[s.pos] == '"' {
 		start := s.pos + 1
@@ -25,7 +25,8 @@ func (s *Scanner) Bytes() []byte {
 // Text is like Bytes, but returns a copy: "" for a null.
 func (s *Scanner) Text() string { return string(s.Bytes()) }
 
-// Time consumes a time as encoding/json writes it: the zero time for a null.
+// Time consumes a time in the format of encoding/json. It returns the zero time for a
+// null.
 func (s *Scanner) Time() (at time.Time) {
 	text := s.Bytes()
 	if text == nil || s.err != nil {
@@ -37,7 +38,7 @@ func (s *Scanner) Time() (at time.Time) {
 	return at
 }
 
-// specialBytes is Bytes for a string that is not plain or not completely in
+// specialBytes is like Bytes, but for a string that is not plain or not completely in
 // memory, and for a value that is not a string.
 func (s *Scanner) specialBytes() []byte {
 	switch s.Next() {
@@ -65,8 +66,8 @@ func (s *Scanner) specialBytes() []byte {
 	return []byte(text)
 }
 
-// SkipString consumes a string, which Next has found, and reports whether it
-// was plain: printable ASCII without escapes.
+// SkipString consumes a string that Next has found, and reports whether it was plain:
+// printable ASCII without escapes.
 func (s *Scanner) SkipString() (plain bool) {
 	plain = true
 	for s.pos++; ; plain = false {
@@ -109,8 +110,8 @@ func (s *Scanner) skipEscape() {
 // cutOff means that the text ends too early.
 const cutOff = -1
 
-// escapeLen returns the length of the escape sequence that data begins with, 0
-// if it is not a valid one.
+// escapeLen returns the length of the escape sequence that data begins with; 0 if that
+// sequence is invalid.
 func escapeLen(data []byte) int {
 	if len(data) < 2 {
 		return cutOff
@@ -139,9 +140,9 @@ func PlainEnd(data []byte, i int) int {
 	const ones, high = 0x0101010101010101, 0x8080808080808080
 	for ; i+8 <= len(data); i += 8 {
 		x := binary.LittleEndian.Uint64(data[i:])
-		// A byte's high bit is set if subtracting n borrows, which means that the
-		// byte is below n; false hits occur only above a true one. With its second
-		// bit flipped, the quote is adjacent to the control characters.
+		// A byte's high bit is set if subtracting n borrows, which means that the byte is below
+		// n. False hits occur only above a true one. With its second bit flipped, the quote is
+		// adjacent to the control characters.
 		low, slash := x^(2*ones), x^('\\'*ones)
 		stop := (low-('"'-1)*ones)&^low | (slash-ones)&^slash
 		if stop = (stop | x) & high; stop != 0 {

@@ -2,10 +2,9 @@ package jsonscan
 
 import "bytes"
 
-// Values returns an upper bound on the number of values in a valid text: its
-// commas and opening brackets, plus one. It needs no memory, so that a caller
-// can reject a text before decoding it: three bytes of text can become a
-// hundred in a struct.
+// Values returns an upper bound on the number of values in a valid text: its commas and
+// opening brackets, plus one. It allocates no memory, so a caller can use it to reject a
+// text before decoding it: three bytes of text can become a hundred bytes in a struct.
 func Values(text []byte) int {
 	n := 1
 	for i := 0; i < len(text); i++ {

@@ -1,7 +1,7 @@
 package jsonscan
 
-// Object yields the members of an object; a null has none. The loop's body
-// consumes the value, or leaves it to be skipped. It must not break.
+// Object yields the keys of an object; none for a null. The loop's body either consumes
+// the value or leaves it to be skipped. It must not break.
 func (s *Scanner) Object(yield func(key []byte) bool) {
 	if !s.enter('{', '}', "an object") {
 		return
@@ -21,8 +21,8 @@ func (s *Scanner) Object(yield func(key []byte) bool) {
 	}
 }
 
-// Array yields the indices of an array's elements; a null has none. As with
-// Object, the loop's body consumes an element or leaves it.
+// Array yields the indices of an array's elements; none for a null. As with Object, the
+// loop's body either consumes the element or leaves it.
 func (s *Scanner) Array(yield func(i int) bool) {
 	if !s.enter('[', ']', "an array") {
 		return
@@ -66,7 +66,7 @@ func (s *Scanner) enter(begin, end byte, what string) bool {
 	return true
 }
 
-// more consumes what follows a member: a comma, or the end of its container.
+// more consumes what follows a member: a comma, or the closing bracket.
 func (s *Scanner) more(end byte) bool {
 	switch s.Next() {
 	case ',':
