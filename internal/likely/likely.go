@@ -1,5 +1,5 @@
-// Package likely finds the word that was probably meant by a misspelled one. All messages
-// about unknown names use it: fields, plugins, flags, commands, metrics and windows.
+// Package likely guesses the word meant by a misspelled one. All messages about unknown
+// names use it: names of fields, plugins, flags, commands, metrics and windows.
 package likely
 
 import (
@@ -8,19 +8,19 @@ import (
 )
 
 const (
-	// beginning is the minimum length of a prefix that counts as the word.
+	// beginning is the minimum length of a prefix that is accepted for the whole word.
 	beginning = 3
-	// longest is the maximum length of the texts to compare; a longer text is not a word.
+	// longest is the maximum length of a text to compare; a longer text is not a word.
 	longest = 64
 	// mostMistakes is the number of mistakes allowed in a long word.
 	mostMistakes = 4
 )
 
-// Word returns the word most similar to typed, the first one if there are
-// several; empty if none is similar. One mistake is allowed per three letters:
-// a letter that is extra, missing, wrong, or swapped with the next; in three
-// letters only a missing one. Case does not count. If no word is that close, it
-// is the first one that starts with typed.
+// Word returns the word most similar to typed, the first one in case of a tie; empty if
+// none is similar enough. One mistake is allowed per three letters: a letter that is
+// extra, missing, wrong, or swapped with the next one. In a word of three letters, only a
+// missing letter is allowed. Case is ignored. If no word is that close, Word returns the
+// first one that starts with typed.
 func Word[T ~string](typed string, words []T) T {
 	var found T
 	if len(typed) > longest {
@@ -58,8 +58,8 @@ func Hint[T ~string](typed string, words []T) string {
 	return ""
 }
 
-// distance counts the letters to insert, delete, replace or swap with the next
-// to turn one text into the other (optimal string alignment).
+// distance counts the letters to insert, delete, replace or swap with the next one in
+// order to turn one text into the other (optimal string alignment).
 func distance(a, b []rune) int {
 	before, above, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range row {
