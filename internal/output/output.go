@@ -21,10 +21,11 @@ import (
 	"github.com/evenkeel/evenkeel/internal/terminal/layout"
 )
 
-// Formats are the values of -o.
+// Formats lists the values of -o.
 const Formats = "table|json|yaml"
 
-// Write prints a value as JSON or YAML, or as its own table.
+// Write prints a value as JSON or YAML, or else as the table that the given function
+// prints.
 func Write(out io.Writer, format string, value any, table func(io.Writer) error) error {
 	switch format {
 	case "json":
