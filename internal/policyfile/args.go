@@ -39,8 +39,7 @@ func pluginMistakes(file *policy.File, tree map[string]any, registry pluginregis
 	return m.found
 }
 
-// mistakes collects the errors of a DeschedulerPolicy in naming and configuring
-// plugins.
+// mistakes collects the errors in how a DeschedulerPolicy names and configures plugins.
 type mistakes struct {
 	registry pluginregistry.Registry
 	load     *policy.LoadPolicy
@@ -48,8 +47,9 @@ type mistakes struct {
 	found    []string
 }
 
-// ofEnabled finds the errors in what a profile enables, by extension point. The
-// framework would report a plugin without configuration only when it is built.
+// ofEnabled finds the errors in the plugins that a profile enables at each extension
+// point. The framework would report a plugin without configuration only when it builds
+// the plugin.
 func (m *mistakes) ofEnabled(path *field.Path, profile map[string]any) {
 	points, _ := profile["plugins"].(map[string]any)
 	for _, point := range slices.Sorted(maps.Keys(points)) {
@@ -81,20 +81,20 @@ func (m *mistakes) runsAt(name, point string) (runs bool) {
 	case "filter", "preEvictionFilter":
 		_, runs = is.(frameworktypes.EvictorPlugin)
 	default:
-		return true // the points that upstream's loader does not know it reports itself
+		return true // upstream's loader itself reports extension points that it does not know
 	}
 	return runs
 }
 
-// configures reports whether a profile contains a plugin's arguments.
-// Upstream's loader adds those of the DefaultEvictor.
+// configures reports whether a profile contains a plugin's arguments. Upstream's loader
+// adds the DefaultEvictor's.
 func configures(profile map[string]any, plugin string) bool {
 	return plugin == defaultevictor.PluginName || slices.ContainsFunc(shape.Mappings(profile["pluginConfig"]), func(config map[string]any) bool {
 		return config["name"] == plugin
 	})
 }
 
-// ofConfig finds the errors in a profile's configuration of a plugin.
+// ofConfig finds the errors in a plugin's configuration in a profile.
 func (m *mistakes) ofConfig(path *field.Path, profile, config map[string]any) {
 	name, _ := config["name"].(string)
 	if !m.exists(path.Child("name"), name) {
@@ -120,8 +120,8 @@ func (m *mistakes) ofConfig(path *field.Path, profile, config map[string]any) {
 	}
 }
 
-// ofSelector reports a node selector that cannot be parsed. Upstream parses it
-// only when it uses nodes.
+// ofSelector reports a node selector that cannot be parsed. Upstream parses it only when
+// it reads the nodes.
 func (m *mistakes) ofSelector(path *field.Path, value any) {
 	text, _ := value.(string)
 	if _, err := labels.Parse(text); err != nil {
@@ -138,8 +138,8 @@ func balances(profile map[string]any, plugin string) bool {
 	return slices.Contains(enabled, any(plugin))
 }
 
-// overlaid validates the lines that result from overlaying the LoadPolicy's lines with a
-// strategy's arguments.
+// overlaid validates the lines that result when a strategy's arguments override those of
+// the LoadPolicy.
 func (m *mistakes) overlaid(args runtime.Object) error {
 	strategy, ours := args.(policy.Strategy)
 	if !ours {
@@ -149,9 +149,9 @@ func (m *mistakes) overlaid(args runtime.Object) error {
 	return err //nolint:wrapcheck // its parts are reported
 }
 
-// refused returns the errors that a validator finds in arguments with the right types.
+// refused returns the errors that a validator finds in arguments of the right types.
 // Upstream's validators never name the plugin and do not always name the field, so the
-// arguments are added to the message.
+// arguments are appended to the message.
 func refused(path *field.Path, given any, instance runtime.Object, validate func(runtime.Object) error) (errs field.ErrorList) {
 	args := instance.DeepCopyObject()
 	if wrong := shape.Fill(args, given); len(wrong) > 0 {
@@ -168,7 +168,7 @@ func refused(path *field.Path, given any, instance runtime.Object, validate func
 	return errs
 }
 
-// parts returns the errors that were joined into one.
+// parts returns the errors that are joined in err.
 func parts(err error) []error {
 	switch list := err.(type) { //nolint:errorlint // what it is itself, not what it wraps
 	case nil:
@@ -182,7 +182,7 @@ func parts(err error) []error {
 	}
 }
 
-// maxShown bounds the arguments repeated in a message, in bytes.
+// maxShown is the maximum size, in bytes, of arguments repeated in a message.
 const maxShown = 300
 
 // shown formats arguments for the end of a message; empty if there are none or

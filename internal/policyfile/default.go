@@ -2,8 +2,8 @@ package policyfile
 
 import "github.com/evenkeel/evenkeel/policy"
 
-// defaultProfile is the DeschedulerPolicy for a file with only a LoadPolicy:
-// the one that the project ships.
+// defaultProfile is the DeschedulerPolicy used for a file that contains only a
+// LoadPolicy. It equals the one that the project ships.
 const defaultProfile = `apiVersion: descheduler/v1alpha2
 kind: DeschedulerPolicy
 profiles:

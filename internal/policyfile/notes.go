@@ -10,8 +10,8 @@ import (
 	"github.com/evenkeel/evenkeel/policy"
 )
 
-// PrintNotes prints to out how legacy documents were converted and what a user
-// should know about a valid policy, or logs it if out is nil.
+// PrintNotes prints to out how legacy documents were converted, and what a user should
+// know about a valid policy. If out is nil, it logs both.
 func PrintNotes(ctx context.Context, file *policy.File, out io.Writer) {
 	logger := klog.FromContext(ctx)
 	for _, note := range file.Warnings() {

@@ -1,7 +1,7 @@
-// Package policyfile reads a policy from disk: the LoadPolicy by our own loader, the
-// DeschedulerPolicy by upstream's. It also determines what the profiles of the
-// DeschedulerPolicy require from a process. Package settings translates the LoadPolicy
-// for each part of Evenkeel.
+// Package policyfile reads a policy from disk: the LoadPolicy with our own loader, the
+// DeschedulerPolicy with upstream's. It also determines what the DeschedulerPolicy's
+// profiles require of a process. Package settings translates the LoadPolicy for each part
+// of Evenkeel.
 package policyfile
 
 import (
@@ -37,9 +37,9 @@ var SetupPlugins = sync.OnceFunc(func() {
 	quieten(pluginregistry.PluginRegistry)
 })
 
-// quieten makes the DefaultEvictor log refused pods only at level 4, because plans ask it
-// about all pods of hot nodes. The DefaultEvictor logs with the logger with which it is
-// built.
+// quieten makes the DefaultEvictor log refused pods only at level 4, because plans check
+// all pods of hot nodes with it. The DefaultEvictor uses the logger that is in effect
+// when it is built.
 func quieten(plugins pluginregistry.Registry) {
 	plugin := plugins[defaultevictor.PluginName]
 	build := plugin.PluginBuilder
@@ -59,8 +59,8 @@ func Hash(content []byte) string {
 	return hex.EncodeToString(sum[:6])
 }
 
-// Read reads the policy file like Load and also returns its content; without a
-// file the defaults apply.
+// Read reads the policy file like Load and also returns its content. Without a file, the
+// defaults apply.
 func Read(path string, converters ...policy.Converter) (*policy.File, []byte, error) {
 	if path == "" {
 		return &policy.File{Load: policy.Default(kinds.All)}, nil, nil
@@ -73,8 +73,8 @@ func Read(path string, converters ...policy.Converter) (*policy.File, []byte, er
 	return file, content, err
 }
 
-// Load reads the content of a policy file, in the current format or in one
-// known to a converter.
+// Load reads the content of a policy file, in the current format or in a format that one
+// of the converters knows.
 func Load(name string, content []byte, converters ...policy.Converter) (_ *policy.File, err error) {
 	defer Recover(name, &err)
 	return policy.Load(name, content, kinds.All, converters...)
@@ -101,8 +101,8 @@ func document(file *policy.File, registry pluginregistry.Registry) (_ map[string
 	return tree, nil
 }
 
-// treeOf parses a DeschedulerPolicy as policy.Load does. Upstream's decoder
-// accepts null as a value in some fields, so it must not see the text itself.
+// treeOf parses a DeschedulerPolicy as policy.Load does. Upstream's decoder accepts null
+// as a value of some fields, so it must not see the original text.
 func treeOf(name string, text []byte) (map[string]any, error) {
 	parts, err := policy.ReadParts(name, text)
 	if err != nil {
@@ -111,8 +111,7 @@ func treeOf(name string, text []byte) (map[string]any, error) {
 	return parts[0].Object, nil
 }
 
-// decode passes a DeschedulerPolicy to upstream's loader, which requires a
-// path.
+// decode passes a DeschedulerPolicy to upstream's loader, which requires a file path.
 func decode(file *policy.File, tree map[string]any, registry pluginregistry.Registry) (_ *api.DeschedulerPolicy, err error) {
 	defer Recover(NameOf(file), &err)
 	text, err := json.Marshal(tree)
@@ -124,15 +123,14 @@ func decode(file *policy.File, tree map[string]any, registry pluginregistry.Regi
 		return nil, fmt.Errorf("handing the DeschedulerPolicy over: %w", err)
 	}
 	defer remove()
-	loaded, err := descheduler.LoadPolicyConfig(path, nil, registry) // without priority classes, it uses no client
+	loaded, err := descheduler.LoadPolicyConfig(path, nil, registry) // it uses no client if there are no priority classes
 	if err != nil {
 		return nil, Invalid(NameOf(file), strings.ReplaceAll(err.Error(), path, NameOf(file)))
 	}
 	return loaded, nil
 }
 
-// Invalid returns the error of an invalid policy, with one problem per line of
-// the text.
+// Invalid returns the error for an invalid policy. text has one problem per line.
 func Invalid(name, text string) error {
 	wrong := &policy.Error{File: name}
 	for line := range strings.Lines(text) {
@@ -141,7 +139,7 @@ func Invalid(name, text string) error {
 	return wrong
 }
 
-// NameOf returns the name of a policy for messages, even if it has no file.
+// NameOf returns a policy's name for messages, even if it has no file.
 func NameOf(file *policy.File) string {
 	if file.Name == "" {
 		return "policy"

@@ -16,10 +16,9 @@ import (
 	"github.com/evenkeel/evenkeel/policy/shape"
 )
 
-// PriorityClass is a priority class that a profile uses as its threshold.
+// PriorityClass is a priority class that a profile uses as a threshold.
 type PriorityClass struct {
-	// Profile is the name of the profile, Path the field of the document that names the
-	// class.
+	// Profile is the profile's name, Path the field of the document that names the class.
 	Profile, Path, Name string
 	// profile and config are the indices in Path.
 	profile, config int
@@ -49,8 +48,8 @@ func Profiles(file *policy.File) (*api.DeschedulerPolicy, []PriorityClass, error
 }
 
 // takePriorityClasses removes the priority classes used as thresholds from a
-// DeschedulerPolicy, and returns them, because upstream's loader would look them up. It
-// keeps a threshold that also has a value, which upstream's loader rejects.
+// DeschedulerPolicy and returns them, because upstream's loader would look them up. It
+// leaves a threshold that also has a value, so that upstream's loader rejects it.
 func takePriorityClasses(tree map[string]any) (classes []PriorityClass) {
 	for i, profile := range shape.Mappings(tree["profiles"]) {
 		for j, config := range shape.Mappings(profile["pluginConfig"]) {

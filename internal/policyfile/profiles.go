@@ -20,7 +20,7 @@ import (
 // themselves. Profiles with neither are dropped. It returns the names of the other
 // profiles with strategies.
 func KeepOnlyStrategies(p *api.DeschedulerPolicy, plans func(plugin string) bool) (others []string) {
-	p.MetricsProviders, p.MetricsCollector = nil, nil // strategies read the observer
+	p.MetricsProviders, p.MetricsCollector = nil, nil // strategies use the observer's usage
 	others, strategies := Unplanned(p), true
 	var kept []api.DeschedulerProfile
 	for i := range p.Profiles {
@@ -43,15 +43,15 @@ func KeepOnlyStrategies(p *api.DeschedulerPolicy, plans func(plugin string) bool
 	return others
 }
 
-// measures reports whether a plugin reads metrics by itself.
+// measures reports whether a plugin itself reads metrics.
 func measures(profile *api.DeschedulerProfile, name string) bool {
 	args, _ := policy.ArgsOf(profile, name)
 	low, ok := args.(*nodeutilization.LowNodeUtilizationArgs)
 	return ok && low.MetricsUtilization != nil
 }
 
-// Planned returns the strategies of the first profile that has any. Where only one plan
-// is shown, it is the plan of these strategies.
+// Planned returns the strategies of the first profile that has any. If only one plan is
+// shown, it is the plan of these strategies.
 func Planned(p *api.DeschedulerPolicy) []policy.Strategy {
 	for i := range p.Profiles {
 		if ours := policy.StrategiesOf(&p.Profiles[i]); len(ours) > 0 {
@@ -61,8 +61,8 @@ func Planned(p *api.DeschedulerPolicy) []policy.Strategy {
 	return nil
 }
 
-// Unplanned returns the names of the profiles, other than the first of them, that move
-// pods by usage. Where only one plan is shown, theirs are missing.
+// Unplanned returns the names of all profiles that move pods by usage, except the first
+// one. If only one plan is shown, theirs are missing.
 func Unplanned(p *api.DeschedulerPolicy) (names []string) {
 	for i := range p.Profiles {
 		if len(policy.StrategiesOf(&p.Profiles[i])) > 0 {
@@ -72,8 +72,8 @@ func Unplanned(p *api.DeschedulerPolicy) (names []string) {
 	return names[min(1, len(names)):]
 }
 
-// Protection returns the DefaultEvictor's arguments in the first profile that
-// moves pods by usage.
+// Protection returns the DefaultEvictor's arguments from the first profile that moves
+// pods by usage.
 func Protection(p *api.DeschedulerPolicy) runtime.Object {
 	for i := range p.Profiles {
 		if len(policy.StrategiesOf(&p.Profiles[i])) > 0 {
@@ -107,8 +107,8 @@ func protectsStorageClasses(args *defaultevictor.DefaultEvictorArgs) bool {
 	return config != nil && config.PodsWithPVC != nil && len(config.PodsWithPVC.ProtectedStorageClasses) > 0
 }
 
-// ReadsTransitions reports whether PodLifeTime uses the time since a pod
-// condition changed; no other plugin can.
+// ReadsTransitions reports whether PodLifeTime uses the time since a pod condition
+// changed. No other plugin can.
 func ReadsTransitions(p *api.DeschedulerPolicy) bool {
 	for args := range argsOf[*podlifetime.PodLifeTimeArgs](p) {
 		if slices.ContainsFunc(args.Conditions, func(f podlifetime.PodConditionFilter) bool { return f.MinTimeSinceLastTransitionSeconds != nil }) {
@@ -118,7 +118,7 @@ func ReadsTransitions(p *api.DeschedulerPolicy) bool {
 	return false
 }
 
-// argsOf yields the arguments of one type in all profiles.
+// argsOf yields the arguments of one type from all profiles.
 func argsOf[T runtime.Object](p *api.DeschedulerPolicy) iter.Seq[T] {
 	return func(yield func(T) bool) {
 		for _, profile := range p.Profiles {

@@ -8,9 +8,8 @@ import (
 )
 
 // Recover must be deferred. It turns a panic into the error of an invalid policy, so that
-// no content of a policy file can crash a process. The loader, validation and
-// constructors of upstream's plugins were written for trusted files and may panic on
-// others.
+// no policy file can crash a process. The loader, validation and constructors of
+// upstream's plugins were written for trusted files and may panic on others.
 func Recover(name string, err *error) {
 	fault := recover()
 	if fault == nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/evenkeel/evenkeel/policy"
 )
 
-// AskedSources returns the usage sources in order: the policy's or, if it names
-// none, upstream's metricsProviders.
+// AskedSources returns the usage sources in order: those of the policy or, if it names
+// none, those of upstream's metricsProviders.
 func AskedSources(file *policy.File, profiles *api.DeschedulerPolicy) []policy.Source {
 	var sources []policy.Source
 	for _, provider := range profiles.MetricsProviders {
@@ -32,13 +32,13 @@ func AskedSources(file *policy.File, profiles *api.DeschedulerPolicy) []policy.S
 	return sources
 }
 
-// ReadSources returns the sources of AskedSources, completed with settings of the
+// ReadSources returns the sources of AskedSources, completed with settings from the
 // DeschedulerPolicy.
 func ReadSources(file *policy.File, profiles *api.DeschedulerPolicy) []policy.Source {
 	return provided(AskedSources(file, profiles), profiles)
 }
 
-// provided completes Prometheus sources without an address with the server of
+// provided fills in the address of Prometheus sources that have none with the server of
 // upstream's metricsProviders.
 func provided(sources []policy.Source, profiles *api.DeschedulerPolicy) []policy.Source {
 	server := cycle.PrometheusOf(profiles)
@@ -57,7 +57,7 @@ func provided(sources []policy.Source, profiles *api.DeschedulerPolicy) []policy
 	return sources
 }
 
-// serviceAccountTokenFile is where a pod finds its ServiceAccount's token.
+// serviceAccountTokenFile is the file that contains the token of a pod's ServiceAccount.
 const serviceAccountTokenFile = "/var/run/secrets/kubernetes.io/serviceaccount/token"
 
 // providedToken returns the credentials that upstream uses: the token in the

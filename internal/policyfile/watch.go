@@ -7,7 +7,7 @@ import (
 	"github.com/evenkeel/evenkeel/policy"
 )
 
-// Reports receives the results of policy file changes.
+// Reports receives the results of changes to the policy file.
 type Reports interface {
 	// Taken is called when a file has taken effect. another reports whether its policy
 	// differs from the previous one.
