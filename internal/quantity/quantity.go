@@ -1,8 +1,8 @@
 // Package quantity reads amounts from untrusted sources, such as "250m".
 //
 // resource.ParseQuantity and the decoder of resource.Quantity take minutes for
-// "1e-99999999", and their time grows quadratically with the digits. Amounts
-// from files or the network go through this package instead, which rejects such
+// "1e-99999999", and their running time grows quadratically with the number of digits.
+// Amounts from files or the network go through this package instead, which rejects such
 // texts before they are parsed.
 package quantity
 
@@ -17,14 +17,13 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// The maximum length of a text, and the maximum number of digits of an
-// exponent.
+// The maximum length of a text, and the maximum number of digits in an exponent.
 const (
 	maxLength         = 64
 	maxExponentDigits = 3
 )
 
-// ErrBounds is the error for a text that is not parsed because it would take long.
+// ErrBounds is the error for a text that would take long to parse.
 var ErrBounds = fmt.Errorf("too long: at most %d characters are read, with an exponent of at most %d digits", maxLength, maxExponentDigits)
 
 // Check returns an error for a text that would take long to parse.
@@ -65,7 +64,7 @@ func (l *List) UnmarshalJSON(data []byte) error {
 			list[name] = resource.Quantity{}
 			continue
 		}
-		text := string(raw) // a number, unless quoted
+		text := string(raw) // a number, unless it is quoted
 		if strings.HasPrefix(text, `"`) {
 			if err := json.Unmarshal(raw, &text); err != nil {
 				return err
