@@ -9,8 +9,8 @@ const (
 	// Quorum is how many consecutive responses have to agree, because a single response
 	// may come from a proxy with a wrong clock.
 	Quorum = 3
-	// maxAnswers and maxAnswerAge bound the remembered responses. Clocks drift
-	// less over a shorter time.
+	// maxAnswers and maxAnswerAge bound the remembered responses. The shorter the time
+	// between them, the less the clocks drift.
 	maxAnswers   = 20
 	maxAnswerAge = 2 * time.Minute
 	// slow is the maximum duration of a response that counts. The longer a response
@@ -23,20 +23,20 @@ const (
 	dateUnit = time.Second
 )
 
-// Tolerance is the largest skew of the local clock that is not corrected.
+// Tolerance is the largest skew of the local clock that is left uncorrected.
 const Tolerance = 2 * time.Second
 
-// span is the range of possible skews, bounds included.
+// span is a range of possible skews, including its bounds.
 type span struct{ low, high time.Duration }
 
 func (s span) intersect(other span) span { return span{max(s.low, other.low), min(s.high, other.high)} }
 
 func (s span) empty() bool { return s.low > s.high }
 
-// distance returns how far a skew is from the nearest possible one.
+// distance returns how far a skew is outside the span; 0 if it is inside.
 func (s span) distance(skew time.Duration) time.Duration { return max(s.low-skew, skew-s.high, 0) }
 
-// correction returns the correction for the local clock; 0 if the clock may be right
+// correction returns the correction for the local clock; 0 if the clock may be correct
 // within Tolerance.
 func (s span) correction() time.Duration {
 	if s.distance(0) <= Tolerance {
@@ -45,16 +45,16 @@ func (s span) correction() time.Duration {
 	return s.low + (s.high-s.low)/2
 }
 
-// answer is the evidence of one response: the bounds of the skew, and when it
+// answer is the evidence from one response: the bounds of the skew, and when the response
 // was received.
 type answer struct {
 	span span
-	at   time.Time // local
+	at   time.Time // by the local clock
 }
 
-// hear returns the evidence of a response with the given Date that was
-// requested and received at local times, or false if it has none. The server
-// read its clock in between, at a time in [date, date + dateUnit), so
+// hear returns the evidence from a response with the given Date; false if it provides
+// none. sent and received are local times. The server read its clock between the two, at
+// a time in [date, date + dateUnit), so
 //
 //	date - received <= skew <= date + dateUnit - sent.
 func hear(date, sent, received time.Time) (answer, bool) {
@@ -62,7 +62,7 @@ func hear(date, sent, received time.Time) (answer, bool) {
 	if took < 0 || took > slow {
 		return answer{}, false
 	}
-	// Sub saturates; within maxSkew nothing overflows.
+	// Sub saturates; nothing overflows within maxSkew.
 	heard := span{low: date.Sub(received), high: date.Sub(sent)}
 	if heard.low < -maxSkew || heard.high > maxSkew {
 		return answer{}, false
@@ -71,7 +71,7 @@ func hear(date, sent, received time.Time) (answer, bool) {
 	return answer{span: heard, at: received}, true
 }
 
-// answers are the newest responses, oldest first.
+// answers holds the newest responses, oldest first.
 type answers []answer
 
 func (a *answers) add(heard answer) {
@@ -80,7 +80,7 @@ func (a *answers) add(heard answer) {
 }
 
 // agreed returns the span on which the newest answers agree, using as many of them as
-// agree; false if they are fewer than Quorum.
+// agree; false if fewer than Quorum agree.
 func (a answers) agreed() (span, bool) {
 	if len(a) == 0 {
 		return span{}, false

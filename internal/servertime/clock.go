@@ -1,15 +1,14 @@
 // Package servertime provides the time of the API server's clock.
 //
-// Evenkeel compares times of several machines: its own, those in objects'
-// metadata and those of samples. On a machine whose clock is minutes off, all
-// of these comparisons would be wrong. Responses of the API server carry its
-// time in whole seconds. From these, the package determines the skew of the
-// local clock. It corrects only what is certain: several consecutive responses
-// have to agree on more than Tolerance. Callers must wrap only clients of the
-// API server itself, because kubelets, aggregated APIs and proxied requests
-// return the time of other clocks.
+// Evenkeel compares times from several machines: its own, those in objects' metadata and
+// those of samples. On a machine whose clock is minutes off, all of these comparisons
+// would be wrong. Responses of the API server contain its time in whole seconds, from
+// which this package determines the skew of the local clock. It corrects only what is
+// certain: several consecutive responses must agree that the skew exceeds Tolerance.
+// Callers must wrap only clients of the API server itself, because kubelets, aggregated
+// APIs and proxied requests contain the time of other clocks.
 //
-// The correction may jump, so waits and measured durations must use Local.
+// The correction may change suddenly, so waits and measured durations must use Local.
 package servertime
 
 import (
@@ -23,8 +22,8 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Clock is the local clock, corrected to the API server's. It is safe for
-// concurrent use.
+// Clock is the local clock, corrected by the skew from the API server's clock. It is safe
+// for concurrent use.
 type Clock struct {
 	local      func() time.Time
 	correction atomic.Int64 // nanoseconds to add to local
@@ -37,18 +36,17 @@ type Clock struct {
 // New returns a Clock that equals now until responses have been read.
 func New(now func() time.Time) *Clock { return &Clock{local: now} }
 
-// Now returns the time of the API server's clock, as far as known.
+// Now returns the time of the API server's clock, if its skew is known.
 func (c *Clock) Now() time.Time { return c.local().Add(c.Skew()) }
 
-// Local returns the time of the local clock. It never jumps because of a
-// correction.
+// Local returns the time of the local clock, which no correction changes.
 func (c *Clock) Local() time.Time { return c.local() }
 
-// Skew returns the corrected difference, API server's time minus local time: 0
+// Skew returns the difference that Now corrects, API server's time minus local time; 0
 // within Tolerance.
 func (c *Clock) Skew() time.Duration { return time.Duration(c.correction.Load()) }
 
-// Known reports whether enough responses have agreed to know the skew.
+// Known reports whether enough responses agree for the skew to be known.
 func (c *Clock) Known() bool { return c.known.Load() }
 
 // Export registers the clock's metric, unless the registerer is nil.
@@ -59,7 +57,7 @@ func (c *Clock) Export(reg prometheus.Registerer) {
 	}, func() float64 { return c.Skew().Seconds() })
 }
 
-// learn adds one answer and corrects the clock if several agree that it is off.
+// learn adds an answer and corrects the clock if several answers agree that it is wrong.
 func (c *Clock) learn(ctx context.Context, heard answer) {
 	before, after, changed := c.estimate(heard)
 	if !changed {
