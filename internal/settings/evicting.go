@@ -12,7 +12,7 @@ import (
 	"github.com/evenkeel/evenkeel/policy"
 )
 
-// probeTimeout is the ProbeTimeout of every policy.
+// probeTimeout is the ProbeTimeout under every policy.
 const probeTimeout = 45 * time.Second
 
 // Evicting returns the settings of the evicting half.

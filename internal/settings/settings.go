@@ -1,5 +1,5 @@
 // Package settings translates a LoadPolicy into the settings of each package. A policy
-// uses the terms of its users. The packages do not depend on it and use their own terms.
+// uses its users' terms; the packages use their own and do not depend on it.
 package settings
 
 import (
@@ -83,7 +83,7 @@ func Usage(load *policy.LoadPolicy) usage.Config {
 	}
 }
 
-// Scorer returns how nodes are scored.
+// Scorer returns the scorer's settings.
 func Scorer(load *policy.LoadPolicy) scorer.Config {
 	config := scorer.Config{DampPercent: load.Scoring.DampPercent, Unforeseen: load.Eviction.Forecast == policy.ForecastNone}
 	for r, name := range resourceNames {
@@ -102,8 +102,7 @@ var formulas = map[policy.Formula]scorer.Formula{
 	policy.FormulaMinMax:     scorer.FormulaMinMax,
 }
 
-// Measured returns how nodes are scored by measured usage alone; nil if they
-// are not.
+// Measured returns the settings for scoring by measured usage alone; nil if that is off.
 func Measured(given *policy.MeasuredScoring) *scorer.Measured {
 	if given == nil {
 		return nil
@@ -129,7 +128,7 @@ func resourceOf(metric usage.Metric) cluster.Resource {
 	return cluster.CPU
 }
 
-// Windows returns all node windows that are used anywhere.
+// Windows returns all windows of node usage that the policy uses.
 func Windows(load *policy.LoadPolicy) []usage.Window {
 	var windows []usage.Window
 	for _, set := range load.AllLines() {
@@ -154,8 +153,8 @@ func Signals(load *policy.LoadPolicy) []usage.Metric {
 	return signals
 }
 
-// optionalResources returns the resources without lines, which need not be
-// known.
+// optionalResources returns the resources that have no lines, so that their usage may be
+// unknown.
 func optionalResources(load *policy.LoadPolicy) [cluster.NumResources]bool {
 	optional := [cluster.NumResources]bool{true, true}
 	for _, set := range load.AllLines() {
@@ -167,7 +166,7 @@ func optionalResources(load *policy.LoadPolicy) [cluster.NumResources]bool {
 	return optional
 }
 
-// NodeSync returns what a policy publishes on nodes.
+// NodeSync returns the settings for publishing on nodes.
 func NodeSync(given *policy.NodeSync) nodesync.Policy {
 	out := nodesync.Policy{
 		Annotations: nodesync.Annotations{

@@ -13,7 +13,7 @@ import (
 	"github.com/evenkeel/evenkeel/policy"
 )
 
-// Lines returns the definition of hot that all parts share. Thresholds of strategies
+// Lines returns the definition of hot that all parts use. Thresholds of strategies
 // override the LoadPolicy's lines for both evicting and scheduling; conflicting
 // thresholds of two strategies are an error. Pools keep their own lines.
 func Lines(load *policy.LoadPolicy, all []policy.Strategy) (*thresholds.Set, error) {
@@ -71,7 +71,7 @@ func rules(load *policy.LoadPolicy, set policy.Lines) []thresholds.Rule {
 	return rules
 }
 
-// relief returns the resource whose move lowers a metric.
+// relief returns the resource whose usage must leave a node to lower a metric.
 func relief(by usage.Metric) cluster.Resource {
 	switch by {
 	case usage.Memory:
