@@ -9,13 +9,13 @@ import (
 	"unicode/utf8"
 )
 
-// Progress reports the progress of slow operations: on a terminal in one line that is
-// overwritten, elsewhere with a line every fifteen seconds.
+// Progress reports the progress of slow operations. On a terminal, it overwrites a single
+// line; elsewhere, it prints a line every fifteen seconds.
 type Progress struct {
 	out io.Writer
 	// width is the width of the terminal; 0 if lines cannot be overwritten.
 	width int
-	// said is when the last line was written, or when the operation began; text is that
+	// said is when the last line was written, or when the operation began. text is that
 	// line.
 	said time.Time
 	text string
@@ -30,7 +30,7 @@ func NewProgress(out io.Writer, now time.Time) *Progress {
 	return &Progress{out: out, width: style.Width, said: now}
 }
 
-// Say reports the progress at a time.
+// Say reports the progress at the given time.
 func (p *Progress) Say(now time.Time, text string) {
 	switch {
 	case p.out == nil || text == p.text:
