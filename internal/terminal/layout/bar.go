@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// Bar draws a percentage as a bar of the given number of cells, with a mark at a line. The
-// bar reaches beyond the mark only if the percentage is above the line. A line that is not
-// between 0 and 100 is not drawn.
+// Bar draws a percentage as a bar of the given number of cells, with a mark at line. The
+// bar extends beyond the mark only if the percentage exceeds line. The mark is omitted if
+// line is not between 0 and 100.
 func Bar(percent, line float64, cells int) string {
 	if cells <= 0 {
 		return ""

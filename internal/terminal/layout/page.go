@@ -1,6 +1,6 @@
-// Package layout lays out text and tables for people to fit a width. If a table is too
-// wide, it drops less important columns first, then shortens names in the middle, and
-// reports both.
+// Package layout fits text and tables for people into a width. If a table is too wide, it
+// drops less important columns first, then shortens names in the middle, and reports
+// both.
 //
 // Callers must also express in words or numbers what a bar or a color shows. The package
 // imports nothing of the product, because the demo, a separate module, uses it.
@@ -13,7 +13,8 @@ import (
 	"unicode/utf8"
 )
 
-// Page is text that is laid out for a Style. Lines wrap at its width, if it has one.
+// Page is text that is laid out for a Style. Lines wrap at the Style's width, if it has
+// one.
 type Page struct {
 	Style
 	// Wide prints every column and full names.
@@ -30,8 +31,8 @@ func (p *Page) Line(color Color, text string) { p.put(p.Paint(color, Printable(t
 
 func (p *Page) put(line string) { p.text.WriteString(strings.TrimRight(line, " ") + "\n") }
 
-// Text prints words, with lead before the first line and hang before the others. color is
-// the color of the first word of lead.
+// Text prints words, with lead before the first line and hang before the others. The
+// first word of lead has the given color.
 func (p *Page) Text(lead string, color Color, hang, words string) {
 	lead = Printable(lead)
 	for i, line := range wrap(Printable(words), p.room(lead), p.room(hang)) {
@@ -65,7 +66,7 @@ func (p *Page) Flush(out io.Writer) error {
 // endless is the width of an unbounded line.
 const endless = 1 << 30
 
-// room returns the number of cells of a line that are left after a text.
+// room returns how many cells are left in a line after a text.
 func (p *Page) room(after string) int {
 	if p.Width == 0 {
 		return endless
@@ -91,11 +92,11 @@ func wrap(text string, first, rest int) []string {
 	return lines
 }
 
-// Cells returns the number of terminal cells of a text.
+// Cells returns the number of terminal cells that a text takes.
 func Cells(text string) int { return utf8.RuneCountInString(text) }
 
-// Shortened removes the middle of a name that has more cells, because names differ at
-// both ends.
+// Shortened removes the middle of a name that takes more cells, because names usually
+// differ at their ends.
 func Shortened(name string, cells int) string {
 	runes := []rune(name)
 	if len(runes) <= cells {

@@ -12,7 +12,7 @@ type Style struct {
 	Color         bool
 }
 
-// Color is a color of text; the zero value is none.
+// Color is a text color; the zero value means no color.
 type Color string
 
 // The colors for good, doubtful and bad states, and for titles.

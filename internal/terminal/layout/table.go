@@ -14,12 +14,12 @@ type Column struct {
 	// Drop is the order in which columns are dropped if the table is too wide, starting
 	// with 1; 0 is never dropped.
 	Drop int
-	// Cut is the number of terminal cells to which its names may be shortened; 0 forbids
-	// shortening.
+	// Cut is the number of terminal cells to which the column's names may be shortened; 0
+	// means that they must not be.
 	Cut int
 	// Wrap breaks its cells into lines. Only the last column may be wrapped.
 	Wrap bool
-	// Words colors its cells by their words.
+	// Words colors each cell by its word.
 	Words bool
 
 	cells  []string
@@ -60,14 +60,14 @@ func (c *Column) Cells() int {
 	return widest
 }
 
-// Shorten limits the width of the names.
+// Shorten limits the width of names.
 func (c *Column) Shorten(cells int) { c.limit = max(cells, Cells(c.Title)) }
 
 // leastWrapped is the minimum width of a wrapped column.
 const leastWrapped = 28
 
-// Table prints columns with the same number of cells, after an indent. Without titles,
-// there is no header.
+// Table prints columns with the same number of cells, after an indent. If no column has a
+// title, it prints no header.
 func (p *Page) Table(indent string, columns ...Column) {
 	columns = p.fit(indent, columns)
 	header := slices.ContainsFunc(columns, func(c Column) bool { return c.Title != "" })
