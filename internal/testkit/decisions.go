@@ -14,8 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// DecisionsFile returns the path of a file in test/decisions, which holds all
-// recorded decisions and their inputs.
+// DecisionsFile returns the path of a file in test/decisions, which holds recorded
+// decisions and their inputs.
 func DecisionsFile(t testing.TB, name string) string {
 	t.Helper()
 	folder, err := os.Getwd()
@@ -35,9 +35,9 @@ func DecisionsFile(t testing.TB, name string) string {
 	}
 }
 
-// Decisions compares lines of decisions with the recorded ones of that name, or
-// records them if update is set. It shows only the first difference, because
-// all later ones follow from it.
+// Decisions compares lines of decisions with those recorded under a name, or records them
+// if update is set. It shows only the first difference, because later ones follow from
+// it.
 func Decisions(t *testing.T, update bool, name, got string) {
 	t.Helper()
 	path := DecisionsFile(t, name+".txt")

@@ -11,9 +11,9 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// FlagsPage compares a part of docs/flags.md, or writes it if update is set.
-// The part begins after a comment that ends with the arguments of the go
-// command that writes it.
+// FlagsPage compares a part of docs/flags.md, or writes it if update is set. The part
+// begins after a comment that ends with the arguments of the go command that generates
+// it.
 func FlagsPage(t *testing.T, update bool, page, writer, want string) {
 	t.Helper()
 	content, err := os.ReadFile(page)
@@ -40,10 +40,10 @@ func FlagsOf(c *cobra.Command) string {
 	return fmt.Sprintf("## evenkeel %s\n\n%s.\n\n```text\n%s\n```\n\n%s\n", c.Name(), inCell.Replace(c.Short), c.UseLine(), FlagTable(c.NonInheritedFlags()))
 }
 
-// inCell keeps a text from being interpreted as part of a table or as markup.
+// inCell escapes a text so that it is not interpreted as part of a table or as markup.
 var inCell = strings.NewReplacer("<", "&lt;", ">", "&gt;", "|", `\|`, "*", `\*`, "\n", " ")
 
-// FlagTable returns a table of a set's flags, by name.
+// FlagTable returns a table of the flags in a set, sorted by name.
 func FlagTable(flags *pflag.FlagSet) string {
 	var text strings.Builder
 	flags.VisitAll(func(f *pflag.Flag) {

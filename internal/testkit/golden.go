@@ -40,9 +40,9 @@ const (
 var escapes = regexp.MustCompile("\033\\[[0-9;]*m")
 
 // GoldenText compares what a view prints at the usual width with testdata/NAME.txt, or
-// writes the file if update is set. Package layout tests layout, so the other widths and
-// color have no files: lines must fit, and color must not change a word. Lines that are
-// also too long without a width, such as commands to paste, are exempt.
+// writes the file if update is set. Package layout tests the layout, so the other widths
+// and color have no files: there, lines must fit, and color must not change a word. Lines
+// that are never wrapped, such as commands to paste, are exempt.
 func GoldenText(t *testing.T, update bool, name string, text func(layout.Style) string) {
 	t.Helper()
 	Golden(t, update, filepath.Join("testdata", name+".txt"), text(layout.Style{Width: Usual}))
@@ -62,7 +62,7 @@ func GoldenText(t *testing.T, update bool, name string, text func(layout.Style) 
 
 // GoldenLayout compares what a view prints on a narrow terminal in color with
 // testdata/NAME-layout.txt, or writes the file if update is set. Each view needs it for
-// only one report, which has names too long for the columns and a word of each color.
+// only one report, with names that are too long for the columns and a word in each color.
 func GoldenLayout(t *testing.T, update bool, name string, text func(layout.Style) string) {
 	t.Helper()
 	Golden(t, update, filepath.Join("testdata", name+"-layout.txt"), text(layout.Style{Width: Narrow, Color: true}))

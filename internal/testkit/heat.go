@@ -10,7 +10,7 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage"
 )
 
-// Heat is a cluster as seen by a usage store and the lines.
+// Heat is a cluster as represented by a usage store and the lines.
 type Heat struct {
 	View   *usage.View
 	Lines  *thresholds.Resolved
@@ -40,8 +40,8 @@ const (
 // UnsettledAt is when Unsettled is observed.
 var UnsettledAt = time.Date(2026, 3, 1, 5, 28, 0, 0, time.UTC)
 
-// Unsettled is a cluster with nodes of 10 cores, none of which is hot although
-// most are measured above their evict line of 65%. Usage is read as shipped,
+// Unsettled returns a cluster with nodes of 10 cores, none of which is hot although most
+// are measured above their evict line of 65%. Usage is read as in the shipped policy,
 // every 15 s: a pod counts from 345 s after its start.
 func Unsettled(t testing.TB) Heat {
 	t.Helper()
@@ -69,7 +69,7 @@ func Unsettled(t testing.TB) Heat {
 		if age > 0 || len(batch.Nodes) > 0 {
 			store.Ingest(snapshot, batch)
 		}
-		if age == 0 { // the pod has gone since the sample
+		if age == 0 { // the pod has left since the sample
 			snapshot = withoutPod(snapshot, "ended-big")
 		}
 		h.View = store.View(snapshot, now, nil)

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// NodeNames returns count names as cloud providers give them.
+// NodeNames returns count names like those of cloud providers.
 func NodeNames(count int) []string {
 	names := make([]string, count)
 	for i := range names {
@@ -18,8 +18,8 @@ func NodeNames(count int) []string {
 	return names
 }
 
-// Pod returns a pod of about 6 kB: a Deployment's, with the managed fields,
-// volumes, probes and environment that pods carry.
+// Pod returns a pod of about 6 kB: a Deployment's pod with typical managed fields,
+// volumes, probes and environment variables.
 func Pod() *v1.Pod {
 	yes := true
 	env := make([]v1.EnvVar, 16)

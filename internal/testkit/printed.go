@@ -14,7 +14,7 @@ func Printed(ctx context.Context, command *cobra.Command, args ...string) ([]byt
 	command.SetOut(&out)
 	command.SetErr(&notes)
 	command.SetArgs(args)
-	command.SilenceUsage = true // as the root does
+	command.SilenceUsage = true // as the root command does
 	if err := command.ExecuteContext(ctx); err != nil {
 		return out.Bytes(), fmt.Errorf("%q: %w\n%s%s", args, err, out.String(), notes.String())
 	}

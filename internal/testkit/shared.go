@@ -7,7 +7,7 @@ import (
 )
 
 // EarlierSystem returns a file about an earlier system. Such files are stored next to the
-// checkout, not in it; if the file is missing, the test is skipped.
+// checkout, not in it. If the file is missing, the test is skipped.
 func EarlierSystem(t *testing.T, name string) []byte {
 	t.Helper()
 	folder, err := os.Getwd()
