@@ -1,6 +1,7 @@
-// Package landings holds small clusters on which upstream's plugins ask for evictions. In
-// some, users have reported loops of evictions; in others, an eviction is right. Tests
-// run them in process and on a real control plane. Programs must not import it.
+// Package landings holds small clusters on which upstream's plugins ask for evictions.
+// For some of them, users have reported eviction loops; in others, evicting is right.
+// Tests run them in process and on a real control plane. Programs must not import this
+// package.
 package landings
 
 import (
@@ -19,7 +20,7 @@ import (
 // Namespace is where all workloads of a Scenario are.
 const Namespace = "default"
 
-// Scenario is a cluster, and a policy for it.
+// Scenario is a cluster and a policy for it.
 type Scenario struct {
 	Name string
 	// Issue is the number of the descheduler issue that reports the loop; 0 for none.
@@ -35,9 +36,9 @@ type Scenario struct {
 	// Anywhere reports whether the plugin evicts even if no node is better for the
 	// replacement.
 	Anywhere bool
-	// Placed is the lowest number of evictions that helps if replacements go where kube-scheduler puts them,
-	// Steered the lowest number if they may go to any node that accepts them. For the scenarios in Right,
-	// only Placed.Evictions is set.
+	// Placed is the lowest number of evictions that helps if replacements go where
+	// kube-scheduler puts them, Steered the lowest number if they may go to any node that
+	// accepts them. In the scenarios of Right, only Placed.Evictions is set.
 	Placed, Steered Fewest
 }
 
@@ -63,18 +64,18 @@ type Node struct {
 // Workload is a Deployment whose replicas are on given nodes; several may be on one.
 type Workload struct {
 	Name string
-	// Labels are the labels of its pods in addition to {app: NAME}.
+	// Labels are additional labels of its pods, besides {app: NAME}.
 	Labels map[string]string
 	On     []string
 	// MilliCPU and MiB are the requests of each replica; 0 means 100 and 128.
 	MilliCPU, MiB int64
 	// Spec is the pods' spec without its containers.
 	Spec v1.PodSpec
-	// Status is the pods' status at the start; the zero value is running and ready.
+	// Status is the pods' initial status; the zero value means running and ready.
 	Status v1.PodStatus
 	// Age is how long the pods have existed; 0 means an hour.
 	Age time.Duration
-	// Job makes it a Job, which does not replace failed pods.
+	// Job makes the workload a Job, which does not replace failed pods.
 	Job bool
 }
 
@@ -85,7 +86,7 @@ func or(value, otherwise int64) int64 {
 	return value
 }
 
-// Object returns the node as the API server has it.
+// Object returns the API object of the node.
 func (n *Node) Object() *v1.Node {
 	object := &v1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: n.Name, UID: types.UID("node-" + n.Name), Labels: map[string]string{v1.LabelHostname: n.Name}},
@@ -147,7 +148,7 @@ func (w *Workload) Pod(name string, created time.Time) *v1.Pod {
 	}
 }
 
-// Start gives a pod the status of one that has been running since a time.
+// Start gives a pod the status of a pod that has been running since the given time.
 func Start(pod *v1.Pod, since time.Time) {
 	began, yes := metav1.NewTime(since), true
 	pod.Status = v1.PodStatus{
@@ -182,7 +183,8 @@ func (w *Workload) Placed(now time.Time) []*v1.Pod {
 	return pods
 }
 
-// Owners returns the workload's Deployment and ReplicaSet, at rest; none for a Job.
+// Owners returns the workload's Deployment and ReplicaSet in a settled state; none for a
+// Job.
 func (w *Workload) Owners(now time.Time) []runtime.Object {
 	if w.Job {
 		return nil

@@ -12,8 +12,8 @@ func apart() *v1.Affinity {
 	}}}}
 }
 
-// Related are clusters like the Reported ones, for the other plugins, and for cases in which only
-// some of the evictions help.
+// Related holds clusters like those in Reported, for the other plugins and for cases in
+// which only some of the evictions help.
 var Related = []Scenario{
 	{
 		Name:  "apart with nowhere to go",

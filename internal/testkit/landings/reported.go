@@ -7,8 +7,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// policy returns a DeschedulerPolicy that runs one plugin; point is its extension point. Fields of
-// the policy itself may follow in top.
+// policy returns a DeschedulerPolicy that runs one plugin at the extension point named by
+// point. top may add fields to the policy itself.
 func policy(point, plugin, args, evictor, top string) string {
 	return fmt.Sprintf(`apiVersion: descheduler/v1alpha2
 kind: DeschedulerPolicy
@@ -23,7 +23,7 @@ kind: DeschedulerPolicy
 
 const (
 	bothKinds = "constraints: [DoNotSchedule, ScheduleAnyway]"
-	// unfit configures the way in which releases before nodeFit balanced domains.
+	// unfit selects the way in which releases before nodeFit balanced domains.
 	unfit   = bothKinds + ", topologyBalanceNodeFit: false"
 	nodeFit = "nodeFit: true"
 
@@ -44,15 +44,15 @@ func spreadAll(labels map[string]string, key string, action v1.UnsatisfiableCons
 	return v1.TopologySpreadConstraint{MaxSkew: 1, TopologyKey: key, WhenUnsatisfiable: action, LabelSelector: &metav1.LabelSelector{MatchLabels: labels}}
 }
 
-// overAll returns the constraint as it worked before node inclusion policies existed: the domains of
-// nodes on which the pod cannot run count as well.
+// overAll returns the constraint as it worked before node inclusion policies existed: it
+// also counts the domains of nodes on which the pod cannot run.
 func overAll(c v1.TopologySpreadConstraint) v1.TopologySpreadConstraint {
 	ignore := v1.NodeInclusionPolicyIgnore
 	c.NodeAffinityPolicy = &ignore
 	return c
 }
 
-// term selects the nodes with a label.
+// term selects the nodes with a label value.
 func term(key, value string) v1.NodeSelectorTerm {
 	return v1.NodeSelectorTerm{MatchExpressions: []v1.NodeSelectorRequirement{{Key: key, Operator: v1.NodeSelectorOpIn, Values: []string{value}}}}
 }
@@ -91,13 +91,13 @@ const (
 	soft = v1.ScheduleAnyway
 )
 
-// nginx are the labels of two Deployments that count as one.
+// nginx holds the labels of two Deployments that count as one.
 var nginx = map[string]string{"part-of": "nginx"}
 
 // critical is the priority of system-node-critical.
 var critical = int32(2000001000)
 
-// Reported are the loops that descheduler's users have reported.
+// Reported holds the loops that descheduler users have reported.
 var Reported = []Scenario{
 	{
 		Name: "hard zones, soft hosts", Issue: 1918,

@@ -7,8 +7,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Right are clusters on which upstream's plugins ask for the right evictions, one or more
-// for each plugin.
+// Right holds clusters in which upstream's plugins rightly ask for evictions, at least
+// one for each plugin.
 var Right = []Scenario{
 	{
 		Name:  "RemovePodsViolatingNodeTaints",
