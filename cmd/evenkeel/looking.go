@@ -135,7 +135,7 @@ func newDoctorCommand() *cobra.Command {
 		Args:  cli.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			wanted.Progress = c.ErrOrStderr()
-			if options.As != "" { // requests of this command itself impersonate nobody
+			if options.As != "" { // the command's own requests are not impersonated
 				wanted.As, wanted.AsGroups, options.As, options.AsGroups = options.As, options.AsGroups, "", nil
 			}
 			return commands.Doctor(c.Context(), options, wanted, c.OutOrStdout())

@@ -1,5 +1,6 @@
-// Command evenkeel balances Kubernetes nodes by real usage. Each file holds one group of commands: commands that only
-// inspect, commands that read files, and commands that keep running, which internal/app implements.
+// Command evenkeel balances Kubernetes nodes by real usage. Each file defines one group
+// of commands: those that only inspect, those that read files, and those that keep
+// running, which internal/app implements.
 package main
 
 import (
@@ -18,7 +19,7 @@ var version = "dev"
 func main() { os.Exit(run()) }
 
 func run() int {
-	build.Version = version // used by the metric evenkeel_build_info
+	build.Version = version // for the metric evenkeel_build_info
 	return program().Run(os.Args[0], process.WithGoFlags(os.Args[1:]))
 }
 

@@ -15,7 +15,7 @@ import (
 	"github.com/evenkeel/evenkeel/internal/flags"
 )
 
-// newOptions returns the options of a process that also reads legacy policies.
+// newOptions returns options for a process, which can also read legacy policies.
 func newOptions() flags.Options { return flags.Options{Converters: legacyFormats().Converters} }
 
 func newRunCommand() *cobra.Command {
@@ -70,7 +70,7 @@ func extenderCommand(run func(context.Context, flags.Options) error) *cobra.Comm
 				return exit.Usage(err)
 			}
 			options.Given, options.MemoryOnly, options.LogBodies = preset, preset != nil, legacy.LogBodies
-			// The legacy extender's flags did not include TLS. They still work, with a warning.
+			// The legacy extender had no flags for TLS. Its flags still work, with a warning.
 			options.InsecureServing = options.InsecureServing || preset != nil
 			return c.Root().PersistentPreRunE(c, args)
 		},
@@ -85,7 +85,7 @@ func extenderCommand(run func(context.Context, flags.Options) error) *cobra.Comm
 	legacy.Add(c.Flags())
 	c.Flags().BoolVar(&options.Observe, "observe", false, "Answer neutrally: keep all nodes and prefer none.")
 	_ = c.Flags().MarkDeprecated("observe", "the extender still answers neutrally, but compares nothing; the flag will be removed in two versions, "+
-		"and evenkeel simulate --recording shows what a policy would have done") // lookup fails for flags that are not defined
+		"and evenkeel simulate --recording shows what a policy would have done") // lookup fails for flags that do not exist
 	return c
 }
 
@@ -112,7 +112,7 @@ func nodeSyncCommand(run func(context.Context, flags.Options) error) *cobra.Comm
 				return exit.Usage(err)
 			}
 			options.NodeSync = &flags.NodeSync{Prometheus: legacy.Prometheus, Interval: legacy.Interval, WebAddress: legacy.WebAddress, Pages: process.NodePages}
-			if os.Getenv("KUBERNETES_SERVICE_HOST") == "" { // started by hand, outside a cluster
+			if os.Getenv("KUBERNETES_SERVICE_HOST") == "" { // started by a user, outside a cluster
 				options.NodeSync.Progress = c.ErrOrStderr()
 			}
 			return run(c.Context(), options)

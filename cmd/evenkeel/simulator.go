@@ -12,8 +12,8 @@ import (
 	"github.com/evenkeel/evenkeel/internal/exit"
 )
 
-// simulator is the program that simulates and records. It is built from a separate module, so that the program that
-// runs in a cluster does not contain it.
+// simulator is the program that simulates and records. It is a separate module, so that
+// the program that runs in a cluster does not contain its code.
 const simulator = "evenkeel-sim"
 
 func newSimulateCommand() *cobra.Command {
@@ -24,8 +24,8 @@ func newRecordCommand() *cobra.Command {
 	return simulatorCommand("record", "Record node, pod and usage activity for `simulate --recording` (read-only)")
 }
 
-// simulatorCommand returns a placeholder for a command of the simulator, which handles its own flags, help and
-// completions.
+// simulatorCommand returns a placeholder for a command of the simulator, which itself
+// handles flags, help and completion.
 func simulatorCommand(name, short string) *cobra.Command {
 	c := &cobra.Command{
 		Use:                name,
@@ -44,8 +44,9 @@ func simulatorCommand(name, short string) *cobra.Command {
 	return c
 }
 
-// becomeSimulator replaces this process with the simulator, which gets the same command line, for example `simulate
-// --trace a.csv`, `help simulate` or the shell's request for a completion. It returns only if that fails.
+// becomeSimulator replaces this process with the simulator and passes it the same command
+// line, for example `simulate --trace a.csv`, `help simulate` or the shell's request for
+// a completion. It returns only if that fails.
 func becomeSimulator(command string) error {
 	own, err := os.Executable()
 	if err != nil {
@@ -61,8 +62,8 @@ func becomeSimulator(command string) error {
 	return nil
 }
 
-// findSimulator looks next to this program, where archives and images have it, and then in PATH. It follows links to
-// this program, such as krew's.
+// findSimulator looks for the simulator next to this program, where archives and images
+// have it, and then in PATH. It follows links to this program, such as krew's.
 func findSimulator(own string) (string, error) {
 	if followed, err := filepath.EvalSymlinks(own); err == nil {
 		own = followed
