@@ -1,7 +1,7 @@
-// Command kube-scheduler is the stock kube-scheduler with Evenkeel's scheduling
-// compiled in as one plugin, registered as EvenkeelLoad and under the names of
-// legacy plugins. Flags and configuration are kube-scheduler's own. A profile
-// that enables none of the names places pods exactly as the stock one does.
+// Command kube-scheduler is the stock kube-scheduler with Evenkeel's scheduling compiled
+// in as one plugin, registered as EvenkeelLoad and under the names of legacy plugins.
+// Flags and configuration are kube-scheduler's own. A profile that enables none of these
+// names places pods exactly as the stock kube-scheduler does.
 package main
 
 import (
@@ -31,7 +31,7 @@ func run() int {
 	return code
 }
 
-// newSide makes the scheduling half that observes for the plugins with the same policy.
+// newSide makes the scheduling half that observes for all plugins with the same policy.
 func newSide(ctx context.Context, config plugin.SideConfig) (plugin.Side, error) {
 	return app.NewInside(ctx, config, compat.Convert)
 }
@@ -51,7 +51,7 @@ func plugins(sides *plugin.Sides) []scheduler.Option {
 	return options
 }
 
-// factory makes one plugin for each profile that enables its name.
+// factory makes a plugin for each profile that enables the given name.
 func factory(sides *plugin.Sides, name string) func(context.Context, runtime.Object, fwk.Handle) (fwk.Plugin, error) {
 	return func(ctx context.Context, args runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
 		return sides.New(ctx, name, args, handle)
