@@ -17,12 +17,12 @@ func comment(lines ...string) string {
 	return strings.Join(lines, "\n")
 }
 
-// steps matches the steps of a path: name, [3], [a.key].
+// steps matches the steps of a path, such as name, [3] and [a.key].
 var steps = regexp.MustCompile(`[^.\[\]]+|\[[^\]]*\]`)
 
-// attach adds a comment to the field at path, or to its nearest existing
-// ancestor; the comment then begins with the rest of the path. It reports
-// whether it found a place.
+// attach adds a comment to the field at path, or to its nearest existing ancestor. For an
+// ancestor, the comment begins with the rest of the path. attach reports whether it found
+// a place.
 func attach(root *yaml.Node, path, text string) bool {
 	places := steps.FindAllStringIndex(path, -1)
 	names := make([]string, len(places))

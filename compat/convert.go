@@ -8,8 +8,8 @@ import (
 	"github.com/evenkeel/evenkeel/policy/rewritten"
 )
 
-// ConvertFile converts a file. fileName is used in messages only. The error, if
-// any, is a *policy.Error with every mistake.
+// ConvertFile converts a file. fileName is used only in messages. Any error is a
+// *policy.Error that lists every mistake.
 func ConvertFile(fileName string, data []byte, kinds source.Kinds) (*rewritten.File, error) {
 	c := &converter{fileName: fileName, kinds: kinds}
 	text := c.stream("", data)

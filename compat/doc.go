@@ -1,10 +1,9 @@
-// Package compat is the only part of Evenkeel that knows the files of legacy
-// systems. It converts their text into the current format, and lets the
-// policy's loader read them as they are. It decides which documents of a file
-// are converted, which comments hold the converters' notes, and what happens to
-// the rest of the file. The packages below it, one per format, decide what a
-// legacy document means; package policy decides whether it is valid. Only
-// programs import these packages. They pass functions such as Convert and
+// Package compat is the only part of Evenkeel that knows the files of legacy systems. It
+// converts their text into the current format, and lets the policy's loader read them
+// directly. It determines which documents of a file are converted, which comments hold
+// the converters' notes, and what happens to the rest of the file. The packages below it,
+// one per format, define what a legacy document means; package policy decides whether it
+// is valid. Only programs import these packages. They pass functions such as Convert and
 // ConvertFile to the readers of policies.
 //
 // Invariants:
@@ -14,8 +13,8 @@
 //     manifest changes, everything else in it keeps its meaning, which is
 //     checked.
 //   - Converting a converted file changes nothing.
-//   - - Nothing is lost silently: whatever has no equivalent, or means
-//     something different, gets a note.
+//   - Nothing is lost silently: a note reports whatever has no equivalent or
+//     means something different.
 //   - A converter accepts only what it fully understands, as policy does: an
 //     unknown field or a value of a wrong type is an error with its path.
 package compat

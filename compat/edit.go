@@ -13,15 +13,14 @@ import (
 	"github.com/evenkeel/evenkeel/policy"
 )
 
-// edit is one change of a document: a new value, a comment or both.
+// edit is one change to a document: a new value, a comment or both.
 type edit struct {
 	path    []string
 	value   *string
 	comment string
 }
 
-// apply edits a document and keeps the rest of it: comments, order and style of
-// its values.
+// apply edits a document and keeps the rest of it: comments, order and value style.
 func apply(part policy.Part, edits []edit) ([]byte, error) {
 	if !slices.ContainsFunc(edits, func(e edit) bool { return e.isNew(part.Text) }) {
 		return part.Text, nil
@@ -43,8 +42,8 @@ func apply(part policy.Part, edits []edit) ([]byte, error) {
 	return text, sameTree(want, text)
 }
 
-// isNew reports whether there is anything to do. There is not if the comment
-// already exists.
+// isNew reports whether there is anything to do. If the comment already exists, there is
+// not.
 func (e *edit) isNew(text []byte) bool {
 	return e.value != nil || !bytes.Contains(text, []byte(comment(policy.OneLine(e.comment))))
 }

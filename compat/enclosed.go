@@ -15,30 +15,29 @@ import (
 	"github.com/evenkeel/evenkeel/policy"
 )
 
-// Policies also occur inside other documents: as chart values in a HelmRelease,
-// an Argo CD Application or a HelmChart, as text in a patch, and in Secrets.
-// They are found, but not converted there.
+// Policies also occur inside other documents: as chart values in a HelmRelease, an Argo
+// CD Application or a HelmChart, as text in a patch, and in Secrets. Such policies are
+// found but not converted.
 
-// valuesKey is the value of descheduler's chart that holds a policy, versionKey the one
-// that holds its apiVersion, and optionsKey the one that holds flags.
+// valuesKey is the value of descheduler's chart that holds a policy, versionKey the value
+// that holds the policy's apiVersion, and optionsKey the value that holds flags.
 const (
 	valuesKey  = "deschedulerPolicy"
 	versionKey = "deschedulerPolicyAPIVersion"
 	optionsKey = "cmdOptions"
 )
 
-// names occur in every text that contains a policy.
+// names holds words of which every text with a policy contains at least one.
 var names = []string{valuesKey, optionsKey, "-pods", "node-selector", "DeschedulerPolicy", policy.LoadPolicyKind, "DynamicSchedulerPolicy", openshift.Kind, "Rulename"}
 
 // enclosedDepth bounds the depth of the search for policies. A text counts as
 // perText levels, because reading it takes longer.
 const enclosedDepth, perText = 40, 10
 
-// enclosed is a policy inside another document, or something there that limits
-// evictions.
+// enclosed is a policy, or something that limits evictions, inside another document.
 type enclosed struct {
 	path, how string
-	// what describes the find, unless it is a policy.
+	// what describes what was found, unless that is a policy.
 	what string
 }
 
@@ -92,7 +91,7 @@ func findEnclosed(value any, path string, depth int) (found []enclosed) {
 	return found
 }
 
-// isPolicyValue distinguishes a policy from the schema of one.
+// isPolicyValue distinguishes a policy from its schema.
 func isPolicyValue(value any) bool {
 	switch v := value.(type) {
 	case map[string]any:
@@ -105,8 +104,8 @@ func isPolicyValue(value any) bool {
 	return false
 }
 
-// versionOf returns the apiVersion of a policy in chart values. Charts that
-// supported only v1alpha1 did not name it.
+// versionOf returns the apiVersion of a policy in chart values. Charts that supported
+// only v1alpha1 did not state it.
 func versionOf(values map[string]any) string {
 	if version, _ := values[versionKey].(string); version != "" {
 		return version
@@ -139,7 +138,7 @@ func findSettings(object map[string]any, path string) (found []enclosed) {
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(object)) {
-		if strings.Contains(key, ".") && !slices.Contains([]string{".yaml", ".yml", ".json"}, key[strings.LastIndexByte(key, '.'):]) { // no file
+		if strings.Contains(key, ".") && !slices.Contains([]string{".yaml", ".yml", ".json"}, key[strings.LastIndexByte(key, '.'):]) { // not a file name
 			set(key, object[key])
 		}
 	}
@@ -194,11 +193,11 @@ func findParameters(list []any, path string) []enclosed {
 	return findSettings(set, path)
 }
 
-// templated matches the key of a policy in a text that is not YAML until its
-// template is filled in.
+// templated matches the key of a policy in a text that becomes YAML only when its
+// template is rendered.
 var templated = regexp.MustCompile(`(?m)^[\s{"'-]*` + valuesKey + `["']?\s*:`)
 
-// enclosedInText finds policies in a text: a file, or a key and a file.
+// enclosedInText finds policies in a text that is a file, or a key followed by a file.
 func enclosedInText(text, path string, depth int) []enclosed {
 	if !slices.ContainsFunc(names, func(name string) bool { return strings.Contains(text, name) }) {
 		return nil
@@ -232,7 +231,7 @@ func enclosedInText(text, path string, depth int) []enclosed {
 			return found
 		}
 	}
-	var list any // like a patch
+	var list any // as in a patch
 	if err := yaml.Unmarshal([]byte(text), &list); err != nil {
 		return nil
 	}
@@ -242,7 +241,7 @@ func enclosedInText(text, path string, depth int) []enclosed {
 	return findEnclosed(list, path, depth+1)
 }
 
-// enclosedInScript finds what a script in a ConfigMap writes and runs.
+// enclosedInScript finds what a script in a ConfigMap writes or runs.
 func enclosedInScript(text, path string) (found []enclosed) {
 	if mentionsPolicy(text) {
 		found = append(found, enclosed{path: path, how: "write it to a separate file"})
@@ -255,8 +254,8 @@ func enclosedInScript(text, path string) (found []enclosed) {
 	return found
 }
 
-// afterKey returns the text after "policy.yaml=", as in the literals of a
-// generator.
+// afterKey returns the text after a key such as "policy.yaml=", as in a generator's
+// literals.
 func afterKey(text string) string {
 	key, rest, ok := strings.Cut(text, "=")
 	if !ok || strings.ContainsAny(key, "\n:") {
@@ -268,7 +267,7 @@ func afterKey(text string) string {
 // encodedIn maps kinds to their fields with base64 data.
 var encodedIn = map[string]string{"Secret": "data", "ConfigMap": "binaryData"}
 
-// decoded returns the encoded data that is text.
+// decoded returns the decoded values that are text.
 func decoded(data map[string]any) map[string]any {
 	texts := map[string]any{}
 	for key, value := range data {
@@ -299,15 +298,15 @@ func enclosures(object map[string]any) []finding {
 	return enclosuresOf(name, looked)
 }
 
-// valuesOfChart stands for the name of a document without one.
+// valuesOfChart is used in place of a document's name if it has none.
 const valuesOfChart = "values of a chart"
 
-// enclosuresOf returns the findings inside a value that has a name in messages.
+// enclosuresOf returns the findings inside a value. name is the value's name in messages.
 func enclosuresOf(name string, value any) (found []finding) {
 	for _, e := range findEnclosed(value, "", 0) {
 		object := name
 		switch {
-		case e.path == "": // all of it
+		case e.path == "": // the whole value
 		case name == valuesOfChart:
 			object += ": " + e.path
 		default:

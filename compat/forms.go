@@ -36,7 +36,8 @@ func Convert(object map[string]any) (*policy.Conversion, field.ErrorList) {
 	return &converted, errs
 }
 
-// evictNothing keeps the policy of a system that did not evict from evicting.
+// evictNothing makes sure that the converted policy of a system that did not evict does
+// not evict, either.
 func evictNothing(converted *policy.Conversion) {
 	converted.Object["eviction"] = map[string]any{"defaultProfile": false}
 	converted.Add("eviction.defaultProfile", "the earlier system evicted nothing; to move pods when cpu or memory is above its lines, set true or add a DeschedulerPolicy")
@@ -67,8 +68,8 @@ func typeOf(object map[string]any) (apiVersion, kind string) {
 	return apiVersion, kind
 }
 
-// policyKinds are the kinds that Load accepts, of any version: Load reports
-// versions that it does not know.
+// policyKinds holds the kinds that Load accepts in any version. Load reports versions
+// that it does not know.
 var policyKinds = map[string]string{
 	policy.LoadPolicyKind:    "evenkeel.io/",
 	"DeschedulerPolicy":      "descheduler/",

@@ -13,8 +13,8 @@ import (
 	"github.com/evenkeel/evenkeel/policy"
 )
 
-// isManifest reports whether this is a Kubernetes object, not a configuration
-// file: objects have metadata, and lists of them have items.
+// isManifest reports whether this is a Kubernetes object and not a configuration file.
+// Objects have metadata, and lists of objects have items.
 func isManifest(object map[string]any) bool {
 	apiVersion, kind := typeOf(object)
 	_, meta := object["metadata"].(map[string]any)
@@ -22,20 +22,20 @@ func isManifest(object map[string]any) bool {
 	return apiVersion != "" && kind != "" && (meta || items && strings.HasSuffix(kind, "List"))
 }
 
-// finding is one task in a manifest: converting a text, or marking what must be
+// finding is one task in a manifest: either to convert a text, or to mark what must be
 // changed by hand.
 type finding struct {
 	// object names the object in messages.
 	object string
-	// path leads to a text that holds policies; place names it in messages.
+	// path leads to a text that holds policies. place names the text in messages.
 	path  []string
 	text  string
 	place place
-	// marks are comments on what to change; notes are the corresponding
-	// messages.
+	// marks are comments about what to change. notes are the corresponding messages.
 	marks []edit
 	notes []policy.Note
-	// enclosed means that a policy is inside, and the notes say how to extract it.
+	// enclosed means that a policy is inside the manifest, and that the notes describe how
+	// to extract it.
 	enclosed bool
 }
 
@@ -50,7 +50,7 @@ func findIn(object map[string]any, path []string) []finding {
 			inner, ok := item.(map[string]any)
 			switch at := []string{"items", strconv.Itoa(i)}; {
 			case !ok:
-			case isPolicy(inner) || len(path) > 0: // also a list in a list
+			case isPolicy(inner) || len(path) > 0: // a list in a list, too
 				found = append(found, enclosuresOf(shorten(kind), map[string]any{fmt.Sprintf("items[%d]", i): inner})...)
 			case isManifest(inner):
 				found = append(found, findIn(inner, at)...)
@@ -65,7 +65,7 @@ func findIn(object map[string]any, path []string) []finding {
 	return append(findPrograms(object, path), enclosures(object)...)
 }
 
-// withoutPolicies returns an object without the texts that findTexts finds.
+// withoutPolicies returns an object without the texts that findTexts would find.
 func withoutPolicies(object map[string]any, field string) map[string]any {
 	data, _ := object[field].(map[string]any)
 	without, others := maps.Clone(object), map[string]any{}
@@ -109,9 +109,9 @@ func mentionsPolicy(text string) bool {
 	return mentioned.MatchString(text) || ofScheduler[0].MatchString(text) && ofScheduler[1].MatchString(text)
 }
 
-// holdsPolicy reports whether to convert a value. That includes unreadable text
-// that is meant as a policy, so that its mistake is reported. A script that
-// writes a policy is not converted.
+// holdsPolicy reports whether to convert a value. That includes unreadable text that is
+// meant as a policy, so that the error in it is reported. A script that writes a policy
+// is not converted.
 func holdsPolicy(text string) bool {
 	parts, err := policy.ReadParts("", []byte(text))
 	if err != nil {

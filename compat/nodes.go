@@ -7,9 +7,9 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// find follows a path and returns where it ends: the node that carries
-// comments, and the value. left is the part of the path behind an alias or a
-// missing field. A field's name may contain dots and thus span several steps.
+// find follows a path and returns where it ends: the node that carries comments, and the
+// value. left is the rest of the path after an alias or a missing field. Field names may
+// contain dots and therefore span several steps.
 func find(node *yaml.Node, path []string) (key, value *yaml.Node, left []string) {
 	value, left = node, path
 	for n := 1; n <= len(left); n++ {
@@ -21,8 +21,8 @@ func find(node *yaml.Node, path []string) (key, value *yaml.Node, left []string)
 	return key, value, left
 }
 
-// child follows one step. It switches the nodes on the way to block style,
-// which has room for comments and long texts.
+// child follows one step. It switches the nodes on the way to block style, which has
+// space for comments and long texts.
 func child(node *yaml.Node, name string) (key, value *yaml.Node) {
 	node.Style &^= yaml.FlowStyle
 	switch node.Kind {

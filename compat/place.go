@@ -2,11 +2,11 @@ package compat
 
 import "fmt"
 
-// place is where in a file a stream of documents is: the entry of a manifest
-// that holds it; empty for the file itself.
+// place is the location of a stream of documents in a file: the manifest entry that
+// contains it; empty for the file itself.
 type place string
 
-// of names a line of the stream.
+// of names a line of the stream in messages.
 func (p place) of(line int) string {
 	if p == "" {
 		return fmt.Sprintf("line %d", line)
@@ -14,7 +14,7 @@ func (p place) of(line int) string {
 	return fmt.Sprintf("%s, line %d", p, line)
 }
 
-// problem names a mistake in the stream.
+// problem formats a message about the stream.
 func (p place) problem(text string) string {
 	if p == "" {
 		return text

@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// program describes the replacement of a program of a legacy system.
+// program describes a program of a legacy system and its replacement.
 type program struct {
-	// binaries and images are its names, except those that other programs share.
+	// binaries and images are the program's names, except those that other programs share.
 	binaries, images []string
 	// image describes the replacement of its image; command replaces its binary.
 	image, command string
@@ -20,7 +20,7 @@ type program struct {
 	flags []string
 }
 
-// The replacements of images.
+// Replacements of images.
 const (
 	ourImage       = "use the image built by deploy/Dockerfile here"
 	schedulerImage = "use the image that deploy/Dockerfile builds with --target kube-scheduler here"
@@ -60,14 +60,14 @@ var programs = []program{
 	},
 }
 
-// RunFlags are the flags of descheduler that `evenkeel run` accepts.
+// RunFlags holds descheduler's flags that `evenkeel run` accepts.
 var RunFlags = []string{
 	"descheduling-interval", "dry-run", "kubeconfig", "leader-elect", "leader-elect-lease-duration",
 	"leader-elect-renew-deadline", "leader-elect-resource-name", "leader-elect-retry-period", "logging-format", "policy-config-file", "v", "vmodule",
 }
 
-// programOf returns the legacy program that a container runs; nil for any
-// other. A patch may omit the image.
+// programOf returns the legacy program that a container runs; nil if it runs none. A
+// patch may omit the image.
 func programOf(container map[string]any) *program {
 	image, given := container["image"].(string)
 	image = strings.ToLower(imageName(image))
@@ -93,8 +93,8 @@ func (p *program) runs(words []string) bool {
 	return found.at >= 0 || found.script && (len(found.args) > 0 || !found.unsure)
 }
 
-// isRunBy reports whether a word is a text that runs a program, such as the
-// argument of an interpreter or of su. Its language is not parsed here.
+// isRunBy reports whether a word is a text that runs a program, such as an argument of an
+// interpreter or of su. It does not parse the text's language.
 func (p *program) isRunBy(word string) bool {
 	return !strings.HasPrefix(word, "-") && strings.ContainsAny(word, " \t\n(;") &&
 		slices.ContainsFunc(p.binaries, func(name string) bool { return strings.Contains(word, name) })
@@ -132,7 +132,7 @@ func (p *program) marks(container map[string]any) (marks []mark) {
 	}
 	words := slices.Concat(command, args)
 	found := callOf(words, p.binaries, 0)
-	if len(words) == 0 || len(command) == 0 && strings.HasPrefix(words[0], "-") { // the program comes from the image
+	if len(words) == 0 || len(command) == 0 && strings.HasPrefix(words[0], "-") { // the image determines the program
 		found = call{at: -1, args: words}
 	} else if found.at < 0 && !found.script && slices.ContainsFunc(words, p.isRunBy) {
 		found = call{at: -1, script: true, unsure: true}
@@ -141,7 +141,7 @@ func (p *program) marks(container map[string]any) (marks []mark) {
 	}
 	switch {
 	case found.script:
-		// The image has no shell.
+		// The image contains no shell.
 		marks = append(marks, mark{field, fmt.Sprintf("put the command as %s here, and the arguments of %s from the script behind it, each as an item of the list: "+
 			"the image has no shell", p.command, p.binaries[0])})
 	case len(command) > 0 && found.at > 0:
@@ -161,7 +161,7 @@ func (p *program) marks(container map[string]any) (marks []mark) {
 	return marks
 }
 
-// successor is the field of a policy that replaces a flag.
+// successor is the policy field that replaces a flag.
 type successor struct {
 	field, of string
 	boolean   bool
@@ -187,9 +187,8 @@ var successors = map[string]successor{
 	"node-fit":                        {"nodeFit", evictorArgs, true},
 }
 
-// advice returns what to do about flags among words that the program's
-// successor does not accept. For example, a flag that limits evictions becomes
-// a field of the policy.
+// advice returns what to do about flags that the program's successor does not accept. For
+// example, a flag that limits evictions becomes a policy field.
 func (p *program) advice(words []string) (advice []string) {
 	if p.flags == nil {
 		return nil
@@ -223,7 +222,7 @@ func (p *program) advice(words []string) (advice []string) {
 	return advice
 }
 
-// flagOf parses a word; the flag is empty if the word is not one.
+// flagOf parses a word as a flag; the flag is empty if the word is not one.
 func flagOf(word string) (flag, value string, given bool) {
 	name, dashed := strings.CutPrefix(word, "-")
 	if level, short := strings.CutPrefix(name, "v"); dashed && short && level != "" && strings.Trim(level, "0123456789") == "" {
@@ -253,10 +252,10 @@ func (s successor) words(flag, value string, given bool) string {
 	return fmt.Sprintf("replace --%s with `%s: %s` %s", flag, s.field, value, s.of)
 }
 
-// negative numbers limit nothing, like 0.
+// negative matches numbers that, like 0, mean no limit.
 var negative = regexp.MustCompile(`^-[0-9]+$`)
 
-// unquoted are values that need no quotes in YAML.
+// unquoted matches values that need no quotes in YAML.
 var unquoted = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_./=!()<>, -]*$`)
 
 // texts returns the strings of a list.

@@ -8,22 +8,23 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// Containers run a program directly, through others such as tini and env, or from a shell script. This file recognizes
-// only what is certain; a person must check everything else.
+// Containers run a program directly, through other programs such as tini and env, or from
+// a shell script. This file recognizes only what is certain; a user must check everything
+// else.
 
 var (
-	// shells run the text that follows -c.
+	// shells run the script that follows -c.
 	shells = []string{"sh", "bash", "ash", "dash"}
-	// wrappers run the program that is among their arguments.
+	// wrappers run the program named in their arguments.
 	wrappers = []string{
 		"exec", "env", "command", "nohup", "nice", "ionice", "time", "timeout", "setsid", "stdbuf", "sudo", "su", "su-exec", "gosu",
 		"chroot", "busybox", "tini", "tini-static", "dumb-init", "catatonit", xargs,
 	}
-	// unreadable are commands that change the meaning of others.
+	// unreadable holds commands that change the meaning of other commands.
 	unreadable = []string{"eval", "set", "shift", "alias", "source", "."}
 )
 
-// xargs is a wrapper that appends arguments read from its input.
+// xargs is a wrapper that appends arguments that it reads from its input.
 const xargs = "xargs"
 
 // call describes how a list of words runs a program.
@@ -34,14 +35,14 @@ type call struct {
 	args []string
 	// script means that a shell runs it.
 	script bool
-	// unsure means that a person must check the words.
+	// unsure means that a user must check the words.
 	unsure bool
 }
 
-// deepest bounds the nesting of shells and wrappers.
+// deepest is the maximum nesting depth of shells and wrappers.
 const deepest = 5
 
-// callOf finds a program among words that are run as a command.
+// callOf finds a program in the words of a command.
 func callOf(words, binaries []string, depth int) call {
 	if depth > deepest {
 		return call{at: -1, unsure: true}
@@ -74,7 +75,7 @@ func callOf(words, binaries []string, depth int) call {
 // callOfShell finds a program in the script among the arguments of a shell.
 func callOfShell(words, binaries []string, depth int) call {
 	found := call{at: -1, script: true}
-	runs := false // -c was given
+	runs := false // -c is among the arguments
 	for i, word := range words {
 		if option, short := strings.CutPrefix(word, "-"); short && option != "" {
 			runs = runs || !strings.HasPrefix(option, "-") && strings.Contains(option, "c")
@@ -96,13 +97,12 @@ func callOfShell(words, binaries []string, depth int) call {
 		found.unsure = found.unsure || !seen
 		return found
 	}
-	found.script, found.unsure = runs, true // it runs a file
+	found.script, found.unsure = runs, true // the shell runs a file
 	return found
 }
 
-// parameters are the arguments after a script. Each is substituted only once,
-// so that a script cannot grow without limit; further uses stay as they are
-// written.
+// parameters are the arguments after a script. Each is substituted only once, so that a
+// script cannot grow without limit; further occurrences are left unchanged.
 type parameters struct {
 	words       []string
 	first, rest bool // already substituted
@@ -125,12 +125,12 @@ func (p *parameters) in(command []string) (words []string) {
 	return words
 }
 
-// longest bounds the length of parsed scripts, because the parser recurses, and
-// a stack overflow would end the process.
+// longest is the maximum length of parsed scripts. The parser recurses, and a stack
+// overflow would end the process.
 const longest = 8 << 10
 
-// commandsOf returns the commands of a script, as words. It is not ok if anything in
-// the script may change what they mean. Parameters stay as they are written.
+// commandsOf returns the commands in a script, each as words. ok is false if anything in
+// the script may change their meaning. Parameters are left unchanged.
 func commandsOf(script string) (commands [][]string, ok bool) {
 	if len(script) > longest {
 		return linesOf(script), false
@@ -173,11 +173,11 @@ func linesOf(script string) (commands [][]string) {
 	return commands
 }
 
-// wordOf returns a word without its quotes, and whether it certainly is this
-// word, apart from the parameters in it.
+// wordOf returns a word without its quotes. plain reports whether the shell certainly
+// uses this word, apart from the parameters in it.
 func wordOf(word *syntax.Word, script string) (text string, plain bool) {
 	var b strings.Builder
-	plain = !syntax.SplitBraces(&syntax.Word{Parts: word.Parts}) // bash expands {a,b} to several words
+	plain = !syntax.SplitBraces(&syntax.Word{Parts: word.Parts}) // bash expands {a,b} into several words
 	end := uint(len(script))
 	var add func(parts []syntax.WordPart, quoted bool)
 	add = func(parts []syntax.WordPart, quoted bool) {
@@ -205,7 +205,7 @@ func wordOf(word *syntax.Word, script string) (text string, plain bool) {
 	return b.String(), plain
 }
 
-// unescaped returns a literal without its backslashes. Between quotes only some
+// unescaped returns a literal without its backslashes. Between quotes, only some
 // characters can be escaped.
 func unescaped(text string, quoted bool) string {
 	var b strings.Builder

@@ -24,7 +24,7 @@ type converter struct {
 	values   int // number of manifest values that hold policies
 }
 
-// stream returns the documents of a file, or of a value in it, in the current
+// stream converts the documents of a file, or of a value in a file, to the current
 // format.
 func (c *converter) stream(at place, data []byte) []byte {
 	parts, err := policy.ReadParts(c.fileName, data)
@@ -60,9 +60,8 @@ func (c *converter) stream(at place, data []byte) []byte {
 	return out.Bytes()
 }
 
-// patch reports what a file that is a list sets, like kustomize patches. It
-// returns false for any other file, and for a list without any part of a
-// policy.
+// patch reports which settings a file sets that is a list, like kustomize patches. It
+// returns false for any other file, and for a list that contains no part of a policy.
 func (c *converter) patch(data []byte) bool {
 	var list []any
 	if len(data) > policy.MaxFileBytes || yaml.Unmarshal(data, &list) != nil {
@@ -88,16 +87,16 @@ type stream struct {
 	*converter
 
 	at place
-	// policies are the lines on which each kind of policy begins.
+	// policies holds the lines on which each kind of policy begins.
 	policies map[string]int
-	// originals holds the unconverted policies, on their original lines.
+	// originals holds the unconverted policies at their original lines.
 	originals bytes.Buffer
 	lines     int      // number of lines written to originals
 	names     []string // names of the policies
 	changed   bool
 }
 
-// document converts one document into the current format and returns it.
+// document converts one document to the current format and returns it.
 func (s *stream) document(part policy.Part) []byte {
 	object := part.Object
 	switch {
@@ -112,7 +111,7 @@ func (s *stream) document(part policy.Part) []byte {
 	case isManifest(object):
 		return s.manifest(part)
 	}
-	if found := enclosures(object); s.at == "" && len(found) > 0 { // values of a chart, or a Kustomization
+	if found := enclosures(object); s.at == "" && len(found) > 0 { // chart values, or a Kustomization
 		for i := range found {
 			s.edits(part, &found[i])
 		}
@@ -157,7 +156,7 @@ func (s *stream) policy(part policy.Part) []byte {
 	return text
 }
 
-// remember stores an unconverted policy, on its original lines.
+// remember stores an unconverted policy at its original lines.
 func (s *stream) remember(part policy.Part) {
 	if s.lines > 0 {
 		s.originals.WriteString("---\n")
@@ -174,7 +173,7 @@ func (s *stream) remember(part policy.Part) {
 	}
 }
 
-// maxValues bounds the converted values of a file; each takes about a
+// maxValues is the maximum number of converted values in a file; each takes about a
 // millisecond.
 const maxValues = 100
 
@@ -202,7 +201,7 @@ func (s *stream) manifest(part policy.Part) []byte {
 	return text
 }
 
-// edits returns the changes for a finding in its manifest.
+// edits returns the manifest edits for a finding.
 func (s *stream) edits(part policy.Part, found *finding) []edit {
 	if found.enclosed {
 		s.report(part, found.object, rewritten.Enclosed, found.notes...)
@@ -226,7 +225,7 @@ func (s *stream) edits(part policy.Part, found *finding) []edit {
 	return []edit{{path: found.path, value: &converted}}
 }
 
-// other converts a document that is not a file of Evenkeel.
+// other converts a document that is not one of Evenkeel's.
 func (s *stream) other(part policy.Part, convert convertFunc) []byte {
 	doc, errs := convert(part.Object)
 	if len(errs) > 0 {

@@ -8,7 +8,7 @@ import (
 	"github.com/evenkeel/evenkeel/policy"
 )
 
-// Help names the formats that are converted, for a help text.
+// Help lists the formats that can be converted, for help texts.
 const Help = "a DeschedulerPolicy of v1alpha1, OpenShift's KubeDescheduler, Crane's DynamicSchedulerPolicy, dynamicScheduler's rules, kube-scheduler's Policy\n" +
 	"or its KubeSchedulerConfiguration of a beta version"
 
@@ -39,7 +39,7 @@ func typeText(object map[string]any) string {
 	return fmt.Sprintf("apiVersion %q with kind %q", shorten(apiVersion), shorten(kind))
 }
 
-// name names a document in its part.
+// name returns the name of a document for messages, or fallback.
 func name(object map[string]any, fallback string) string {
 	apiVersion, kind := typeOf(object)
 	if apiVersion == "" && kind == "" {
@@ -48,7 +48,7 @@ func name(object map[string]any, fallback string) string {
 	return shorten(apiVersion + " " + kind)
 }
 
-// objectName names a Kubernetes object in messages.
+// objectName returns the name of a Kubernetes object for messages.
 func objectName(object map[string]any) string {
 	kind, _ := object["kind"].(string)
 	meta, _ := object["metadata"].(map[string]any)
@@ -59,7 +59,7 @@ func objectName(object map[string]any) string {
 	return fmt.Sprintf("%s %q", shorten(kind), shorten(name))
 }
 
-// problemsOf returns the lines of a policy.Error.
+// problemsOf returns the problems in a policy.Error.
 func problemsOf(err error) []string {
 	if invalid, ok := errors.AsType[*policy.Error](err); ok {
 		return invalid.Problems

@@ -16,8 +16,8 @@ import (
 	"github.com/evenkeel/evenkeel/policy"
 )
 
-// write returns a converted document as YAML: a header with the old format and what could not be kept, and each note at
-// its field.
+// write returns a converted document as YAML: a header that names the old format and what
+// could not be kept, and each note next to its field.
 func write(doc policy.Conversion) ([]byte, error) {
 	root := nodeOf(doc.Object)
 	head := []string{"Converted from " + doc.Format + " by evenkeel convert."}
@@ -47,7 +47,7 @@ func write(doc policy.Conversion) ([]byte, error) {
 	return text, sameTree(doc.Object, text)
 }
 
-// nodeOf returns a JSON tree as YAML, with keys in a readable order.
+// nodeOf converts a JSON tree to YAML, with keys in a readable order.
 func nodeOf(value any) *yaml.Node {
 	switch v := value.(type) {
 	case map[string]any:
@@ -68,13 +68,13 @@ func nodeOf(value any) *yaml.Node {
 		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null", Value: "null"}
 	case json.Number:
 		return &yaml.Node{Kind: yaml.ScalarNode, Value: v.String()}
-	default: // bool, and numbers that a converter created
+	default: // bools, and numbers that a converter created
 		return &yaml.Node{Kind: yaml.ScalarNode, Value: fmt.Sprint(v)}
 	}
 }
 
-// plain matches the strings that every version of YAML reads as strings, unless
-// they are reserved.
+// plain matches the strings that every YAML version reads as strings, unless they are
+// reserved words.
 var (
 	plain    = regexp.MustCompile(`^[A-Za-z_/][A-Za-z0-9_./-]*$`)
 	reserved = []string{"y", "yes", "n", "no", "on", "off", "true", "false", "null"}
@@ -88,8 +88,8 @@ func stringNode(text string) *yaml.Node {
 	return node
 }
 
-// firstKeys are the fields that a reader looks for first; the others follow
-// alphabetically.
+// firstKeys holds the fields that a reader looks for first. The others follow in
+// alphabetical order.
 var firstKeys = []string{
 	"apiVersion", "kind", "metadata", "name", "type", "metric", "window", "usage", "sources", "lines", "low", "reject", "evict", "leave",
 	"hot", "scoring", "formula",
@@ -122,10 +122,10 @@ func encode(node *yaml.Node) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// errNotSame reports that text would change its meaning.
+// errNotSame reports that a document cannot be rewritten without changing its meaning.
 var errNotSame = errors.New("its YAML cannot be rewritten without changing its meaning; write it without anchors and tags")
 
-// sameTree checks that text means the same as want.
+// sameTree checks that text has the same meaning as want.
 func sameTree(want any, text []byte) error {
 	parts, err := policy.ReadParts("", text)
 	if err != nil || len(parts) != 1 || !same(want, any(parts[0].Object)) {
