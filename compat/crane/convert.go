@@ -1,14 +1,14 @@
 // Package crane converts a DynamicSchedulerPolicy, which crane-scheduler and
-// crane-scheduler-plus read, into the current format. Annotations become the
-// source of usage, and predicates and priorities become scoring by measured
-// windows; the hot value stays unchanged, and new lines are set at the
-// predicates. It decides only what the policy means in the current format;
-// annotations, scores and rejections work as in any other policy.
+// crane-scheduler-plus read, to the current format. Annotations become the source of
+// usage, and predicates and priorities become scoring by measured windows. The hot value
+// is kept, and new lines are placed at the predicates. The package defines only what the
+// policy means in the current format; annotations, scores and rejections work as in any
+// other policy.
 //
 // Invariants:
 //   - Limits are all fractions or all percentages; the annotations use the same
 //     unit.
-//   - - No planned move ends where a predicate would reject the pod.
+//   - No planned move ends on a node where a predicate would reject the pod.
 package crane
 
 import (
@@ -21,11 +21,11 @@ import (
 // Format names the converted format.
 const Format = "scheduler.policy.crane.io/v1alpha1"
 
-// message is what kube-scheduler reports for a node above a limit. Crane's own
-// names the metric and the node, but kube-scheduler groups nodes by this text.
+// message is the reason that kube-scheduler reports for a node above a limit. Crane's
+// message names the metric and the node, but kube-scheduler groups nodes by this text.
 const message = "node load is too high"
 
-// Convert returns the document in the current format, or all its mistakes.
+// Convert returns the document in the current format, or all errors in it.
 func Convert(object map[string]any) (policy.Conversion, field.ErrorList) {
 	c := conversion{out: policy.Conversion{Format: Format}}
 	if errs := shape.Decode(object, &c.in); len(errs) > 0 {

@@ -10,21 +10,21 @@ import (
 )
 
 const (
-	// gapPercent is how far the evict line is above the reject line; minGapPercent
-	// is the minimum.
+	// gapPercent is the distance of the evict line above the reject line, minGapPercent the
+	// minimum distance.
 	gapPercent    = 5
 	minGapPercent = 3
-	// coolPercent is how far below the leave line a node counts as cool.
+	// coolPercent is how far below the leave line a node must be to count as cool.
 	coolPercent = 15
 )
 
-// limit is a predicate in percent.
+// limit is a predicate's limit in percent.
 type limit struct {
 	metric
 	percent float64
 }
 
-// limits returns the predicates that Crane applies.
+// limits returns the limits of the predicates that Crane applies.
 func (c *conversion) limits() []limit {
 	var limits []limit
 	for i, given := range c.in.Spec.Predicate {
@@ -40,7 +40,8 @@ func (c *conversion) limits() []limit {
 	return limits
 }
 
-// inPercent corrects the rounding error of the multiplication: 0.29 becomes 29.
+// inPercent converts a fraction to percent without the rounding error of the
+// multiplication: 0.29 becomes 29.
 func inPercent(limit float64) float64 {
 	if unitOf(limit) == fraction {
 		limit *= 100
@@ -57,8 +58,8 @@ func measuredLimits(limits []limit) []any {
 	return list
 }
 
-// lines returns the lines for planned moves. Only metrics with a limit are
-// judged; without any limit, the synced metrics get the default lines.
+// lines returns the lines for planned moves. Only metrics with a limit are judged. If
+// there are no limits, the synced metrics get the default lines.
 func (c *conversion) lines(limits []limit) map[string]any {
 	lines := map[string]any{}
 	for _, name := range []string{"cpu", "memory"} {
@@ -79,9 +80,8 @@ func (c *conversion) lines(limits []limit) map[string]any {
 	return lines
 }
 
-// linesOf sets the reject lines of a metric to its limits, and the other lines
-// around them. The lowest limit bounds low and leave, because those apply to
-// every window.
+// linesOf sets the reject lines of a metric to its limits, and the other lines around
+// them. The lowest limit bounds low and leave, because those two apply to every window.
 func linesOf(limits []limit) map[string]any {
 	least := slices.MinFunc(limits, func(a, b limit) int { return cmp.Compare(a.percent, b.percent) }).percent
 	now, windows := least, map[string]any{}

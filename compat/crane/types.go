@@ -23,14 +23,14 @@ type spec struct {
 	HotValue   []policy.HotValue `json:"hotValue"`
 }
 
-// syncPolicy is how often the controller renews an annotation.
+// syncPolicy defines how often the controller renews an annotation.
 type syncPolicy struct {
 	Name   string          `json:"name"`
 	Period metav1.Duration `json:"period"`
 }
 
-// predicate keeps pods off a node that uses more. Crane misspells the field,
-// and so does every policy.
+// predicate keeps pods off nodes with higher usage. The misspelled field is Crane's, so
+// every policy has it.
 type predicate struct {
 	Name            string  `json:"name"`
 	MaxLimitPercent float64 `json:"maxLimitPecent"`
@@ -44,7 +44,7 @@ type priority struct {
 // avg5m is the window of current usage.
 const avg5m = "avg_5m"
 
-// metric is what an annotation of Crane reports.
+// metric identifies what one of Crane's annotations reports.
 type metric struct{ name, window string }
 
 // metrics holds all metrics that Crane knows, by annotation.
@@ -92,8 +92,7 @@ func unitOf(limit float64) unit {
 	return fraction
 }
 
-// unit returns the unit of the first limit; validate checked that the others
-// agree.
+// unit returns the unit of the first limit. validate has checked that all others agree.
 func (s *spec) unit() unit {
 	for _, p := range s.Predicate {
 		if p.MaxLimitPercent > 0 {
@@ -114,7 +113,7 @@ func (u unit) note() string {
 	return "no limit shows the unit, so each annotation's unit is detected from its format"
 }
 
-// noun names a number of the unit.
+// noun returns the word for a number in the unit.
 func (u unit) noun() string {
 	if u == percent {
 		return "percentage"

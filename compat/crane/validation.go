@@ -12,15 +12,15 @@ import (
 	"github.com/evenkeel/evenkeel/policy/check"
 )
 
-// The bounds of a policy's values. Crane checks none, and even divides by a
-// count that may be zero.
+// The bounds of a policy's values. Crane checks none of them, and even divides by a count
+// that may be zero.
 const (
 	leastPeriod, mostPeriod = 10 * time.Second, 24 * time.Hour
 	mostWeight              = 1000
 )
 
 func (s *spec) validate(path *field.Path) field.ErrorList {
-	// Longer lists could yield more mistakes than anyone reads.
+	// Longer lists could produce more errors than anyone would read.
 	errs := slices.Concat(
 		notMore(path.Child("syncPolicy"), len(s.SyncPolicy)),
 		notMore(path.Child("predicate"), len(s.Predicate)),
@@ -37,7 +37,7 @@ func (s *spec) validate(path *field.Path) field.ErrorList {
 	)
 }
 
-// notMore checks that a list has at most one element per metric.
+// notMore checks that a list has at most as many elements as there are metrics.
 func notMore(path *field.Path, n int) field.ErrorList {
 	if n <= len(metrics) {
 		return nil
@@ -56,8 +56,8 @@ func (s *spec) validateSync(path *field.Path) field.ErrorList {
 	return errs
 }
 
-// validatePredicates checks that all limits have the same unit. If 0.65 stands
-// beside 75, that is a mistake, and it is unclear which one is wrong.
+// validatePredicates checks that all limits have the same unit. If a policy has both 0.65
+// and 75, one of them is wrong, and it is unclear which.
 func (s *spec) validatePredicates(path *field.Path) field.ErrorList {
 	errs := known(path, s.Predicate, func(p predicate) string { return p.Name })
 	first := slices.IndexFunc(s.Predicate, func(p predicate) bool { return p.MaxLimitPercent > 0 })
@@ -87,7 +87,7 @@ func (s *spec) validatePriorities(path *field.Path) field.ErrorList {
 	return errs
 }
 
-// known checks that a list names only Crane's metrics, each once.
+// known checks that a list names only Crane's metrics, each at most once.
 func known[T any](path *field.Path, list []T, name func(T) string) field.ErrorList {
 	var errs field.ErrorList
 	seen := map[string]bool{}
