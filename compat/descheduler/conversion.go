@@ -12,7 +12,7 @@ const evictor = "DefaultEvictor"
 // conversion is one document being converted.
 type conversion struct {
 	in       document
-	raw      map[string]any // the input, as in the file
+	raw      map[string]any // the input as it is in the file
 	out      policy.Conversion
 	profiles []any
 	errs     field.ErrorList
@@ -38,7 +38,8 @@ func within(object map[string]any, names ...string) map[string]any {
 // subject is the strategy that is being converted.
 type subject struct {
 	kind kind
-	// params are the strategy's parameters; raw holds them as in the file.
+	// params holds the strategy's parameters, raw the same parameters as they are in the
+	// file.
 	params params
 	raw    map[string]any
 	// from is the path of the parameters; to is the path of the plugin's
@@ -59,22 +60,20 @@ func (c *conversion) invalid(path *field.Path, value any, text string) {
 	c.errs = append(c.errs, field.Invalid(path, value, text))
 }
 
-// The points at which plugins run.
+// The extension points of plugins.
 const (
 	deschedule = "deschedule"
 	balance    = "balance"
 )
 
-// kind is a strategy, now a plugin of the same name.
+// kind is a strategy of v1alpha1 that is now a plugin of the same name.
 type kind struct {
 	name, point string
-	// classic strategies existed from the beginning.
+	// classic reports whether the strategy has existed since the first release.
 	classic bool
-	// neverFits means that the strategy never checked whether a pod fits
-	// elsewhere.
+	// neverFits means that the strategy never checked whether a pod fits on another node.
 	neverFits bool
-	// params are the parameters that the strategy reads in addition to the
-	// common ones.
+	// params holds the parameters that the strategy reads in addition to the common ones.
 	params []string
 	// args creates the arguments of the strategy's plugin.
 	args func(c *conversion, s *subject) map[string]any

@@ -1,8 +1,7 @@
-// Package descheduler converts a DeschedulerPolicy of v1alpha1, which
-// descheduler itself no longer reads, into v1alpha2. It also converts the
-// v1alpha2 of an earlier release into that of the current release. It decides
-// which plugin and arguments a strategy becomes; descheduler's own code runs
-// the plugins.
+// Package descheduler converts a DeschedulerPolicy of v1alpha1, which descheduler itself
+// no longer reads, into v1alpha2. It also converts v1alpha2 as of earlier releases into
+// v1alpha2 as of the current release. It defines which plugin and arguments a strategy
+// becomes; descheduler's own code runs the plugins.
 //
 // Invariants:
 //   - Each enabled strategy becomes one profile. Its DefaultEvictor combines
@@ -29,7 +28,7 @@ import (
 // Format names the converted format.
 const Format = "descheduler/v1alpha1"
 
-// Convert returns the document in the current format, or all its mistakes.
+// Convert returns the document in the current format, or all errors in it.
 func Convert(object map[string]any) (policy.Conversion, field.ErrorList) {
 	c := conversion{out: policy.Conversion{Format: Format}, raw: runtime.DeepCopyJSON(object)}
 	c.dropUnread()
@@ -41,17 +40,17 @@ func Convert(object map[string]any) (policy.Conversion, field.ErrorList) {
 	return c.out, c.errs
 }
 
-// unread lists fields of a strategy's params that descheduler's own examples and documentation show although no release
-// read them, and where each of them belongs.
+// unread lists fields of a strategy's params that descheduler's own examples and
+// documentation show although no release read them. instead is the place where the field
+// belongs.
 var unread = []struct{ within, name, instead string }{
 	{"nodeResourceUtilizationThresholds", "nodeFit", "it belongs to params"},
 	{"failedPods", "minPodLifeTimeSeconds", "the field is minPodLifetimeSeconds"},
 	{"podsHavingTooManyRestarts", "podRestartThresholds", "the field is podRestartThreshold"},
 }
 
-// dropUnread removes these fields. descheduler ignored them, like all unknown
-// fields. Other unknown fields are rejected here, because most of them are
-// typing errors.
+// dropUnread removes these fields. descheduler ignored them, like all unknown fields.
+// Other unknown fields are rejected, because most of them are typing errors.
 func (c *conversion) dropUnread() {
 	strategies := within(c.raw, "strategies")
 	for _, name := range slices.Sorted(maps.Keys(strategies)) {
@@ -93,7 +92,7 @@ func (c *conversion) convert() {
 	c.out.Object["profiles"] = c.profiles
 }
 
-// noteWhole adds the notes that are not about a single strategy.
+// noteWhole adds the notes that do not concern a single strategy.
 func (c *conversion) noteWhole() {
 	c.out.Add("", "evictions by descheduler's own plugins obey the LoadPolicy's budgets, cooldowns and breaker, too")
 	var absent []string

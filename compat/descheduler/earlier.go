@@ -11,20 +11,18 @@ import (
 	"github.com/evenkeel/evenkeel/policy/shape"
 )
 
-// EarlierFormat names v1alpha2 with fields that its current release no longer
-// has.
+// EarlierFormat names v1alpha2 with fields that the current release no longer has.
 const EarlierFormat = "descheduler/v1alpha2 of an earlier release"
 
-// IsEarlier reports whether a DeschedulerPolicy of v1alpha2 has fields that only
-// earlier releases read, or that descheduler's own texts show although no
-// release read them.
+// IsEarlier reports whether a DeschedulerPolicy of v1alpha2 has fields that only earlier
+// releases read, or that descheduler's documentation shows although no release read them.
 func IsEarlier(object map[string]any) bool {
 	c, errs := Renew(object)
 	return len(c.Notes)+len(errs) > 0
 }
 
-// Renew returns the same document for the current release, or all its mistakes.
-// Everything that the current release reads stays as it is.
+// Renew returns the document for the current release, or all errors in it. Everything
+// that the current release reads is left unchanged.
 func Renew(object map[string]any) (policy.Conversion, field.ErrorList) {
 	r := renewal{out: policy.Conversion{Format: EarlierFormat, Object: runtime.DeepCopyJSON(object)}}
 	r.rename(r.out.Object, "EvictionFailureEventNotification", "evictionFailureEventNotification")
@@ -40,7 +38,6 @@ func Renew(object map[string]any) (policy.Conversion, field.ErrorList) {
 	return r.out, r.errs
 }
 
-// renewal is one document being renewed.
 type renewal struct {
 	out  policy.Conversion
 	errs field.ErrorList
@@ -50,7 +47,7 @@ type renewal struct {
 func (r *renewal) args(config map[string]any, path *field.Path) {
 	args := within(config, "args")
 	switch config["name"] {
-	case "RemovePodsViolatingTopologySpreadConstraint": // until 0.27
+	case "RemovePodsViolatingTopologySpreadConstraint": // up to 0.27
 		r.softConstraints(args, path)
 	case "HighNodeUtilization": // in 0.32
 		r.drop(args, path, "metricsUtilization", "HighNodeUtilization always uses requests")
@@ -78,7 +75,7 @@ func (r *renewal) softConstraints(args map[string]any, path *field.Path) {
 	}
 }
 
-// drop removes a field that no release read, and notes why nothing changes.
+// drop removes a field that no release read, and adds a note about why nothing changes.
 func (r *renewal) drop(from map[string]any, path *field.Path, name, why string) {
 	if _, given := from[name]; given {
 		delete(from, name)
@@ -86,7 +83,7 @@ func (r *renewal) drop(from map[string]any, path *field.Path, name, why string) 
 	}
 }
 
-// rename moves the value of a field that was spelt differently.
+// rename renames a field whose spelling has changed.
 func (r *renewal) rename(object map[string]any, from, to string) {
 	value, given := object[from]
 	if _, both := object[to]; both || !given {

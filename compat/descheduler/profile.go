@@ -12,7 +12,7 @@ import (
 // commonParams are the parameters that belong to every strategy's evictor.
 var commonParams = []string{"namespaces", "thresholdPriority", "thresholdPriorityClassName", "nodeFit"}
 
-// profile turns an enabled strategy into a profile.
+// profile converts an enabled strategy to a profile.
 func (c *conversion) profile(k kind, named strategy) {
 	at := fmt.Sprintf("profiles[%d]", len(c.profiles))
 	s := subject{
@@ -61,7 +61,7 @@ func (c *conversion) noteUnused(s *subject) {
 	}
 }
 
-// empty reports whether a value means the same as a missing one.
+// empty reports whether a value means the same as an absent one.
 func empty(value any) bool {
 	v := reflect.ValueOf(value)
 	switch v.Kind() {
@@ -74,8 +74,8 @@ func empty(value any) bool {
 	}
 }
 
-// evictorArgs returns the arguments of the strategy's DefaultEvictor: the top
-// level's protections, and the strategy's own threshold and fit.
+// evictorArgs returns the arguments of the strategy's DefaultEvictor: the document's
+// global protections, and the strategy's own threshold and fit.
 func (c *conversion) evictorArgs(s *subject, at string) map[string]any {
 	args := map[string]any{}
 	if protections := c.protections(at + ".podProtections"); len(protections) > 0 {
@@ -96,12 +96,12 @@ func (c *conversion) evictorArgs(s *subject, at string) map[string]any {
 		c.out.Add(at, fmt.Sprintf("nodeFit is left out: %s never read it", s.kind.name))
 	default:
 		args["nodeFit"] = true
-		take(args, c.raw, "nodeSelector") // only the selected nodes were checked for a fit
+		take(args, c.raw, "nodeSelector") // the fit was checked only for the selected nodes
 	}
 	return args
 }
 
-// protections returns the top level's rules on which pods may be evicted.
+// protections returns the document's global rules on which pods may be evicted.
 func (c *conversion) protections(at string) map[string]any {
 	protections := map[string]any{}
 	for _, flag := range []struct {
@@ -119,7 +119,7 @@ func (c *conversion) protections(at string) map[string]any {
 		}
 		list, _ := protections[flag.list].([]any)
 		protections[flag.list] = append(list, flag.current)
-		if len(c.profiles) == 0 { // the same in every profile
+		if len(c.profiles) == 0 { // it is the same in every profile
 			c.out.Add(at, fmt.Sprintf("%s is written as %s: %s", flag.legacy, flag.list, flag.current))
 		}
 	}

@@ -38,7 +38,7 @@ func duplicatesArgs(c *conversion, s *subject) map[string]any {
 	return args
 }
 
-// selectorArgs returns the arguments that most strategies take.
+// selectorArgs returns the arguments that most strategies have.
 func selectorArgs(_ *conversion, s *subject) map[string]any {
 	args := map[string]any{}
 	take(args, s.raw, "namespaces", "labelSelector")
@@ -100,7 +100,7 @@ func restartArgs(c *conversion, s *subject) map[string]any {
 func lifeTimeArgs(c *conversion, s *subject) map[string]any {
 	given, raw := s.params.PodLifeTime, within(s.raw, "podLifeTime")
 	args := selectorArgs(c, s)
-	switch first := s.params.MaxPodLifeTimeSeconds; { // where 0.18 and 0.19 had the field
+	switch first := s.params.MaxPodLifeTimeSeconds; { // 0.18 and 0.19 had the field here
 	case first == nil && given.MaxPodLifeTimeSeconds == nil:
 		c.require(s.from.Child("podLifeTime", "maxPodLifeTimeSeconds"), "a number of seconds")
 	case first != nil && given.MaxPodLifeTimeSeconds != nil && *first != *given.MaxPodLifeTimeSeconds:

@@ -4,8 +4,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// document is a DeschedulerPolicy of v1alpha1 with every field that one of its
-// releases had.
+// document is a DeschedulerPolicy of v1alpha1 with every field that any release had.
 type document struct {
 	metav1.TypeMeta                `json:",inline"`
 	Strategies                     map[string]strategy `json:"strategies"`
@@ -26,7 +25,7 @@ type strategy struct {
 	Params  *params `json:"params"`
 }
 
-// params are the parameters of all strategies; each uses some of them.
+// params holds the parameters of all strategies. Each strategy uses some of them.
 type params struct {
 	NodeResourceUtilizationThresholds utilization           `json:"nodeResourceUtilizationThresholds"`
 	NodeAffinityType                  []string              `json:"nodeAffinityType"`

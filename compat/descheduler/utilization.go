@@ -20,7 +20,7 @@ func lowArgs(c *conversion, s *subject) map[string]any {
 	take(args, raw, "useDeviationThresholds", "targetThresholds")
 	c.checkPercents(path.Child("targetThresholds"), given.TargetThresholds, within(raw, "targetThresholds"))
 	if len(given.Thresholds) == 0 || len(given.TargetThresholds) == 0 {
-		return args // reported already
+		return args // already reported
 	}
 	c.checkPairs(path, given)
 	if !given.UseDeviationThresholds {
@@ -59,7 +59,7 @@ func (c *conversion) utilizationArgs(s *subject) map[string]any {
 	return args
 }
 
-// noteUnnamed notes the classic resources that limit nothing.
+// noteUnnamed adds a note about the classic resources that limit nothing.
 func (c *conversion) noteUnnamed(s *subject, given *utilization) {
 	var unnamed []string
 	for _, name := range []string{"cpu", "memory", "pods"} {
@@ -90,8 +90,8 @@ func (c *conversion) checkPercents(path *field.Path, percents map[string]float64
 	}
 }
 
-// checkPairs compares the two thresholds of each resource. As deviations they
-// are distances on both sides of the mean, and both are needed.
+// checkPairs compares the two thresholds of each resource. Thresholds that are deviations
+// are distances below and above the mean, so both are needed.
 func (c *conversion) checkPairs(path *field.Path, given *utilization) {
 	low, high := given.Thresholds, given.TargetThresholds
 	if given.UseDeviationThresholds {
@@ -107,8 +107,8 @@ func (c *conversion) checkPairs(path *field.Path, given *utilization) {
 	}
 }
 
-// completePair adds a resource that only one of the two maps names to the
-// other, with a threshold that never limits, as the first versions did.
+// completePair adds each resource that only one of the two maps names to the other map,
+// with a threshold that never limits, as the first releases did.
 func (c *conversion) completePair(s *subject, args map[string]any) {
 	for _, pair := range [][2]string{{"thresholds", "targetThresholds"}, {"targetThresholds", "thresholds"}} {
 		whole, other := maps.Clone(within(args, pair[0])), within(args, pair[1])
