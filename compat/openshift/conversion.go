@@ -16,7 +16,7 @@ type conversion struct {
 	errs field.ErrorList
 }
 
-// protected are namespaces that the operator never touches, besides those whose
+// protected holds the namespaces that the operator never touches, besides those whose
 // names begin with openshift-.
 var protected = []any{"kube-system", "hypershift", "openshift"}
 
@@ -28,7 +28,8 @@ func (c *conversion) namespaces() map[string]any {
 	return c.others()
 }
 
-// others returns the namespaces for plugins that cannot be given a list to include.
+// others returns the excluded namespaces for plugins that do not accept a list of
+// included ones.
 func (c *conversion) others() map[string]any {
 	return map[string]any{"exclude": slices.Concat(protected, texts(c.in.ProfileCustomizations.Namespaces.Excluded))}
 }
@@ -41,8 +42,8 @@ func texts(names []string) []any {
 	return all
 }
 
-// limits returns the maximum evictions per cycle, in total and per node; nil for no limit. The default for virtual
-// machines is low.
+// limits returns the maximum evictions per cycle, in total and per node; nil for no
+// limit. With virtual machines, the default is low.
 func (c *conversion) limits() (total, node *int32) {
 	total, node = c.in.EvictionLimits.Total, c.in.EvictionLimits.Node
 	if c.migrates() {

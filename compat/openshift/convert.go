@@ -1,17 +1,16 @@
-// Package openshift converts a KubeDescheduler, which configures the
-// descheduler that OpenShift's operator runs, into a DeschedulerPolicy. Each
-// profile gets the plugins and arguments that the operator gives it. If a
-// profile judges nodes by usage, RealUsageLowNodeUtilization replaces
-// LowNodeUtilization with a query. The package decides only what a profile
-// means here; the plugins are descheduler's and Evenkeel's.
+// Package openshift converts a KubeDescheduler, which configures the descheduler that
+// OpenShift's operator runs, to a DeschedulerPolicy. Each profile gets the plugins and
+// arguments that the operator would give it. If a profile judges nodes by usage,
+// RealUsageLowNodeUtilization replaces LowNodeUtilization with a query. The package
+// defines only what a profile means here; the plugins are descheduler's and Evenkeel's.
 //
 // Invariants:
 //   - A KubeDescheduler in mode Predictive, which is the default, evicts nothing.
-//   - - No pod may be evicted that the operator would have protected, except in
-//     namespaces that only the operator knows, which a note says.
+//   - No pod may be evicted that the operator would have protected, except in
+//     namespaces that only the operator knows. A note reports this exception.
 //
-// The rules are those of the operator's 5.4 (openshift/cluster-kube-descheduler-operator,
-// target_config_reconciler.go).
+// The rules are those of the operator's release 5.4
+// (openshift/cluster-kube-descheduler-operator, target_config_reconciler.go).
 package openshift
 
 import (
@@ -28,13 +27,13 @@ import (
 // Format names the converted format.
 const Format = "KubeDescheduler of OpenShift"
 
-// Kind and Group are those of the documents.
+// Kind and Group are the kind and API group of the documents.
 const (
 	Kind  = "KubeDescheduler"
 	Group = "operator.openshift.io/"
 )
 
-// Convert returns the document in the current format, or all its mistakes.
+// Convert returns the document in the current format, or all errors in it.
 func Convert(object map[string]any) (policy.Conversion, field.ErrorList) {
 	c := conversion{out: policy.Conversion{Format: Format}}
 	var given document
@@ -65,7 +64,7 @@ func (c *conversion) convert() {
 	c.noteWhole()
 }
 
-// limit converts the limits of a cycle.
+// limit converts the eviction limits of a cycle.
 func (c *conversion) limit() {
 	total, node := c.limits()
 	if c.migrates() {
@@ -80,8 +79,8 @@ func (c *conversion) limit() {
 	}
 }
 
-// profile makes a profile of its plugins. In mode Predictive they are
-// configured but not enabled.
+// profile makes a profile of the given plugins. In mode Predictive, they are configured
+// but not enabled.
 func (c *conversion) profile(name string, plugins []plugin) map[string]any {
 	configs, enabled := []any{map[string]any{"name": "DefaultEvictor", "args": c.evictorArgs(name)}}, map[string][]any{}
 	for _, p := range plugins {
@@ -99,7 +98,7 @@ func (c *conversion) profile(name string, plugins []plugin) map[string]any {
 	return profile
 }
 
-// evictorArgs returns which pods may be evicted at all.
+// evictorArgs returns the DefaultEvictor's arguments.
 func (c *conversion) evictorArgs(profile string) map[string]any {
 	args, protections := map[string]any{}, map[string]any{}
 	local, claims := slices.Contains(c.in.Profiles, "EvictPodsWithLocalStorage"), slices.Contains(c.in.Profiles, "EvictPodsWithPVC")
@@ -125,7 +124,7 @@ func (c *conversion) evictorArgs(profile string) map[string]any {
 	return args
 }
 
-// noteWhole adds the notes that are not about a single profile.
+// noteWhole adds the notes that do not concern a single profile.
 func (c *conversion) noteWhole() {
 	if c.in.Mode != automatic {
 		c.out.Add("profiles", "mode is Predictive, or not set, so nothing is evicted: the plugins are configured but not enabled; "+

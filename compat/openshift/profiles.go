@@ -10,7 +10,8 @@ import (
 )
 
 const (
-	// ownQuery precedes a user's own query, as opposed to the name of a predefined one.
+	// ownQuery is the prefix of a user's own query. Without it, a value names a predefined
+	// query.
 	ownQuery   = "query:"
 	ioPressure = "PrometheusIOPSIPressure"
 
@@ -18,13 +19,13 @@ const (
 	balance    = "balance"
 )
 
-// plugin is one plugin of a profile, with its arguments and where it runs.
+// plugin is one plugin of a profile, with its arguments and its extension point.
 type plugin struct {
 	name, point string
 	args        map[string]any
 }
 
-// makers make the plugins of each profile; at is the profile's path.
+// makers maps profiles to functions that make their plugins; at is the profile's path.
 var makers = map[string]func(c *conversion, at string) []plugin{
 	"AffinityAndTaints":         affinityAndTaints,
 	"TopologyAndDuplicates":     hardTopology,
@@ -78,9 +79,8 @@ func longLifecycle(c *conversion, at string) []plugin {
 	}
 }
 
-// utilization returns LowNodeUtilization by requests, as in descheduler, or its
-// equivalent by node usage, which Evenkeel provides. These profiles never read
-// devDeviationThresholds.
+// utilization returns LowNodeUtilization by requests, as in descheduler, or Evenkeel's
+// equivalent by node usage. These profiles never read devDeviationThresholds.
 func (c *conversion) utilization(at string) plugin {
 	query := c.in.ProfileCustomizations.DevActualUtilizationProfile
 	thresholds := levels[c.in.ProfileCustomizations.DevLowNodeUtilizationThresholds]
@@ -93,7 +93,8 @@ func (c *conversion) utilization(at string) plugin {
 	return c.realUsage(at, query, thresholds, false)
 }
 
-// relieve moves pods by node usage, by default by the deviation from the mean.
+// relieve returns the plugins of a profile that moves pods by node usage, by default
+// according to its deviation from the mean.
 func relieve(c *conversion, at string) []plugin {
 	given := &c.in.ProfileCustomizations
 	query, thresholds, byMean := cmp.Or(given.DevActualUtilizationProfile, "PrometheusCPUMemoryCombinedProfile"), pair{0, 10}, true
@@ -110,8 +111,8 @@ func relieve(c *conversion, at string) []plugin {
 	return []plugin{c.realUsage(at, query, thresholds, byMean)}
 }
 
-// cooldown returns the LoadPolicy's equivalent of the cooldown of migrations:
-// by default a quarter of an hour, doubled up to six hours.
+// cooldown returns the LoadPolicy's equivalent of the cooldown of migrations, which by
+// default is a quarter of an hour and doubles up to six hours.
 func (c *conversion) cooldown() string {
 	base, most := "15m", "6h"
 	if given := c.in.ProfileCustomizations.DevMigrationCooldown; given != nil {
@@ -123,8 +124,7 @@ func (c *conversion) cooldown() string {
 	return fmt.Sprintf("{always: %s, base: %[1]s, max: %s}", base, most)
 }
 
-// realUsage returns Evenkeel's plugin with the thresholds of a query's
-// resources.
+// realUsage returns Evenkeel's plugin with thresholds for the resources of a query.
 func (c *conversion) realUsage(at, query string, thresholds pair, byMean bool) plugin {
 	resources := measured[query]
 	if resources == nil {
@@ -151,7 +151,7 @@ func (c *conversion) realUsage(at, query string, thresholds pair, byMean bool) p
 	return plugin{policy.DefaultStrategy, balance, args}
 }
 
-// thresholds returns the arguments that both plugins have.
+// thresholds returns the threshold arguments that both plugins have.
 func (c *conversion) thresholds(given pair, resources ...string) map[string]any {
 	low, high := map[string]any{}, map[string]any{}
 	for _, name := range resources {
@@ -160,7 +160,7 @@ func (c *conversion) thresholds(given pair, resources ...string) map[string]any 
 	return map[string]any{"thresholds": low, "targetThresholds": high, "evictableNamespaces": c.namespaces()}
 }
 
-// limited adds the limit of a node in a cycle.
+// limited adds the limit per node and cycle.
 func (c *conversion) limited(args map[string]any) map[string]any {
 	if _, node := c.limits(); node != nil {
 		args["evictionLimits"] = map[string]any{"node": policy.Number(float64(*node))}
@@ -168,7 +168,8 @@ func (c *conversion) limited(args map[string]any) map[string]any {
 	return args
 }
 
-// noteIncluded notes a plugin that cannot be told which namespaces to include.
+// noteIncluded adds a note about a plugin that cannot be restricted to included
+// namespaces.
 func (c *conversion) noteIncluded(at, plugin string) {
 	if len(c.in.ProfileCustomizations.Namespaces.Included) > 0 {
 		c.out.Add(at, "namespaces.included does not apply to "+plugin+", as before: it leaves only protected namespaces alone")

@@ -4,8 +4,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// document is a KubeDescheduler. Fields that do not affect which pods are
-// evicted are accepted: an object read from a cluster has them.
+// document is a KubeDescheduler. Fields that do not affect which pods are evicted are
+// accepted, because objects read from a cluster have them.
 type document struct {
 	metav1.TypeMeta `json:",inline"`
 
@@ -59,11 +59,11 @@ const (
 	relieveAndMigrate = "KubeVirtRelieveAndMigrate"
 )
 
-// pair is a pair of thresholds, in percent or in points from the mean: a node takes pods below low and gives pods away
-// above high.
+// pair is a pair of thresholds, in percent or in percentage points from the mean. A node
+// takes pods below low and gives pods away above high.
 type pair struct{ low, high float64 }
 
-// The pairs, under the operator's names.
+// The pairs under the operator's names.
 var (
 	levels     = map[string]pair{"": {20, 50}, "Low": {10, 30}, "Medium": {20, 50}, "High": {40, 70}}
 	deviations = map[string]pair{
@@ -73,7 +73,7 @@ var (
 	compact = map[string]float64{"": 20, "Minimal": 10, "Modest": 20, "Moderate": 30}
 )
 
-// measured are the operator's named queries, with the resources whose usage replaces them here.
+// measured maps the operator's named queries to the resources whose usage replaces them.
 var measured = map[string][]string{
 	"PrometheusCPUUsage":                    {"cpu"},
 	"PrometheusCPUPSIPressure":              {"cpu"},

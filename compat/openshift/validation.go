@@ -10,14 +10,14 @@ import (
 	"github.com/evenkeel/evenkeel/policy/check"
 )
 
-// exclusive are profiles of which a document may have at most one.
+// exclusive holds groups of profiles of which a document may have at most one.
 var exclusive = [][]string{
 	{"LifecycleAndUtilization", "LongLifecycle", "DevPreviewLongLifecycle", "CompactAndScale", relieveAndMigrate, "Dev" + relieveAndMigrate},
 	{"SoftTopologyAndDuplicates", "TopologyAndDuplicates"},
 	{"CompactAndScale", "TopologyAndDuplicates"},
 }
 
-// check reports all mistakes that the operator rejects, too.
+// check reports all errors that the operator reports, too.
 func (c *conversion) check() {
 	at := field.NewPath("spec")
 	if len(c.in.Profiles) == 0 {
@@ -81,7 +81,7 @@ func (c *conversion) checkCustomizations(at *field.Path) {
 	}
 }
 
-// oneOf reports a value that is not allowed. An omitted one has a default.
+// oneOf reports a value that is not allowed. An empty value means the default.
 func (c *conversion) oneOf(path *field.Path, value string, allowed ...string) {
 	if value != "" {
 		c.errs = append(c.errs, check.OneOf(path, value, allowed...)...)
