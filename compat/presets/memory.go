@@ -12,26 +12,26 @@ import (
 	"github.com/evenkeel/evenkeel/policy/check"
 )
 
-// MemoryMessage is what kube-scheduler reports for a rejected node.
+// MemoryMessage is the message that kube-scheduler reports for a rejected node.
 const MemoryMessage = "node memory load high"
 
-// The names of the settings, as their users know them.
+// The names of the settings as their users know them.
 const (
 	NameURL       = "prometheus_url"
 	NameMetric    = "prometheus_memory_metrics"
 	NameThreshold = "prometheus_memory_threshold"
 )
 
-// Memory holds the settings of kube-scheduler-extender, which kept pods off
-// nodes by a Prometheus metric of their memory.
+// Memory holds the settings of kube-scheduler-extender, which rejected nodes based on a
+// Prometheus metric of their memory usage.
 type Memory struct {
 	// PrometheusURL is the server's base URL.
 	PrometheusURL string
-	// Metric is the series or expression for a node's memory usage in percent,
-	// with the node's name in the label instance.
+	// Metric is the series or expression for a node's memory usage in percent, with the
+	// node's name in the label instance.
 	Metric string
-	// ThresholdPercent is the usage from which a node is rejected: above 0, at
-	// most 100.
+	// ThresholdPercent is the usage at or above which a node is rejected: above 0, at most
+	// 100.
 	ThresholdPercent float64
 }
 
@@ -40,7 +40,7 @@ func DefaultMemory() Memory {
 	return Memory{PrometheusURL: "http://127.0.0.1:9090", Metric: "HostMemoryUsagePercent", ThresholdPercent: 80}
 }
 
-// Preset returns the LoadPolicy for the settings, or all their mistakes.
+// Preset returns the LoadPolicy for the settings, or all errors in them.
 func (s Memory) Preset() (policy.Conversion, field.ErrorList) {
 	document := policy.Conversion{Format: "kube-scheduler-extender settings"}
 	if errs := s.validate(); len(errs) > 0 {
@@ -68,7 +68,7 @@ func (s Memory) validate() field.ErrorList {
 	if !utf8.ValidString(s.Metric) || strings.ContainsFunc(s.Metric, func(r rune) bool { return unicode.IsControl(r) && !unicode.IsSpace(r) }) {
 		errs = append(errs, field.Invalid(field.NewPath(NameMetric), s.Metric, "must be text without control characters"))
 	}
-	if !(s.ThresholdPercent > 0 && s.ThresholdPercent <= 100) { // also when NaN
+	if !(s.ThresholdPercent > 0 && s.ThresholdPercent <= 100) { // also true for NaN
 		errs = append(errs, field.Invalid(field.NewPath(NameThreshold), s.ThresholdPercent, "must be percent: above 0, at most 100"))
 	}
 	return errs
@@ -81,8 +81,7 @@ func (s Memory) usage() map[string]any {
 	return map[string]any{
 		"sampleInterval": "60s",
 		"maxAge":         "180s",
-		// This is long enough for the three samples that an evicting process
-		// needs.
+		// This allows for the three samples that an evicting process needs.
 		"observationPeriod": "180s",
 		"sources":           prometheus(s.PrometheusURL, "instance", "memory", query),
 	}
@@ -95,8 +94,7 @@ const (
 	coolPercent = 20
 )
 
-// lines returns lines around the threshold, so that no move is planned to a
-// rejected node.
+// lines returns lines around the threshold, so that no pod is moved to a rejected node.
 func (s Memory) lines() map[string]any {
 	reject := min(s.ThresholdPercent, 100-gapPercent)
 	low := reject - coolPercent
@@ -121,6 +119,6 @@ func (s Memory) measured() map[string]any {
 	}
 }
 
-// from returns the threshold for unrounded usage. The extender rounded usage
-// down to a whole percent before it compared.
+// from returns the threshold for unrounded usage. The extender rounded usage down to a
+// whole percentage before comparing it.
 func (s Memory) from() float64 { return math.Ceil(s.ThresholdPercent) }

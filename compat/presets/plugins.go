@@ -7,27 +7,27 @@ import (
 	"github.com/evenkeel/evenkeel/policy/shape"
 )
 
-// The names of legacy kube-scheduler plugins, whose args Evenkeel's accepts.
+// The names of legacy kube-scheduler plugins whose args Evenkeel's plugin accepts.
 const (
-	// MemRealUsage and CPURealUsage belong to one project.
+	// MemRealUsage and CPURealUsage come from the same project.
 	MemRealUsage = "MemRealUsage"
 	CPURealUsage = "CpuRealUsage"
-	// Dynamic is crane-scheduler's.
+	// Dynamic is crane-scheduler's plugin.
 	Dynamic = "Dynamic"
 )
 
 // PluginNames returns the names of legacy plugins.
 func PluginNames() []string { return []string{Dynamic, MemRealUsage, CPURealUsage} }
 
-// PluginPolicy is the policy that a legacy plugin's args select: the file at a
-// path or, if that is empty, a preset.
+// PluginPolicy is the policy that a legacy plugin's args select: the file at a path or,
+// if the path is empty, a preset.
 type PluginPolicy struct {
 	File   string
 	Preset policy.Conversion
 }
 
-// ReadPlugin reads the args of a legacy plugin, without apiVersion and kind, or
-// returns all their mistakes. Nil means no args.
+// ReadPlugin reads the args of a legacy plugin, without apiVersion and kind, or returns
+// all errors in them. Nil means no args.
 func ReadPlugin(name string, args map[string]any) (PluginPolicy, field.ErrorList) {
 	if name == Dynamic {
 		return readDynamic(args)
@@ -39,7 +39,7 @@ func ReadPlugin(name string, args map[string]any) (PluginPolicy, field.ErrorList
 const dynamicPolicy = "/etc/kubernetes/dynamic-scheduler-policy.yaml"
 
 func readDynamic(given map[string]any) (PluginPolicy, field.ErrorList) {
-	// A DynamicSchedulerPolicy, or a policy file of Evenkeel's.
+	// The policy is a DynamicSchedulerPolicy or one of Evenkeel's policy files.
 	args := struct {
 		PolicyConfigPath string `json:"policyConfigPath"`
 	}{dynamicPolicy}
@@ -52,8 +52,8 @@ func readDynamic(given map[string]any) (PluginPolicy, field.ErrorList) {
 	return PluginPolicy{File: args.PolicyConfigPath}, nil
 }
 
-// defaultSeconds is the default of a query's timeout and of the time between
-// two queries.
+// defaultSeconds is the default both for a query's timeout and for the time between two
+// queries.
 const defaultSeconds = 10
 
 func readRealUsage(cpu bool, given map[string]any) (PluginPolicy, field.ErrorList) {

@@ -1,9 +1,9 @@
-// Package presets turns the settings of legacy systems that had no policy file
-// into a LoadPolicy.
+// Package presets turns the settings of legacy systems that had no policy file into a
+// LoadPolicy.
 //
-// It decides the policy. Others read the settings (flags, environment, args of
-// a plugin) and answer over HTTP. Invariant: whatever Preset returns without an
-// error is a LoadPolicy that package policy accepts.
+// It defines only the policy. Other packages read the settings (flags, environment,
+// plugin args) and answer over HTTP. Invariant: whatever Preset returns without an error
+// is a LoadPolicy that package policy accepts.
 package presets
 
 import (
@@ -25,11 +25,11 @@ func Load(name string, preset policy.Conversion, kinds source.Kinds) (*policy.Fi
 	if err != nil {
 		return nil, "", err
 	}
-	file.Converted, file.DefaultProfile = append(file.Converted, preset), false // none of these systems evicted
+	file.Converted, file.DefaultProfile = append(file.Converted, preset), false // these systems did not evict
 	return file, string(text), nil
 }
 
-// prometheus returns a source for one metric of nodes, by a query.
+// prometheus returns a source that reads one metric of nodes with a query.
 func prometheus(address, nodeLabel, metric string, query map[string]any) []any {
 	return []any{map[string]any{
 		"type": "Prometheus",

@@ -17,18 +17,19 @@ const (
 	nameInterval = "queryMetricIntervalSeconds"
 )
 
-// RealUsage holds the args of the scheduler plugins MemRealUsage and
-// CpuRealUsage, which preferred nodes by a mean that Prometheus recorded.
+// RealUsage holds the args of the scheduler plugins MemRealUsage and CpuRealUsage, which
+// preferred nodes with a low mean usage as recorded by Prometheus.
 type RealUsage struct {
 	// CPU selects CpuRealUsage instead of MemRealUsage.
 	CPU           bool
 	PrometheusURL string
-	// TimeoutSeconds bounds a query, IntervalSeconds is the time between two.
+	// TimeoutSeconds is the timeout of a query, IntervalSeconds the time between two
+	// queries.
 	TimeoutSeconds, IntervalSeconds int
 }
 
-// series returns the recorded percentage of a node, with the node's name in the
-// label node.
+// series returns the recorded series for the usage of a node in percent, with the node's
+// name in the label node.
 func (s RealUsage) series() string {
 	if s.CPU {
 		return "node_cpu_usage_avg_5m"
@@ -48,8 +49,8 @@ const (
 	// policy, maxTimeout bounds a query; all in seconds.
 	minInterval, maxInterval = 5, 300
 	maxTimeout               = 300
-	// maxAge is just above how long Prometheus itself keeps the last value of a
-	// series current; the samples of a policy must be more frequent.
+	// maxAge is just above the time for which Prometheus itself treats the last value of a
+	// series as current. The samples under a policy must be more frequent than that.
 	maxAge = 305
 	// samples is the number of samples that an evicting process needs.
 	samples = 3
@@ -57,7 +58,7 @@ const (
 	minObservation = 150
 )
 
-// Preset returns the equivalent LoadPolicy, or all mistakes in the settings.
+// Preset returns the equivalent LoadPolicy, or all errors in the settings.
 func (s RealUsage) Preset() (policy.Conversion, field.ErrorList) {
 	document := policy.Conversion{Format: "MemRealUsage/CpuRealUsage settings"}
 	if errs := s.validate(); len(errs) > 0 {
@@ -118,7 +119,7 @@ func (s RealUsage) usage(interval, timeout int) map[string]any {
 	}
 }
 
-// lines returns lines so high that normal usage never reaches them.
+// lines returns lines that are so high that normal usage never reaches them.
 func (s RealUsage) lines() map[string]any {
 	return map[string]any{s.metric(): map[string]any{
 		"low": policy.Number(77), "reject": policy.Number(97), "evict": policy.Number(100), "leave": policy.Number(97),
