@@ -1,13 +1,13 @@
-// Package pressure converts the rules of dynamicScheduler into the current
-// format: one metric per rule, an evict line at its threshold that moves no
-// pods, and the label that nodesync keeps on nodes above it. It decides only
-// what rules mean in the current format; querying Prometheus, judging and
-// labelling work as for any other policy.
+// Package pressure converts the rules of dynamicScheduler into the current format: one
+// metric per rule, an evict line at the rule's threshold that moves no pods, and the
+// label that nodesync keeps on nodes above it. It defines only what rules mean in the
+// current format. Querying Prometheus, evaluating lines and labelling nodes work as for
+// any other policy.
 //
 // Invariants:
 //   - Only the rules set the label: nothing else is judged or queried, and no
 //     pod is moved.
-//   - - As in dynamicScheduler, a node is under pressure while any series of a
+//   - As in dynamicScheduler, a node is under pressure while any series of a
 //     rule is beyond its threshold, until the first sample in which none is.
 package pressure
 
@@ -26,17 +26,17 @@ import (
 // Format names the converted format.
 const Format = "dynamicScheduler rules"
 
-// maxRules is how many metrics a policy may name.
+// maxRules is the maximum number of metrics that a policy may name.
 const maxRules = 100
 
-// Is reports whether a document without apiVersion and kind contains such
+// Is reports whether a document without apiVersion and kind contains dynamicScheduler's
 // rules.
 func Is(object map[string]any) bool {
 	_, rules := object["Rulename"]
 	return rules
 }
 
-// Convert returns the document in the current format, or all its mistakes.
+// Convert returns the document in the current format, or all errors in it.
 func Convert(object map[string]any) (policy.Conversion, field.ErrorList) {
 	converted := policy.Conversion{Format: Format}
 	var given rules

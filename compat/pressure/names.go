@@ -12,14 +12,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// maxName bounds the name of a metric.
+// maxName is the maximum length of a metric's name.
 const maxName = 63
 
-// known are the names that are taken.
+// known holds the names that are already taken.
 var known = []string{"cpu", "memory", "memory.available", "cpu.pressure", "memory.pressure", "io.pressure"}
 
-// nameAll gives each rule the name of a metric, as close to its own as
-// possible.
+// nameAll gives each rule a metric name as close as possible to the rule's own name.
 func nameAll(given map[string]rule, path *field.Path) (map[string]string, field.ErrorList) {
 	named, taken := make(map[string]string, len(given)), map[string]string{}
 	var errs field.ErrorList
@@ -35,8 +34,8 @@ func nameAll(given map[string]rule, path *field.Path) (map[string]string, field.
 	return named, errs
 }
 
-// metricName turns a rule's name into a valid name of a metric; empty if
-// nothing valid is left.
+// metricName converts a rule's name to a valid metric name; empty if nothing valid is
+// left.
 func metricName(original string) string {
 	name := strings.Map(func(r rune) rune {
 		switch {
@@ -52,5 +51,5 @@ func metricName(original string) string {
 	return strings.Trim(name[:min(len(name), maxName)], "-_.")
 }
 
-// number returns v in the form that a document holds.
+// number returns v in the form that documents use.
 func number(v float64) json.Number { return json.Number(strconv.FormatFloat(v, 'g', -1, 64)) }

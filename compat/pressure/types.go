@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// rules is a rule file.
+// rules is a file with dynamicScheduler's rules.
 type rules struct {
 	// PromJob was never read by any program.
 	PromJob struct {
@@ -21,8 +21,8 @@ type rules struct {
 type rule struct {
 	Promsql   string
 	Threshold *float64
-	// LowerIsWorse is new: dynamicScheduler's documentation recommends
-	// memory.available, which its rules could not judge.
+	// LowerIsWorse is new: dynamicScheduler's documentation recommends memory.available,
+	// which its rules could not express.
 	LowerIsWorse bool
 }
 
@@ -40,8 +40,8 @@ func (r rule) validate(path *field.Path) field.ErrorList {
 	return errs
 }
 
-// expression keeps the worst of a node's series. The query is on separate
-// lines, because it may end in a comment.
+// expression keeps the worst of a node's series. The query is put on separate lines,
+// because it may end with a comment.
 func (r rule) expression() string {
 	worst := "max"
 	if r.LowerIsWorse {
