@@ -16,8 +16,8 @@ import (
 	"github.com/evenkeel/evenkeel/policy"
 )
 
-// Extender holds the flags of kube-scheduler-extender. Those about Prometheus
-// select its policy as a preset; the others map to current flags.
+// Extender holds the flags of kube-scheduler-extender. The flags about Prometheus select
+// the preset with its policy; the others map to current flags.
 type Extender struct {
 	// LogBodies logs kube-scheduler's requests.
 	LogBodies bool
@@ -27,14 +27,14 @@ type Extender struct {
 	level    string
 	format   string
 
-	// notes describe which flags do less than before.
+	// notes describes which flags do less than before.
 	notes []string
 }
 
 // policyFlag is the current flag for a policy file.
 const policyFlag = "policy-config-file"
 
-// The flags that are not settings of the policy.
+// The flags that are not policy settings.
 const (
 	listenFlag = "listen_address"
 	bodyFlag   = "log_request_body"
@@ -58,8 +58,8 @@ func (e *Extender) Add(flags *pflag.FlagSet) {
 	flags.StringVar(&e.format, formatFlag, "", `Same as --logging-format, for example "logger:stderr?json=true".`)
 }
 
-// presetFlags select the preset; the variables of otherFlags count only if the
-// preset is selected. Each entry is a flag and its environment variable.
+// presetFlags lists flags that select the preset, each with its environment variable. The
+// variables of otherFlags count only if the preset is selected.
 var (
 	presetFlags = [][2]string{
 		{presets.NameURL, "PROMETHEUS_URL"},
@@ -69,8 +69,8 @@ var (
 	otherFlags = [][2]string{{listenFlag, "LISTEN_ADDRESS"}, {bodyFlag, "LOG_REQUEST_BODY"}}
 )
 
-// Settle translates these flags and the environment into the current flags. It
-// returns the preset's policy; nil if nothing selects the preset.
+// Settle translates these flags and the environment to current flags. It returns the
+// preset's policy; nil if nothing selects the preset.
 func (e *Extender) Settle(flags *pflag.FlagSet) (*policy.File, error) {
 	preset, err := e.preset(flags)
 	if err != nil {
@@ -99,8 +99,8 @@ func (e *Extender) preset(flags *pflag.FlagSet) (*policy.File, error) {
 	return file, err
 }
 
-// fromEnvironment sets flags that are not given from their variables. It
-// returns the flags and variables that are given.
+// fromEnvironment sets the flags that are not given from their environment variables. It
+// returns the names of all flags and variables that are given.
 func fromEnvironment(flags *pflag.FlagSet, named [][2]string) (given []string, err error) {
 	for _, name := range named {
 		flag, variable := name[0], name[1]

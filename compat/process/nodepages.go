@@ -15,7 +15,7 @@ func NodePages(labelled func() (value string, nodes []string, err error)) http.H
 	mux.HandleFunc("GET /nodes", func(w http.ResponseWriter, _ *http.Request) {
 		value, nodes, err := labelled()
 		var body []byte
-		if err == nil { // its label had a fixed key and value
+		if err == nil { // dynamicScheduler's label had a fixed key and value
 			body, err = json.Marshal(nodesBody{Type: "Label type=" + value + " Nodes", Count: len(nodes), Names: nodes})
 		}
 		if err != nil {

@@ -16,15 +16,13 @@ const (
 	maxSeconds = 300
 )
 
-// NodeSync holds the flags of dynamicScheduler, which also work with current
-// policies.
+// NodeSync holds dynamicScheduler's flags, which also work with current policies.
 type NodeSync struct {
-	// Prometheus overrides the address of the policy's Prometheus source,
-	// unless it is empty.
+	// Prometheus, if not empty, overrides the address of the policy's Prometheus source.
 	Prometheus string
-	// WebAddress is where NodePages are served; "0" serves nothing.
+	// WebAddress is the address that serves NodePages; "0" disables it.
 	WebAddress string
-	// Interval overrides the time between two samples, unless it is 0.
+	// Interval, if not 0, overrides the time between two samples.
 	Interval time.Duration
 
 	file    string
@@ -43,7 +41,7 @@ func (n *NodeSync) Add(flags *pflag.FlagSet) {
 	flags.IntVarP(&n.seconds, "seconds", "s", 10, "Seconds between two samples, instead of the policy's usage.sampleInterval: 5 to 300.")
 }
 
-// Settle translates these flags into the current flags.
+// Settle translates these flags to current flags.
 func (n *NodeSync) Settle(flags *pflag.FlagSet) error {
 	switch own := flags.Lookup(policyFlag).Value; {
 	case own.String() != "" && flags.Changed("rules"):
@@ -65,9 +63,8 @@ func (n *NodeSync) Settle(flags *pflag.FlagSet) error {
 	return nil
 }
 
-// WithGoFlags adds the second dash to flags of dynamicScheduler that were
-// written with one, as Go's own flag package allows. No other command has such
-// flags.
+// WithGoFlags adds a second dash to dynamicScheduler's flags that were written with one,
+// as Go's flag package allows. No other command has such flags.
 func WithGoFlags(args []string) []string {
 	if len(args) == 0 || args[0] != "nodesync" {
 		return args

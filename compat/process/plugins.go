@@ -6,19 +6,21 @@ import (
 	"github.com/evenkeel/evenkeel/policy"
 )
 
-// PluginNames returns the names of legacy kube-scheduler plugins, whose args
-// Evenkeel's accepts.
+// PluginNames returns the names of legacy kube-scheduler plugins whose args Evenkeel's
+// plugin accepts.
 func PluginNames() []string { return presets.PluginNames() }
 
 // PluginPolicy is the policy that a legacy plugin's args select.
 type PluginPolicy struct {
-	// File is the path of the policy. Given, if set, is a policy without a file; Text is its text.
+	// File is the path of the policy. Given, if set, is a policy without a file, and Text is
+	// its text.
 	File  string
 	Given *policy.File
 	Text  string
 }
 
-// ReadPlugin reads the args of a legacy plugin, without apiVersion and kind.
+// ReadPlugin reads the args of a legacy plugin; args contains neither apiVersion nor
+// kind.
 func ReadPlugin(name string, args map[string]any) (PluginPolicy, error) {
 	asked, errs := presets.ReadPlugin(name, args)
 	if len(errs) > 0 {
