@@ -1,11 +1,9 @@
-// Package scheduler converts kube-scheduler's Policy of apiVersion v1, which
-// registered extenders until Kubernetes 1.22, into a
-// KubeSchedulerConfiguration.
+// Package scheduler converts kube-scheduler's Policy of apiVersion v1, which registered
+// extenders until Kubernetes 1.22, to a KubeSchedulerConfiguration.
 //
-// It converts the extenders' entries and reports what is lost of the rest;
-// which filters and scores a profile runs is for its owner to decide.
-// Invariant: current kube-schedulers accept whatever Convert returns without an
-// error.
+// It converts the entries for extenders and reports which other settings are lost; which
+// filters and scores a profile runs is left to its owner. Invariant: current
+// kube-schedulers accept whatever Convert returns without an error.
 package scheduler
 
 import (
@@ -28,7 +26,7 @@ func Is(object map[string]any) bool {
 	return object["apiVersion"] == "v1" && object["kind"] == "Policy"
 }
 
-// Convert returns the document in the current format, or all its mistakes.
+// Convert returns the document in the current format, or all errors in it.
 func Convert(object map[string]any) (policy.Conversion, field.ErrorList) {
 	document := policy.Conversion{Format: Format}
 	object, errs := unfold(object)
@@ -51,11 +49,11 @@ func Convert(object map[string]any) (policy.Conversion, field.ErrorList) {
 	return document, nil
 }
 
-// profileName is the scheduler to whose pods a Policy applied.
+// profileName is the name of the scheduler that a Policy configured.
 const profileName = "default-scheduler"
 
 func (p *legacyPolicy) convertAffinity(document *policy.Conversion) {
-	if p.HardPodAffinitySymmetricWeight == 0 { // the default, which was 1 then as it is now
+	if p.HardPodAffinitySymmetricWeight == 0 { // the default, which is still 1
 		return
 	}
 	document.Object["profiles"] = []any{map[string]any{
@@ -79,7 +77,7 @@ func (p *legacyPolicy) convertExtenders(document *policy.Conversion) {
 	document.Object["extenders"] = extenders
 }
 
-// lose adds the notes about what has no equivalent.
+// lose adds notes about settings without an equivalent.
 func (p *legacyPolicy) lose(document *policy.Conversion) {
 	if p.Predicates != nil {
 		document.Lose("", "predicates ("+names(p.Predicates)+") are left out: all default filters run; profiles[].plugins now selects them")
@@ -92,7 +90,7 @@ func (p *legacyPolicy) lose(document *policy.Conversion) {
 	}
 }
 
-// names lists parts for people.
+// names lists the names of parts for messages.
 func names(parts []namedPart) string {
 	const most = 8
 	var list []string

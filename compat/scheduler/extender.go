@@ -8,11 +8,11 @@ import (
 	"github.com/evenkeel/evenkeel/policy/shape"
 )
 
-// convert returns an extender in the current format, without empty fields; at
-// is its path.
+// convert returns an extender in the current format, without empty fields. at is its
+// path.
 func (e *legacy) convert(document *policy.Conversion, at string) map[string]any {
 	var out map[string]any
-	_ = shape.Fill(&out, e) // as it was read, so it can be written
+	_ = shape.Fill(&out, e) // cannot fail, because the same fields were read
 	if e.EnableHTTPS {
 		out["enableHTTPS"] = true
 	}
@@ -24,7 +24,7 @@ func (e *legacy) convert(document *policy.Conversion, at string) map[string]any 
 	return out
 }
 
-// note adds notes about what changed, and about the values of Evenkeel's entry.
+// note adds notes about changes, and about the values in Evenkeel's entry.
 func (e *legacy) note(document *policy.Conversion, at string) {
 	if e.EnableHTTPS {
 		document.Add(at+".enableHTTPS", "was enableHttps")

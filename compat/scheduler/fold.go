@@ -10,8 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// properNames are the fields of extenders in their proper case, by their
-// lower-case names.
+// properNames maps the lower-case names of extender fields to their proper case.
 var properNames = func() map[string]string {
 	names := map[string]string{}
 	for _, t := range []reflect.Type{reflect.TypeFor[legacy](), reflect.TypeFor[tls](), reflect.TypeFor[resource]()} {
@@ -23,10 +22,10 @@ var properNames = func() map[string]string {
 	return names
 }()
 
-// unfold returns a Policy with the fields of its extenders in their proper
-// case. kube-scheduler accepted any case, and there are files that rely on it:
-// BindVerb, enableHTTPS. Two fields that differ only in case are an error. The
-// document itself is not changed.
+// unfold returns a Policy with the fields of its extenders in their proper case.
+// kube-scheduler accepted any case, and some files rely on that, for example with
+// BindVerb or enableHTTPS. Two fields that differ only in case are an error. The document
+// itself is not changed.
 func unfold(object map[string]any) (map[string]any, field.ErrorList) {
 	if object["extenders"] == nil {
 		return object, nil

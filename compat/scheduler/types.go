@@ -5,7 +5,7 @@ package scheduler
 type legacyPolicy struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
-	// Metadata was allowed and had no meaning.
+	// Metadata was allowed but had no meaning.
 	Metadata map[string]any `json:"metadata"`
 
 	Predicates                     []namedPart `json:"predicates"`

@@ -10,7 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// maxExtenders bounds the extenders of a Policy; each is asked about every pod.
+// maxExtenders is the maximum number of extenders in a Policy; kube-scheduler asks each
+// of them about every pod.
 const maxExtenders = 100
 
 func (p *legacyPolicy) validate() field.ErrorList {
@@ -73,8 +74,8 @@ func (e *legacy) validateResources(seen map[string]bool, path *field.Path) field
 	return errs
 }
 
-// extended reports whether a name is that of an extended resource, which a
-// cluster adds to those of Kubernetes.
+// extended reports whether a name is that of an extended resource, which a cluster
+// defines in addition to those of Kubernetes.
 func extended(name string) bool {
 	const quota = "requests." // the prefix of resources in quotas
 	return strings.Contains(name, "/") && !strings.Contains(name, "kubernetes.io/") && !strings.HasPrefix(name, quota) &&
