@@ -14,8 +14,8 @@ import (
 	"github.com/evenkeel/evenkeel/policy/shape"
 )
 
-// builtInArgs are the args of kube-scheduler's built-in plugins that have args. Their values are not checked: only
-// kube-scheduler's own code defines what is valid.
+// builtInArgs maps kube-scheduler's built-in plugins to the types of their args. Values
+// are not checked, because only kube-scheduler's own code defines which are valid.
 var builtInArgs = map[string]reflect.Type{
 	"DefaultPreemption":               reflect.TypeFor[schedulerv1.DefaultPreemptionArgs](),
 	"DynamicResources":                reflect.TypeFor[schedulerv1.DynamicResourcesArgs](),
@@ -27,8 +27,8 @@ var builtInArgs = map[string]reflect.Type{
 	"VolumeBinding":                   reflect.TypeFor[schedulerv1.VolumeBindingArgs](),
 }
 
-// checkPlugins returns the mistakes for which kube-scheduler would not start
-// with a profile: args that their plugin rejects, and args given twice.
+// checkPlugins returns the errors because of which kube-scheduler would not start with a
+// profile: args that their plugin rejects, and args given twice.
 func checkPlugins(path *field.Path, profile map[string]any) (errs field.ErrorList) {
 	configs := path.Child("pluginConfig")
 	var configured []string
@@ -62,7 +62,7 @@ func enabledIn(profile map[string]any) (names []string) {
 	return names
 }
 
-// checkArgs checks the args of a known plugin. Nil stands for no args.
+// checkArgs checks the args of a known plugin. Nil means no args.
 func checkArgs(path *field.Path, name string, args any) (errs field.ErrorList) {
 	given, isMapping := args.(map[string]any)
 	ours := name == policy.EvenkeelLoadName || slices.Contains(presets.PluginNames(), name)

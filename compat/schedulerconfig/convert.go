@@ -1,8 +1,7 @@
-// Package schedulerconfig converts a KubeSchedulerConfiguration of a beta
-// version into v1. It checks the arguments of plugins and keeps them, because
-// the kube-scheduler that Evenkeel builds knows the arguments of legacy
-// systems' plugins, and those of kube-scheduler's own plugins changed only in
-// version.
+// Package schedulerconfig converts a KubeSchedulerConfiguration of a beta version to v1.
+// It checks the arguments of plugins and keeps them: the kube-scheduler that Evenkeel
+// builds accepts the arguments of legacy systems' plugins, and those of kube-scheduler's
+// own plugins changed only their version.
 package schedulerconfig
 
 import (
@@ -19,8 +18,7 @@ import (
 	"github.com/evenkeel/evenkeel/policy/shape"
 )
 
-// Is reports whether a document is a configuration of kube-scheduler, of any
-// version.
+// Is reports whether a document is a kube-scheduler configuration of any version.
 func Is(object map[string]any) bool {
 	apiVersion, _ := object["apiVersion"].(string)
 	return object["kind"] == Kind && strings.HasPrefix(apiVersion, Group+"/")
@@ -29,9 +27,8 @@ func Is(object map[string]any) bool {
 // Current reports whether a configuration has the current version.
 func Current(object map[string]any) bool { return object["apiVersion"] == currentVersion }
 
-// Convert returns the configuration in the current version, or all its
-// mistakes. A configuration that already has the current version is only
-// checked.
+// Convert returns the configuration in the current version, or all errors in it. A
+// configuration of the current version is only checked.
 func Convert(object map[string]any) (policy.Conversion, field.ErrorList) {
 	apiVersion, _ := object["apiVersion"].(string)
 	doc := policy.Conversion{Format: Kind + " of " + apiVersion}
@@ -64,7 +61,7 @@ func Convert(object map[string]any) (policy.Conversion, field.ErrorList) {
 	return doc, nil
 }
 
-// dropAddresses removes the fields that v1 does not have.
+// dropAddresses removes fields that v1 no longer has.
 func dropAddresses(doc *policy.Conversion) {
 	for _, name := range []string{"healthzBindAddress", "metricsBindAddress"} {
 		value, there := doc.Object[name]
@@ -80,7 +77,7 @@ func dropAddresses(doc *policy.Conversion) {
 	}
 }
 
-// renewLock replaces kinds of locks that kube-scheduler no longer knows.
+// renewLock replaces lock types that kube-scheduler no longer supports.
 func renewLock(doc *policy.Conversion) {
 	election, _ := doc.Object["leaderElection"].(map[string]any)
 	lock, _ := election["resourceLock"].(string)

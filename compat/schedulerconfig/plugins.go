@@ -10,11 +10,11 @@ import (
 	"github.com/evenkeel/evenkeel/policy/shape"
 )
 
-// compiledIn are the plugins that the kube-scheduler built by Evenkeel includes: those of legacy systems and Evenkeel's
-// own.
+// compiledIn holds the additional plugins in the kube-scheduler that Evenkeel builds:
+// those of legacy systems and Evenkeel's own.
 var compiledIn = []string{"CpuRealUsage", "Dynamic", "EvenkeelLoad", "MemRealUsage"}
 
-// builtIn are the plugins of kube-scheduler itself.
+// builtIn holds kube-scheduler's own plugins.
 var builtIn = []string{
 	"*", "DefaultBinder", "DefaultPreemption", "DynamicResources", "GangScheduling", "ImageLocality", "InterPodAffinity", "NodeAffinity",
 	"NodeDeclaredFeatures", "NodeName", "NodePorts", "NodeResourcesBalancedAllocation", "NodeResourcesFit", "NodeUnschedulable",
@@ -22,7 +22,8 @@ var builtIn = []string{
 	"TopologyPlacementGenerator", "VolumeBinding", "VolumeRestrictions", "VolumeZone",
 }
 
-// gone names replacements for plugins that kube-scheduler had under the beta versions but no longer has.
+// gone maps plugins that kube-scheduler had under the beta versions but no longer has to
+// their replacements.
 var gone = map[string]string{
 	"AzureDiskLimits":             "NodeVolumeLimits, which is on by default, counts the volumes of CSI drivers",
 	"CinderLimits":                "NodeVolumeLimits, which is on by default, counts the volumes of CSI drivers",
@@ -101,7 +102,7 @@ func (p *profiler) once(name, at, text string) {
 	}
 }
 
-// renewArgs updates the version that arguments name.
+// renewArgs updates the versions stated in arguments.
 func (p *profiler) renewArgs(configs []map[string]any) {
 	for i, config := range configs {
 		args, _ := config["args"].(map[string]any)

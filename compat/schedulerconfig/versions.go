@@ -9,8 +9,8 @@ const (
 	Kind = "KubeSchedulerConfiguration"
 )
 
-// currentVersion is the version that kube-scheduler reads; versions are those
-// that it no longer reads.
+// currentVersion is the version that kube-scheduler reads. versions holds those that it
+// no longer reads.
 var (
 	currentVersion = schedulerv1.SchemeGroupVersion.String()
 	versions       = []string{Group + "/v1beta1", Group + "/v1beta2", Group + "/v1beta3"}
