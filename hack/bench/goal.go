@@ -13,13 +13,13 @@ type aspect int
 const (
 	// informational has no goal.
 	informational aspect = iota
-	// value is the figure itself, at most the goal.
+	// value compares the figure itself: at most the goal.
 	value
-	// speedup is the rival's figure divided by this one, at least the goal.
+	// speedup is the rival's figure divided by this one: at least the goal.
 	speedup
-	// share is this figure divided by the rival's, at least the goal.
+	// share is this figure divided by the rival's: at least the goal.
 	share
-	// growth is this figure divided by the rival's, at most the goal.
+	// growth is this figure divided by the rival's: at most the goal.
 	growth
 )
 
@@ -29,20 +29,19 @@ type goal struct {
 	want float64
 }
 
-// row is a line of the table.
 type row struct {
 	label  string
 	figure measure.Series
-	// beside is the floor or rival that the figure is compared with, multiplied
-	// by times (0 means 1); besideLabel describes it.
+	// beside is the floor or rival with which the figure is compared, multiplied by times (0
+	// means 1). besideLabel describes it.
 	beside      measure.Series
 	besideLabel string
 	times       float64
 	goal        goal
 }
 
-// result is a row's outcome. If the figure, or the rival to which its goal refers, is
-// missing, the goal is neither held nor missed.
+// result is a row's outcome. If the figure is missing, or the rival that its goal refers
+// to, the goal is neither met nor missed.
 type result struct {
 	figure, beside, ratio float64
 	// measured and rival report whether there are figures for the row and for its rival.
@@ -78,7 +77,7 @@ func (r row) rivals(all measure.Figures) []float64 {
 	return values
 }
 
-// verdict returns whether a row holds its goal, as the table words it.
+// verdict returns whether a row meets its goal, as worded in the table.
 func (r row) verdict(got result) string {
 	switch {
 	case !got.measured:
@@ -104,7 +103,7 @@ func (r row) verdict(got result) string {
 	return missed
 }
 
-// missed is the verdict on which --check fails.
+// missed is the verdict that makes --check fail.
 const missed = "missed"
 
 // text formats the goal for the table.

@@ -1,11 +1,10 @@
-// Command bench measures Evenkeel and prints one table: each figure next to its
-// floor or rival, measured in the same run, and whether it holds its goal.
+// Command bench measures Evenkeel and prints one table: each figure next to its floor or
+// rival, which is measured in the same run, and whether it meets its goal.
 //
-// Everything uses Go's benchmark format. suite.go lists the packages with
-// benchmarks and the commands that measure whole processes; their lines are
-// saved in a file, which benchstat reads as well. rows.go lists the figures to
-// show, what they are compared with and their goals. The benchmarks decide what
-// is measured, and how.
+// Everything uses Go's benchmark format. suite.go lists the packages with benchmarks and
+// the commands that measure whole processes; their output is saved in a file that
+// benchstat can also read. rows.go lists the figures to show, what they are compared with
+// and their goals. The benchmarks define what is measured, and how.
 package main
 
 import (
@@ -23,7 +22,7 @@ import (
 	"github.com/evenkeel/evenkeel/hack/measure"
 )
 
-// errMissed is the error of --check.
+// errMissed is the error that --check returns.
 var errMissed = errors.New("a goal is missed")
 
 // options are the flags.

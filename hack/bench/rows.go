@@ -7,7 +7,7 @@ import (
 	"github.com/evenkeel/evenkeel/hack/measure"
 )
 
-// The packages that measure.
+// Packages with benchmarks.
 const (
 	steering     = "scorer/answer"
 	observing    = "observe/observer"
@@ -19,7 +19,7 @@ const (
 )
 
 // rows holds the rows of the table. Goals are the project's own; docs/benchmarks.md lists
-// them with the meaning of each figure.
+// them and explains each figure.
 var rows = join(
 	extenderRows("filter", 5000, 6), extenderRows("filter", 500, 3.5),
 	extenderRows("prioritize", 5000, 6), extenderRows("prioritize", 500, 3.5),
@@ -33,8 +33,8 @@ func join(groups ...[]row) (all []row) {
 	return all
 }
 
-// extenderRows compares one verb with the handler that only decodes and
-// answers, and with the machine's floor.
+// extenderRows compares one verb with a handler that only decodes and answers, and with
+// the machine's floor.
 func extenderRows(verb string, names int, faster float64) []row {
 	at := func(handler, unit string) measure.Series {
 		return measure.Series{Package: steering, Name: fmt.Sprintf("Loopback/%s/names=%d/%s", verb, names, handler), Unit: unit}
@@ -80,7 +80,7 @@ func planRows() []row {
 		{label: "plan, filters and scores, 15,000 nodes", figure: at("demanding", 15000, "evenkeel"), goal: goal{value, 0.5e9}},
 		{label: "plan with the snapshot's upkeep, filters and scores, 15,000 nodes", figure: at("demanding", 15000, "incremental"), goal: goal{of: informational}},
 	}
-	goals := map[string]goal{"room": {value, 20e6}} // all 3,500 moves; the crowded fleets need more attempts
+	goals := map[string]goal{"room": {value, 20e6}} // for all 3,500 moves; crowded fleets take more attempts
 	for _, room := range []string{"room", "crowded", "full"} {
 		all = append(all, row{
 			label: "plan, pure part, " + room + ", 5,000 nodes", figure: measure.Series{Package: purePlanning, Name: "Plan/" + room + "/nodes=5000", Unit: "ns/op"}, goal: goals[room],

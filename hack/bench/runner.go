@@ -15,7 +15,7 @@ import (
 	"github.com/evenkeel/evenkeel/hack/measure"
 )
 
-// maxTime limits a step.
+// maxTime limits the duration of a step.
 const maxTime = 2 * time.Hour
 
 // runner runs the suite, in the module's folder.
@@ -26,8 +26,8 @@ type runner struct {
 	progress io.Writer
 }
 
-// run builds everything and then measures all packages in each round, so that the
-// machine's noise affects all of them equally. Commands run their own rounds.
+// run builds everything and then measures all packages in each round, so that noise on
+// the machine affects all of them equally. Commands run their own rounds.
 func (r *runner) run(ctx context.Context) error {
 	chosen := r.chosen()
 	if len(chosen) == 0 {

@@ -1,27 +1,27 @@
 package main
 
-// entry is a benchmark package or a command, which prints lines in Go's
-// benchmark format. A command can run benchmarks of another module, too.
+// entry is a benchmark package or a command that prints lines in Go's benchmark format. A
+// command can also run another module's benchmarks.
 type entry struct {
 	// name is matched by --only.
 	name string
 	// pkg is the measured package, or the package of the command, relative to the module.
 	pkg string
-	// pattern selects benchmarks of the package, quick the benchmarks of a quick run. A
-	// quick run skips entries without quick.
+	// pattern selects benchmarks of the package, quick those of a quick run. A quick run
+	// skips entries without quick.
 	pattern, quick string
 
-	// build and command are the command lines of a measurement of whole
-	// processes, in the folder dir.
+	// build and command are the command lines for measuring whole processes in the folder
+	// dir.
 	dir     string
 	build   []string
 	command string
-	// rounds is the command's flag for the number of rounds. A command without such a
-	// flag runs once, because it takes long and its figures hardly vary.
+	// rounds is the command's flag for the number of rounds. Commands without such a flag
+	// run once, because they take long and their figures hardly vary.
 	rounds string
 }
 
-// suite lists all measurements, whole processes last.
+// suite lists all measurements, with whole processes last.
 var suite = []entry{
 	{
 		name: "extender", pkg: steering,

@@ -9,7 +9,7 @@ import (
 	"github.com/evenkeel/evenkeel/hack/measure"
 )
 
-// printTable shows the rows' results and returns how many goals are missed.
+// printTable prints the rows' results and returns the number of missed goals.
 func printTable(out io.Writer, rows []row, measured measure.Figures) (misses int, err error) {
 	table := [][]string{{"FIGURE", "VALUE", "BESIDE", "", "RATIO", "GOAL", ""}}
 	for _, r := range rows {
@@ -44,7 +44,7 @@ func ratioText(got result, of aspect) string {
 	}
 }
 
-// inUnit formats a figure in a unit of the benchmark format for people.
+// inUnit formats a figure for readers. unit is its unit in the benchmark format.
 func inUnit(figure float64, unit string) string {
 	if name, ok := strings.CutSuffix(unit, "ns/op"); ok && name == "" || strings.HasSuffix(unit, "-ns") {
 		return duration(figure)
