@@ -1,12 +1,12 @@
-// Command chartref generates those parts of the Helm chart charts/evenkeel
-// whose source is elsewhere: templates/generated from the manifests in deploy,
-// values.schema.json and the table in README.md from the comments of
-// values.yaml. Run it in the project's folder.
+// Command chartref generates those parts of the Helm chart charts/evenkeel whose source
+// is elsewhere: templates/generated from the manifests in deploy, values.schema.json and
+// the table in README.md from the comments of values.yaml. Run it in the root of the
+// checkout.
 //
-// Rights, fences and the objects for steering by the API server are the same in
-// the chart and in the manifests, and are only edited in deploy. What depends
-// on values (pods, Services, NetworkPolicies) is in templates; a test compares
-// the rendered chart with the manifests.
+// Permissions, fences and the objects for steering by the API server are the same in the
+// chart and in the manifests, and are edited only in deploy. Objects that depend on
+// values (pods, Services, NetworkPolicies) are in templates; a test compares the rendered
+// chart with the manifests.
 package main
 
 import (
@@ -22,7 +22,7 @@ func main() {
 	}
 }
 
-// chart returns the chart's folder or a path in it.
+// chart returns the chart's folder or a path below it.
 func chart(root string, below ...string) string {
 	return filepath.Join(append([]string{root, "charts", "evenkeel"}, below...)...)
 }
@@ -48,7 +48,7 @@ func run(root string) error {
 	return nil
 }
 
-// makeAll returns the generated files, by their paths.
+// makeAll returns the generated files by path.
 func makeAll(root string) (map[string][]byte, error) {
 	made := map[string][]byte{}
 	for _, part := range parts {

@@ -4,24 +4,24 @@ import "strings"
 
 // part is a template that is generated from manifests.
 type part struct {
-	// file is its name in templates/generated.
+	// file is the template's name in templates/generated.
 	file   string
 	blocks []block
 }
 
-// block is a part under one condition.
+// block is a part of a template under one condition.
 type block struct {
-	// when is the condition, an expression of Go's templates.
+	// when is the condition, a Go template expression.
 	when string
-	// source is the file below deploy. only lists the objects of it that are used, as
+	// source is the file below deploy. only lists the objects in it that are used, as
 	// kind/name; if it is empty, all are used.
 	source string
 	only   []string
-	// changes are applied to its text. It is an error if one cannot be applied.
+	// changes are applied to the block's text. It is an error if one cannot be applied.
 	changes []change
 }
 
-// change replaces a text.
+// change replaces a piece of text.
 type change struct{ old, with string }
 
 const (
@@ -41,7 +41,7 @@ const (
 	suffix = `{{ include "evenkeel.apartSuffix" . }}`
 )
 
-// parts are all generated templates.
+// parts lists all generated templates.
 var parts = []part{
 	{"rbac-evicting.yaml", []block{
 		{when: and(roles, evicts), source: "base/clusterrole.yaml", only: []string{"ClusterRole/evenkeel", "ClusterRoleBinding/evenkeel"}},
@@ -60,7 +60,7 @@ var parts = []part{
 			"ClusterRole/evenkeel-nodesync-apart", "ClusterRoleBinding/evenkeel-nodesync-apart",
 		}},
 		{when: and(roles, marking, authorized), source: "overlays/nodesync/rbac.yaml", only: []string{"ClusterRoleBinding/evenkeel-nodesync:auth-delegator"}},
-		// What the extender reads about pods and usage.
+		// Permissions of the extender to read pods and usage.
 		{
 			when: and(roles, `(include "evenkeel.nodesyncReads" .)`), source: "overlays/extender/rbac.yaml",
 			only: []string{"ClusterRole/evenkeel-extender", "ClusterRoleBinding/evenkeel-extender"},
@@ -117,7 +117,7 @@ var parts = []part{
 			}},
 		},
 	}},
-	// The Job that cleans up after an uninstall runs after the fences of the release are
+	// The Job that cleans up after an uninstall runs when the release's fences are already
 	// gone, so it has its own copies, which are hooks.
 	{"fence-cleanup.yaml", []block{
 		{
@@ -156,7 +156,7 @@ var parts = []part{
 	{"rbac-webhook.yaml", []block{{when: and(roles, byWebhook), source: "components/admission-steering-webhook/webhook.yaml", only: []string{
 		"ClusterRole/evenkeel-webhook", "ClusterRoleBinding/evenkeel-webhook",
 	}}}},
-	// A budget for one replica would prevent its node from being drained.
+	// With a budget for a single replica, its node could not be drained.
 	{"poddisruptionbudget.yaml", []block{{
 		when:   and(".Values.podDisruptionBudget.enabled", component, `(gt (include "evenkeel.replicas" . | int) 1)`),
 		source: "overlays/serve/pdb.yaml",
@@ -175,7 +175,7 @@ var parts = []part{
 }
 
 // hooked turns copies of a fence and its binding into hooks that bind the cleanup Job.
-// They are created before the Job's permissions, and Helm deletes them after these.
+// They are created before the Job's permissions and deleted by Helm after them.
 func hooked(fence, accounts string) []change {
 	name := strings.Replace(fence, "evenkeel-", "evenkeel-cleanup-", 1)
 	return []change{
@@ -187,5 +187,5 @@ func hooked(fence, accounts string) []change {
 	}
 }
 
-// and returns a condition that is true if all of the given conditions are.
+// and returns a condition that is true if all given conditions are.
 func and(conditions ...string) string { return "and " + strings.Join(conditions, " ") }

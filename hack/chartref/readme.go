@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// The table is between these lines of README.md.
+// The lines of README.md that enclose the table.
 const (
 	tableBegin = "<!-- Made from values.yaml by `make update-chart`. -->\n"
 	tableEnd   = "<!-- End of what is made. -->\n"
@@ -34,7 +34,7 @@ func withTable(path string, values []value) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// rows writes a row for each leaf.
+// rows writes a row for each value without children.
 func rows(out *bytes.Buffer, values []value) error {
 	for i := range values {
 		one := &values[i]

@@ -12,8 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// labelsInclude is the line with which every object includes the chart's
-// labels.
+// labelsInclude is the line by which every object includes the chart's labels.
 const labelsInclude = `    {{- include "evenkeel.labels" . | nindent 4 }}`
 
 // text returns the template.
@@ -30,7 +29,7 @@ func (p *part) text(root string) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// sources returns the manifests that the template is generated from, each once.
+// sources returns the manifests from which the template is generated, each once.
 func (p *part) sources() []string {
 	var all []string
 	for _, one := range p.blocks {
@@ -41,7 +40,7 @@ func (p *part) sources() []string {
 	return all
 }
 
-// text returns the objects of the block, as a template.
+// text returns the block's objects as a template.
 func (b *block) text(root string) (string, error) {
 	read, err := os.ReadFile(filepath.Join(root, "deploy", filepath.FromSlash(b.source)))
 	if err != nil {
@@ -77,7 +76,7 @@ func (b *block) text(root string) (string, error) {
 	return labelled(text), nil
 }
 
-// nameOf returns kind/name of an object.
+// nameOf returns an object's kind/name.
 func nameOf(document string) (string, error) {
 	var object struct {
 		Kind     string `json:"kind"`
@@ -118,8 +117,7 @@ func labelled(text string) string {
 	return strings.Join(out, "\n")
 }
 
-// hasLabels reports whether metadata that continues with these lines has
-// labels.
+// hasLabels reports whether metadata that continues with the given lines contains labels.
 func hasLabels(lines []string) bool {
 	for _, line := range lines {
 		if line == "  labels:" {

@@ -14,33 +14,33 @@ import (
 
 // value is a value of values.yaml.
 type value struct {
-	// path is its name, with dots.
+	// path is the value's name, with dots.
 	path string
-	// text is its comment, and notes are the comment's annotations for the schema.
+	// text is the value's comment. notes are the comment's annotations for the schema.
 	text  string
 	notes map[string]string
-	// fallback is its default.
+	// fallback is the value's default.
 	fallback any
-	// children are the values below it; a leaf has none.
+	// children holds the values below this one; empty for a leaf.
 	children []value
 }
 
-// name is the last word of its path.
+// name returns the last word of the path.
 func (v *value) name() string { return v.path[strings.LastIndex(v.path, ".")+1:] }
 
-// note returns the comment's annotation for the schema with this word.
+// note returns the comment's schema annotation with the given word.
 func (v *value) note(word string) (string, bool) {
 	text, ok := v.notes[word]
 	return text, ok
 }
 
-// words are the possible annotations for the schema.
+// words holds the valid schema annotations.
 var words = map[string]bool{
 	"one of": true, "pattern": true, "minimum": true, "type": true, "items": true, "any items": true, "open": true, "schema": true,
 }
 
-// readValues reads values.yaml with its comments. A leaf without a comment is an
-// error.
+// readValues reads values.yaml with its comments. It is an error if a leaf has no
+// comment.
 func readValues(path string) ([]value, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -114,7 +114,7 @@ func (v *value) comment(text string) error {
 	return nil
 }
 
-// list splits the list in a note; "" is the empty text.
+// list splits the list in a note. "" denotes the empty string.
 func list(note string) []string {
 	all := strings.Split(note, ",")
 	for i := range all {
@@ -200,9 +200,9 @@ func (v *value) kind(made map[string]any) error {
 	return nil
 }
 
-// needed reports whether the templates require the value. Helm treats null as not given,
-// also when the values of an earlier release are reused, so such a value would be missing
-// in the output.
+// needed reports whether the templates require the value. Helm treats null as an absent
+// value, also when it reuses the values of an earlier release, so such a value would be
+// missing from the output.
 func (v *value) needed() bool {
 	if len(v.children) > 0 {
 		return true
@@ -252,7 +252,7 @@ func schemaOf(values []value, policySchema string) ([]byte, error) {
 	schema["$schema"] = "http://json-schema.org/draft-07/schema#"
 	schema["title"] = "Values of Evenkeel's chart"
 	if properties, ok := schema["properties"].(map[string]any); ok {
-		// The values that a parent chart passes to all its dependencies.
+		// Values that a parent chart passes to all its dependencies.
 		properties["global"] = map[string]any{"type": "object"}
 	}
 	text, err := json.MarshalIndent(schema, "", "  ")
@@ -262,8 +262,8 @@ func schemaOf(values []value, policySchema string) ([]byte, error) {
 	return append(text, '\n'), nil
 }
 
-// readPolicies returns the schema of each document of a policy file, by its kind
-// and without its kind.
+// readPolicies returns the schema of each document in a policy file, by kind. The schemas
+// do not contain the kind.
 func readPolicies(path string) (map[string]map[string]any, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
