@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// Program is the program that runs a command, if commands of this program are checked
-// differently.
+// Program is the program that runs a command. It has its own value if its commands are
+// checked differently from others.
 type Program int
 
 // The programs of documented commands.
 const (
-	// Unknown is a program that is not listed here.
+	// Unknown is a program that is not listed below.
 	Unknown Program = iota
 	Evenkeel
 	Make
@@ -30,15 +30,15 @@ type Command struct {
 	Args []string
 }
 
-// tools holds the other programs that documents may use. Of their arguments, only paths
-// in this repository are checked.
+// tools holds the other programs that documents may use. Only those of their arguments
+// that are paths in this repository are checked.
 var tools = []string{
 	".", "Invoke-Expression", "Out-String", "apt-get", "awk", "cat", "cd", "chmod", "cosign", "cp", "crane", "curl", "docker", "echo", "exec",
 	"export", "gcloud", "git", "grep", "head", "helm", "jq", "ls", "ln", "mkdir", "mv", "open", "openssl", "promtool", "rm", "sed", "sha256sum",
 	"sort", "source", "ssh", "sudo", "tar", "tee", "xargs", "xdg-open",
 }
 
-// base is a program's name without the folder that it is called from.
+// base returns a program's name without the folder that it is called from.
 func base(word string) string { return path.Base(strings.TrimSuffix(word, ".exe")) }
 
 func isKnown(word string) bool { return program(word) != Unknown }
@@ -59,8 +59,8 @@ func program(word string) Program {
 	return Unknown
 }
 
-// unwrap returns the command in words, and the one that it runs in turn, as
-// xargs and kubectl exec do.
+// unwrap returns the command in words and the command that it runs in turn, as xargs and
+// kubectl exec do.
 func unwrap(words []string) []Command {
 	if words[0] == "kubectl" && len(words) > 1 && words[1] == "evenkeel" {
 		words = append([]string{"kubectl-evenkeel"}, words[2:]...)

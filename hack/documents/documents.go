@@ -1,6 +1,6 @@
-// Package documents finds the commands that the documents show, so that tests
-// can check each of them: command lines in fenced and indented blocks, and
-// commands named in running text. It runs none of them.
+// Package documents finds the commands that the documents show, so that tests can check
+// each of them: command lines in fenced and indented blocks, and commands named in
+// running text. It runs none of them.
 package documents
 
 import (
@@ -14,20 +14,19 @@ import (
 
 // Line is a command line that a document shows.
 type Line struct {
-	// File is the document, relative to the root of the checkout, and Number the
-	// line in it.
+	// File is the path of the document relative to the root of the checkout. Number is the
+	// line number in it.
 	File   string
 	Number int
 	// Text is the command line to type, on one line and without a comment.
 	Text string
-	// Mention is set for a command named in running text, which need not be
-	// complete.
+	// Mention is true for a command named in running text, which need not be complete.
 	Mention bool
-	// Pipelines are run one after the other.
+	// Pipelines run one after the other.
 	Pipelines []Pipeline
 }
 
-// Where returns the file and the line, as compilers write them.
+// Where returns the file and the line, in the format of compilers.
 func (l *Line) Where() string { return fmt.Sprintf("%s:%d", l.File, l.Number) }
 
 // Commands returns the commands of all pipelines.
@@ -45,8 +44,8 @@ type Pipeline struct {
 	Commands []Command
 }
 
-// Read returns the command lines of all documents of a checkout: Markdown at its
-// root, in docs and in charts, and the comments of policies and manifests.
+// Read returns the command lines in all documents of a checkout: Markdown files in its
+// root, in docs and in charts, and comments in policies and manifests.
 func Read(root string) ([]Line, error) {
 	files, err := Files(root)
 	if err != nil {
@@ -101,14 +100,14 @@ func Files(root string) ([]string, error) {
 // folders lists the folders with documents, in addition to the root itself.
 var folders = []string{"charts", "deploy", "docs", "examples"}
 
-// isDocument reports whether a file below the root or in one of the folders is
-// read. Templates of charts are not YAML.
+// isDocument reports whether to read a file below the root or in one of the folders.
+// Chart templates are not read, because they are not valid YAML.
 func isDocument(name string) bool {
 	manifest := strings.HasSuffix(name, ".yaml") && !strings.HasPrefix(name, "charts/") && !strings.HasPrefix(name, ".")
 	return manifest || strings.HasSuffix(name, ".md")
 }
 
-// comments reduces YAML to the text of its comments, on the same lines.
+// comments reduces YAML to the text of its comments, on their original lines.
 func comments(text string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {

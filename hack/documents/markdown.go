@@ -7,14 +7,13 @@ import (
 	"strings"
 )
 
-// Parse returns the command lines of a Markdown text. The file is for messages
-// only.
+// Parse returns the command lines in a Markdown text. file is used only in messages.
 func Parse(file, markdown string) ([]Line, error) {
 	blocks, prose := split(markdown)
 	var lines []Line
 	for _, b := range blocks {
 		if !b.isCommands() {
-			if !b.fenced { // it may be a paragraph of a list
+			if !b.fenced { // it may be a paragraph of a list item
 				copy(prose[b.first:], b.lines)
 			}
 			continue
@@ -34,7 +33,7 @@ func Parse(file, markdown string) ([]Line, error) {
 	return lines, nil
 }
 
-// block is a fenced or an indented block of code, without its indentation.
+// block is a fenced or indented code block without its indentation.
 type block struct {
 	first    int // index of its first line
 	lines    []string
@@ -42,17 +41,16 @@ type block struct {
 	fenced   bool
 }
 
-// A fence begins or ends a block; its language may be one of a shell.
+// fence matches the beginning or end of a block, which may name a shell as its language.
 var (
 	fence  = regexp.MustCompile("^( *)(```+|~~~+) *([A-Za-z0-9_+-]*)")
 	shells = []string{"sh", "bash", "shell", "zsh", "console"}
 )
 
-// split separates blocks of code from the lines around them, which keep their
-// indices.
+// split separates code blocks from the lines around them, which keep their indices.
 func split(markdown string) (blocks []block, prose []string) {
 	var s splitter
-	blank := true // the line before
+	blank := true // the previous line is blank
 	for i, line := range strings.Split(markdown, "\n") {
 		mark := fence.FindStringSubmatch(line)
 		prose = append(prose, "")
@@ -77,15 +75,15 @@ func split(markdown string) (blocks []block, prose []string) {
 	return s.blocks, prose
 }
 
-// splitter is the state of split: the block that is open, and how a fenced one
-// ends and is indented.
+// splitter is the state of split: the open block, and how a fenced block ends and is
+// indented.
 type splitter struct {
 	blocks               []block
 	open                 *block
 	closing, indentation string
 }
 
-// end ends the block that is open, if one is.
+// end ends the open block, if there is one.
 func (s *splitter) end() {
 	if s.open != nil {
 		s.blocks, s.open = append(s.blocks, *s.open), nil
@@ -111,20 +109,20 @@ func indented(line string) bool {
 	return (strings.HasPrefix(line, "    ") || strings.HasPrefix(line, "\t")) && strings.TrimSpace(line) != ""
 }
 
-// prompt begins what is typed in a block that also shows output.
+// prompt precedes input in a block that also shows output.
 const prompt = "$ "
 
-// A line that shows a command begins, after variables, with a program and one
-// space: in a table of output there are more. One with a flag after a few plain
-// words looks like a command, whatever its program.
+// A line that shows a command begins, after any variables, with a program and a single
+// space; in a table of output, there are several spaces. A line with a flag after a few
+// plain words looks like a command, whatever its program is.
 var (
 	first        = regexp.MustCompile(`^\s*(?:[A-Z_]+=[^ ]* )*([^ ]+)( [^ ]|$)`)
 	likeACommand = regexp.MustCompile(`^(\./)?[a-z][a-z0-9_./-]*( [a-z0-9_./-]+){0,3} --?[a-z][a-z-]*([ =]|$)`)
 )
 
-// isCommands reports whether the block shows what to type: its language is a
-// shell, it has a prompt, or it has no language and a line that begins with a
-// known program or looks like one with a flag.
+// isCommands reports whether the block shows what to type: its language is a shell, it
+// has a prompt, or it has no language and one of its lines begins with a known program or
+// looks like a command with a flag.
 func (b *block) isCommands() bool {
 	if slices.Contains(shells, b.language) || b.prompted() {
 		return true
@@ -139,13 +137,13 @@ func (b *block) prompted() bool {
 	return slices.ContainsFunc(b.lines, func(line string) bool { return strings.HasPrefix(line, prompt) })
 }
 
-// commands returns the command lines of a block: those after a prompt, or else
-// all that are no comments.
+// commands returns the command lines in a block: those after a prompt or, if there is no
+// prompt, all that are not comments.
 func (b *block) commands(file string) (found []Line, err error) {
 	prompted, until := b.prompted(), ""
 	for i := 0; i < len(b.lines); i++ {
 		number, text := b.first+i+1, b.lines[i]
-		if until != "" { // a here-document
+		if until != "" { // inside a here-document
 			if strings.TrimSpace(text) == until {
 				until = ""
 			}
@@ -179,10 +177,10 @@ func lineOf(file string, number int, typed string) (Line, error) {
 	return Line{File: file, Number: number, Text: text, Pipelines: pipelines}, nil
 }
 
-// span is code within running text, which may continue on the next line.
+// span matches code in running text, which may continue on the next line.
 var span = regexp.MustCompile("`([^`]+)`")
 
-// mentioned returns the commands that paragraphs and tables name.
+// mentioned returns the commands named in paragraphs and tables.
 func mentioned(file string, prose []string) (found []Line, err error) {
 	for begin := 0; begin < len(prose); {
 		end := begin + 1
@@ -209,10 +207,10 @@ func mentioned(file string, prose []string) (found []Line, err error) {
 	return found, nil
 }
 
-// mentionable are the programs that running text names with arguments.
+// mentionable holds the programs that running text names together with arguments.
 var mentionable = []string{"evenkeel", "kubectl", "kubectl-evenkeel", "make", "go", "cd", "docker", "helm", "git"}
 
-// isBreak reports whether a line ends a paragraph: a blank line, or a row of a
+// isBreak reports whether a line ends a paragraph, because it is blank or a row of a
 // table.
 func isBreak(line string) bool {
 	line = strings.TrimSpace(line)

@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-// placeholder matches text that a reader replaces, in a form that a shell would
-// misinterpret. optional matches text that may be omitted.
+// placeholder matches a text for readers to replace that a shell would misinterpret.
+// optional matches a text that may be omitted.
 var (
 	placeholder = regexp.MustCompile(`<([A-Za-z][A-Za-z0-9 _-]*)>`)
 	optional    = regexp.MustCompile(`\[(-[^\]]*|[A-Z]+(\.\.\.)?)\]`)
 	here        = regexp.MustCompile(`<<-?\s*['"]?(\w+)['"]?`)
 )
 
-// hereDocument returns the word that ends the here-document of a command line,
-// or "".
+// hereDocument returns the word that ends the here-document of a command line; empty if
+// there is none.
 func hereDocument(typed string) string {
 	if found := here.FindStringSubmatch(typed); found != nil {
 		return found[1]
@@ -23,7 +23,7 @@ func hereDocument(typed string) string {
 	return ""
 }
 
-// parseShell splits a command line as a shell does, supporting the syntax that documents
+// parseShell splits a command line as a shell does. It supports the syntax that documents
 // use: quotes, comments, pipes, lists, redirections and substitutions. It also returns
 // the text without its comment.
 func parseShell(typed string) (pipelines []Pipeline, text string, err error) {
@@ -38,12 +38,12 @@ func parseShell(typed string) (pipelines []Pipeline, text string, err error) {
 	return s.pipelines, strings.TrimSpace(s.text[:s.at]), nil
 }
 
-// shell is the state of splitting a line.
+// shell is the state of parsing a line.
 type shell struct {
 	text      string
-	at        int // of the next byte
+	at        int // index of the next byte
 	pipelines []Pipeline
-	began     int // of the pipeline
+	began     int // index where the pipeline begins
 
 	pipeline Pipeline
 	words    []string
@@ -53,7 +53,7 @@ type shell struct {
 	inner    []Command
 }
 
-// run consumes the text up to its end or a comment.
+// run parses the text up to its end or a comment.
 func (s *shell) run() error {
 	for s.at < len(s.text) {
 		c := s.text[s.at]
@@ -91,7 +91,7 @@ func (s *shell) put(c byte) {
 	s.inWord = true
 }
 
-// quoted reads to the closing quote.
+// quoted reads up to the closing quote.
 func (s *shell) quoted(quote byte) error {
 	end := strings.IndexByte(s.text[s.at+1:], quote)
 	if end < 0 {
@@ -103,10 +103,10 @@ func (s *shell) quoted(quote byte) error {
 	return nil
 }
 
-// substituted is the word that stands for the output of another command.
+// substituted replaces the output of another command.
 const substituted = "SUBSTITUTED"
 
-// substitution reads a command whose output is a word of this one.
+// substitution reads a command whose output is a word of the current command.
 func (s *shell) substitution() error {
 	end := strings.IndexByte(s.text[s.at:], ')')
 	if end < 0 {
@@ -149,8 +149,8 @@ func (s *shell) operator(c byte) {
 	}
 }
 
-// endWord adds the word to the command, unless it is the file of a redirection
-// or the assignment of a variable before the program.
+// endWord adds the word to the command, unless it is the file of a redirection or an
+// assignment before the program.
 func (s *shell) endWord() {
 	if !s.inWord {
 		return
@@ -178,7 +178,7 @@ func (s *shell) endCommand() {
 	s.words, s.inner, s.redirect = nil, nil, false
 }
 
-// endPipeline ends the pipeline at one place; the next begins at another.
+// endPipeline ends the pipeline at index at; the next one begins at index next.
 func (s *shell) endPipeline(at, next int) {
 	s.endCommand()
 	if len(s.pipeline.Commands) > 0 {

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// stand holds values for placeholders that Evenkeel would not accept.
+// stand maps placeholders that Evenkeel would not accept to valid values.
 var stand = map[string]string{"COMMAND": "plan", "D": "1h", "N": "1", "TAB": ""}
 
 // Take parses a command line up to the point where it would run, and returns
@@ -36,7 +36,7 @@ func Take(root *cobra.Command, args []string, mention bool) (*cobra.Command, err
 		}
 		return c, c.FlagErrorFunc()(c, err)
 	}
-	if mention && c.HasParent() { // what is left to the root is not the name of a command
+	if mention && c.HasParent() { // arguments that remain for the root command are not the name of a command
 		return c, nil
 	}
 	return c, errors.Join(c.ValidateArgs(c.Flags().Args()), c.ValidateRequiredFlags(), c.ValidateFlagGroups())
