@@ -55,7 +55,7 @@ func start(ctx context.Context, limit, logPath, program string, args ...string) 
 		for scanner := bufio.NewScanner(out); scanner.Scan(); {
 			select {
 			case c.lines <- scanner.Text():
-			default: // nobody reads it
+			default: // nobody is reading
 			}
 		}
 	}()
@@ -99,7 +99,7 @@ func (c *child) stop() {
 	patience := time.AfterFunc(10*time.Second, func() { _ = c.command.Process.Kill() })
 	defer patience.Stop()
 	for range c.lines {
-		// until it has closed its output
+		// wait until it has closed its output
 	}
 	_ = c.command.Wait() // how it ended does not matter
 	c.log.Close()

@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// restConfig uses protobuf, as evenkeel does, because it needs less memory than JSON.
+// restConfig selects protobuf, as evenkeel does, because it needs less memory than JSON.
 func restConfig(url string) *rest.Config {
 	return &rest.Config{
 		Host: url, QPS: 50, Burst: 100,
@@ -25,8 +25,8 @@ func restConfig(url string) *rest.Config {
 // synced is what watchOnly writes once its caches are synced.
 const synced = "synced"
 
-// watchOnly runs shared informers for nodes and pods, as client-go makes them,
-// until the context ends.
+// watchOnly runs client-go's standard shared informers for nodes and pods until the
+// context ends.
 func watchOnly(ctx context.Context, url string, stripped bool, out io.Writer) error {
 	client, err := kubernetes.NewForConfig(restConfig(url))
 	if err != nil {
@@ -52,8 +52,7 @@ func watchOnly(ctx context.Context, url string, stripped bool, out io.Writer) er
 }
 
 // strip removes from an object the parts that neither a filter of kube-scheduler nor a
-// plugin of the descheduler reads, as far as that can be decided for one object at a
-// time.
+// plugin of the descheduler reads, as far as a single object shows that.
 func strip(object any) (any, error) {
 	switch o := object.(type) {
 	case *v1.Node:

@@ -14,18 +14,19 @@ import (
 // status.
 const heartbeatSeconds = 300
 
-// kind is the kind of object served under one path.
+// kind is a kind of object and the path that serves it.
 type kind struct {
 	schema.GroupVersionKind
 	count int
 	make  func(i, version int) runtime.Object
-	// updates is how many change per second, births how many are replaced.
+	// updates is the number of objects that change per second, births the number that are
+	// replaced.
 	updates, births float64
 	// renew replaces the object with this index by a new one.
 	renew func(i int)
 }
 
-// kinds returns what is served, by path. Kinds that evenkeel watches but this
+// kinds returns the served kinds by path. Kinds that evenkeel watches but that this
 // cluster lacks have empty lists.
 func (s *server) kinds() map[string]*kind {
 	core, apps := schema.GroupVersion{Version: "v1"}, schema.GroupVersion{Group: "apps", Version: "v1"}
@@ -84,7 +85,7 @@ const groups = `{"kind":"APIGroupList","apiVersion":"v1","groups":[` +
 	`{"name":"apps","versions":[{"groupVersion":"apps/v1","version":"v1"}]},{"name":"policy","versions":[{"groupVersion":"policy/v1","version":"v1"}]},` +
 	`{"name":"resource.k8s.io","versions":[{"groupVersion":"resource.k8s.io/v1","version":"v1"}]}]}`
 
-// list makes the list object of a page.
+// list makes the list object for a page.
 func (k *kind) list(items []runtime.Object, version, rest string) (runtime.Object, error) {
 	gvk := k.GroupVersionKind
 	gvk.Kind += "List"
@@ -105,7 +106,7 @@ func (k *kind) list(items []runtime.Object, version, rest string) (runtime.Objec
 	return list, nil
 }
 
-// bookmark makes an object without content, which reports a watch's progress.
+// bookmark makes an object without content that reports the progress of a watch.
 func (k *kind) bookmark(version string, initial bool) (runtime.Object, error) {
 	object, err := scheme.Scheme.New(k.GroupVersionKind)
 	if err != nil {

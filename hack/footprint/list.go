@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// negotiate returns the client's first accepted format that this server has:
+// negotiate returns the first format accepted by the client that this server supports:
 // protobuf or JSON.
 func negotiate(r *http.Request) (runtime.SerializerInfo, error) {
 	accepted := r.Header.Get("Accept")
@@ -24,7 +24,7 @@ func negotiate(r *http.Request) (runtime.SerializerInfo, error) {
 	return runtime.SerializerInfo{}, fmt.Errorf("none of %q is served", accepted)
 }
 
-// list answers with a page up to the limit that the client asks for.
+// list answers with one page, up to the client's limit.
 func (s *server) list(w http.ResponseWriter, r *http.Request, k *kind, media runtime.SerializerInfo) {
 	from, _ := strconv.Atoi(r.FormValue("continue"))
 	limit, _ := strconv.Atoi(r.FormValue("limit"))
@@ -51,7 +51,7 @@ func (s *server) list(w http.ResponseWriter, r *http.Request, k *kind, media run
 	_, _ = body.WriteTo(w)
 }
 
-// refuse answers like an API server without streamed lists.
+// refuse answers like an API server that does not support streamed lists.
 func refuse(w http.ResponseWriter) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusUnprocessableEntity)

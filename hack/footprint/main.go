@@ -1,13 +1,13 @@
-// Command footprint measures the memory of `evenkeel extender` and `evenkeel
-// serve` on a large cluster against a process with only client-go's shared
-// informers for nodes and pods. Each runs in its own process, one after the
-// other, without environment variables that tune the garbage collector, and
-// watches the same fake API server, in another process. Every tenth node is
-// hot, so that serve, in a dry run, plans moves in every cycle.
+// Command footprint compares the memory of `evenkeel extender` and `evenkeel serve` on a
+// large cluster with that of a process that has only client-go's shared informers for
+// nodes and pods. The processes run one after the other, without environment variables
+// that tune the garbage collector, and watch the same fake API server, which is another
+// process. Every tenth node is hot, so that serve, in a dry run, plans moves in every
+// cycle.
 //
-// The command decides what is compared and for how long. objects.go describes the
-// cluster. The fake serves only what the measured processes request. Figures are read
-// from /proc, so the command runs only on Linux.
+// The command defines what is compared and for how long. objects.go describes the
+// cluster. The fake API server serves only what the measured processes request. Figures
+// are read from /proc, so the command runs only on Linux.
 package main
 
 import (
@@ -28,19 +28,19 @@ type options struct {
 	sources []string
 	limit   string
 	settle  time.Duration
-	// patience is how long a process may take until it has the whole cluster.
+	// patience is the maximum time for a process to receive the whole cluster.
 	patience time.Duration
 	binary   string
 	// apiServer is the URL of the API server for the role informers.
 	apiServer string
-	// stripped lets the informers keep only the parts of pods that some filter
-	// or plugin reads.
+	// stripped makes the informers keep only the parts of pods that some filter or plugin
+	// reads.
 	stripped bool
 	role     string
-	// commands are the commands of evenkeel to measure.
+	// commands holds the evenkeel commands to measure.
 	commands []string
 	bare     bool
-	// empty also measures a cluster of one node and one pod.
+	// empty also measures a cluster with one node and one pod.
 	empty bool
 	// lines prints Go benchmark lines below the table.
 	lines bool

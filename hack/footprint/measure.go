@@ -17,18 +17,19 @@ import (
 // subject is a process to measure.
 type subject struct {
 	name string
-	// begin starts it and returns once it has synced the whole cluster.
+	// begin starts the process and returns once it has synced the whole cluster.
 	begin func(ctx context.Context, b *bench) (*child, error)
 }
 
-// bench is the environment of a subject: a folder and a served cluster.
+// bench is the environment of a measurement: a folder and a served cluster.
 type bench struct {
 	*options
 	folder, self, url string
 	fleet             fleet
 }
 
-// row is a line of the table: on an almost empty cluster and on the whole.
+// row is a line of the table: the memory on an almost empty cluster and on the whole
+// cluster.
 type row struct {
 	name        string
 	idle, whole memory
@@ -67,7 +68,7 @@ func compare(ctx context.Context, o *options, out io.Writer) error {
 	return errors.Join(o.print(out, rows), os.RemoveAll(folder))
 }
 
-// subjects returns what is measured, in this order.
+// subjects returns the processes to measure, in order.
 func (o *options) subjects() ([]subject, error) {
 	var subjects []subject
 	if o.bare {

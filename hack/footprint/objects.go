@@ -12,15 +12,15 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// fleet is the served cluster. Objects are made on request, always the same.
+// fleet is the served cluster. Its objects are made on request, and always identically.
 type fleet struct {
 	nodes, podsPerNode int
-	// updates is how many pods change per second, churn the percentage that is
-	// replaced per minute.
+	// updates is the number of pods that change per second, churn the percentage of pods
+	// that are replaced per minute.
 	updates   int
 	churn     float64
 	watchList bool
-	// births counts how often each pod was replaced; nil if never.
+	// births counts how often each pod was replaced; nil if pods never are.
 	births []atomic.Int32
 }
 
@@ -32,7 +32,7 @@ func nodeName(i int) string {
 
 func address(i int) string { return fmt.Sprintf("10.%d.%d.%d", i>>16, i>>8&255, i&255) }
 
-// workload returns the Deployment of pod i; there are as many as nodes.
+// workload returns the Deployment of pod i. There are as many Deployments as nodes.
 func (f *fleet) workload(i int) int { return (i/f.podsPerNode + i%f.podsPerNode) % f.nodes }
 
 // namespaces is the number of namespaces, one per team.
@@ -44,7 +44,7 @@ func (f *fleet) podName(i int) string {
 	return fmt.Sprintf("%s-%c%05x", f.replicaSet(i), 'a'+f.birth(i)%26, i)
 }
 
-// bear replaces pod i by a new one.
+// bear replaces pod i with a new one.
 func (f *fleet) bear(i int) { f.births[i].Add(1) }
 
 // birth returns how often pod i was replaced.
@@ -146,7 +146,7 @@ func images() []v1.ContainerImage {
 
 func uid(of string, i int) string { return fmt.Sprintf("%08x-4d5e-4f70-8192-%012x", len(of), i) }
 
-// managed returns the managedFields entries of an object's writers.
+// managed returns an object's managedFields entries, one for each writer.
 func managed(managers ...string) []metav1.ManagedFieldsEntry {
 	at := epoch()
 	entries := make([]metav1.ManagedFieldsEntry, len(managers))

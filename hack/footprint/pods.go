@@ -87,7 +87,8 @@ func (f *fleet) environment(i int) []v1.EnvVar {
 	return env
 }
 
-// access is the name that the API server gives the volume with a pod's token.
+// access returns a name like the one that the API server gives the volume with a pod's
+// token.
 func access(i int) string { return fmt.Sprintf("kube-api-access-%05x", i) }
 
 func volumes(i int) []v1.Volume {

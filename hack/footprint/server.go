@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// server is the fake: an API server with nodes, pods and metrics.k8s.io, and a
-// Prometheus server, on one address.
+// server is a fake that serves, on one address, an API server with nodes, pods and
+// metrics.k8s.io, and a Prometheus server.
 type server struct {
 	*fleet
 	version atomic.Int64 // the newest resourceVersion
@@ -68,8 +68,8 @@ func (s *server) objects(w http.ResponseWriter, r *http.Request, k *kind) {
 	}
 }
 
-// serve listens on a loopback address until the context ends; it writes its URL
-// as the first line of out.
+// serve listens on a loopback address until the context ends. It writes its URL as the
+// first line to out.
 func serve(ctx context.Context, f *fleet, out io.Writer) error {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {

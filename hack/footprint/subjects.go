@@ -27,16 +27,16 @@ func beginInformers(stripped bool) func(context.Context, *bench) (*child, error)
 	}
 }
 
-// evenkeelArgs are a command's arguments other than addresses and files. Those
-// that evict do so in a dry run: each plans the moves off all hot nodes, with a
-// destination that the filters accept, but makes none.
+// evenkeelArgs are a command's arguments other than addresses and files. Commands that
+// evict do so in a dry run: they plan the moves off all hot nodes, with destinations that
+// the filters accept, but make none.
 var evenkeelArgs = map[string][]string{
 	"extender": nil,
 	"serve":    {"--dry-run", "--descheduling-interval=20s"},
 }
 
-// beginEvenkeel starts a command of evenkeel and waits until all of its
-// functions have begun.
+// beginEvenkeel starts a command of evenkeel and waits until all of its functions are
+// active.
 func beginEvenkeel(command, source string) func(context.Context, *bench) (*child, error) {
 	return func(ctx context.Context, b *bench) (*child, error) {
 		config, err := b.configure(source)
@@ -60,7 +60,7 @@ func beginEvenkeel(command, source string) func(context.Context, *bench) (*child
 			return nil, err
 		}
 		err = b.waitFresh(ctx, c, "http://"+reports+"/nodes")
-		if err != nil || command == "extender" || b.fleet.nodes < 10 { // without a hot node there is nothing to plan
+		if err != nil || command == "extender" || b.fleet.nodes < 10 { // without hot nodes there is nothing to plan
 			return c, err
 		}
 		return c, waitPlanned(ctx, c)
@@ -84,8 +84,8 @@ func waitPlanned(ctx context.Context, c *child) error {
 
 type files struct{ kube, policy string }
 
-// configure writes evenkeel's files: the shipped policy, but with a short first
-// window and a higher limit of moves.
+// configure writes evenkeel's files: the shipped policy, but with a short first window
+// and a higher limit on moves.
 func (b *bench) configure(source string) (files, error) {
 	f := files{kube: filepath.Join(b.folder, "kubeconfig"), policy: filepath.Join(b.folder, "policy.yaml")}
 	kube := fmt.Sprintf(`apiVersion: v1

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Usage of nodes and pods. The usage of every tenth node's pods makes the node
-// hot, and moving a few cools it.
+// Usage of nodes and pods. Every tenth node is hot because of its pods' usage, and moving
+// a few pods cools it.
 const (
 	podMilli    = 250
 	hotPodMilli = 830
@@ -74,14 +74,14 @@ func (s *server) query(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// answered is the subject of a query, with the value of each series.
+// answered holds what a query selects, and the value of each series.
 type answered struct {
 	key    string
 	ofPods bool
 	value  func(i int) string
 }
 
-// answer finds the series that a query asks for.
+// answer finds the series that a query selects.
 func (s *server) answer(query string, now time.Time) (answered, bool) {
 	always := func(value int) func(int) string { return func(int) string { return strconv.Itoa(value) } }
 	for _, known := range []answered{
@@ -100,7 +100,7 @@ func (s *server) answer(query string, now time.Time) (answered, bool) {
 
 func cores(milli int) string { return fmt.Sprintf("%.6f", float64(milli)/1000) }
 
-// queryRange has no history.
+// queryRange answers that there is no history.
 func (s *server) queryRange(w http.ResponseWriter, _ *http.Request) {
 	items(w, `{"status":"success","data":{"resultType":"matrix","result":[`, `]}}`, 0, nil)
 }

@@ -14,12 +14,12 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// bookmarkEvery is the interval of bookmarks, as API servers send them about
-// once a minute.
+// bookmarkEvery is the interval between bookmarks; API servers send them about once a
+// minute.
 const bookmarkEvery = time.Minute
 
-// watch streams events: first all objects if the client asks for them, then
-// changes until the timeout.
+// watch streams events: first all objects if the client requests them, then changes until
+// the timeout.
 func (s *server) watch(w http.ResponseWriter, r *http.Request, k *kind, media runtime.SerializerInfo) {
 	w.Header().Set("Content-Type", media.MediaType+";stream=watch")
 	stream := newStream(w, media)
@@ -69,7 +69,7 @@ func (s *server) changes(r *http.Request, k *kind, stream *stream) {
 	}
 }
 
-// pace ticks this many times per second, practically never for 0.
+// pace ticks the given number of times per second; practically never for 0.
 func pace(k *kind, perSecond float64) *time.Ticker {
 	if k.count == 0 || perSecond <= 0 {
 		return time.NewTicker(1000 * time.Hour)

@@ -27,7 +27,7 @@ func namespace(i, version int) *v1.Namespace {
 	}
 }
 
-// revision makes ReplicaSet i, with the template of its pods.
+// revision makes ReplicaSet i with the template of its pods.
 func (f *fleet) revision(i, version int) *appsv1.ReplicaSet {
 	workload, old := i/revisions, i%revisions
 	pod := f.pod(workload*f.podsPerNode, version) // the first pod of node n belongs to workload n
@@ -38,7 +38,7 @@ func (f *fleet) revision(i, version int) *appsv1.ReplicaSet {
 			"deployment.kubernetes.io/desired-replicas": strconv.Itoa(f.podsPerNode), "deployment.kubernetes.io/revision": strconv.Itoa(revisions - old),
 		},
 	}
-	wanted := int32(f.podsPerNode) // far fewer than 2^31
+	wanted := int32(f.podsPerNode) // far less than 2^31
 	if old > 0 {
 		meta.Name, meta.UID, wanted = fmt.Sprintf("%s%d", meta.Name, old), types.UID(uid("revision", i)), 0
 	}
@@ -56,7 +56,7 @@ func (f *fleet) revision(i, version int) *appsv1.ReplicaSet {
 // budget makes the PodDisruptionBudget of a workload.
 func (f *fleet) budget(i, version int) *policyv1.PodDisruptionBudget {
 	pod, share := f.pod(i*f.podsPerNode, version), intstr.FromString("10%")
-	all := int32(f.podsPerNode) // far fewer than 2^31
+	all := int32(f.podsPerNode) // far less than 2^31
 	return &policyv1.PodDisruptionBudget{
 		TypeMeta: metav1.TypeMeta{APIVersion: "policy/v1", Kind: "PodDisruptionBudget"},
 		ObjectMeta: metav1.ObjectMeta{
