@@ -1,13 +1,13 @@
 package measure
 
-// Comparison compares two variants of kube-scheduler by the pods that each
-// binds per second. AtLeast is the required ratio; 0 means no goal.
+// Comparison compares how many pods per second two variants of kube-scheduler bind.
+// AtLeast is the required ratio; 0 means no goal.
 type Comparison struct {
 	Of, Beside string
 	AtLeast    float64
 }
 
-// SchedulerGoals returns the comparisons with a goal.
+// SchedulerGoals returns the comparisons that have a goal.
 func SchedulerGoals() []Comparison {
 	return []Comparison{
 		{Of: "evenkeel", Beside: "neutral", AtLeast: 0.95},

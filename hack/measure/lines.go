@@ -9,20 +9,20 @@ import (
 	"strings"
 )
 
-// Module is the module's path, which Go's benchmarks print before a package's.
+// Module is the module's path, which Go's benchmarks print before a package's path.
 const Module = "github.com/evenkeel/evenkeel"
 
 // Series is a figure that is measured repeatedly.
 type Series struct {
-	// Package is relative to the module. Name is the benchmark's, without
-	// "Benchmark" and without the number of processors.
+	// Package is relative to the module. Name is the benchmark's name without "Benchmark"
+	// and without the number of processors.
 	Package, Name, Unit string
 }
 
 // Figures holds the values of each series, in the order of measurement.
 type Figures map[Series][]float64
 
-// Value is a figure as a line has it, with its digits.
+// Value is a figure as written in a line, with all its digits.
 type Value struct{ Number, Unit string }
 
 // Line formats figures in Go's benchmark format.
@@ -58,9 +58,8 @@ func ParseLines(from io.Reader) (Figures, error) {
 	return found, lines.Err()
 }
 
-// add parses a line: a name, a number of iterations, then values with their
-// units. The testing package prints a name alone if the benchmark writes output
-// of its own.
+// add parses a line: a name, a number of iterations, then values with their units. The
+// testing package prints only the name if the benchmark itself writes output.
 func (f Figures) add(pkg string, fields []string) error {
 	if len(fields) < 2 || !strings.HasPrefix(fields[0], "Benchmark") {
 		return nil

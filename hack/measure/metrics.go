@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// Metric adds up the samples of a metric, in Prometheus' text format, whose
-// labels contain the given text; an empty text selects all. It reports whether
-// there are any.
+// Metric returns the sum of a metric's samples whose labels contain the given text, on a
+// page in Prometheus' text format. An empty text selects all samples. found reports
+// whether there are any.
 func Metric(page, name, label string) (sum float64, found bool) {
 	for line := range strings.Lines(page) {
 		rest, ok := strings.CutPrefix(line, name)

@@ -7,7 +7,7 @@ import (
 	"text/tabwriter"
 )
 
-// Table writes rows with their columns aligned.
+// Table writes rows with aligned columns.
 func Table(out io.Writer, rows [][]string) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	for _, cells := range rows {
