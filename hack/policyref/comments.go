@@ -14,11 +14,11 @@ import (
 	"github.com/evenkeel/evenkeel/policy"
 )
 
-// comments holds the comments of types, as "package.Type", and of their fields,
-// as "package.Type.Field", one line each.
+// comments maps "package.Type" and "package.Type.Field" to the comments of types and
+// fields, each in one line.
 type comments map[string]string
 
-// typeKey is the key of a type's comment.
+// typeKey returns the key of a type's comment.
 func typeKey(t reflect.Type) string {
 	if t == sourceType {
 		t = reflect.TypeFor[policy.Source]()
@@ -26,7 +26,7 @@ func typeKey(t reflect.Type) string {
 	return path.Base(t.PkgPath()) + "." + t.Name()
 }
 
-// readComments reads the comments of all types of the packages in the folders.
+// readComments reads the comments of all types in the packages in the folders.
 func readComments(dirs ...string) (comments, error) {
 	c := comments{}
 	for _, kind := range kinds.All {
@@ -52,8 +52,8 @@ func readComments(dirs ...string) (comments, error) {
 	return c, err
 }
 
-// readValues reads the values that types of text have constants for, as
-// "package.Type", of all packages in the folders.
+// readValues reads the constants of string types, by "package.Type", in all packages in
+// the folders.
 func readValues(dirs ...string) (map[string][]string, error) {
 	values := map[string][]string{}
 	err := eachFile(dirs, func(file *ast.File) {
@@ -79,7 +79,7 @@ func readValues(dirs ...string) (map[string][]string, error) {
 	return values, err
 }
 
-// eachFile parses the sources in the folders, without tests.
+// eachFile parses the sources in the folders, except tests.
 func eachFile(dirs []string, visit func(*ast.File)) error {
 	for _, dir := range dirs {
 		files, err := filepath.Glob(filepath.Join(dir, "*.go"))
@@ -123,13 +123,13 @@ func oneLine(doc *ast.CommentGroup) string {
 	return strings.Join(strings.Fields(doc.Text()), " ")
 }
 
-// missing returns the error about a type or field without a comment.
+// missing returns the error for a type or field without a comment.
 func missing(key string) error { return fmt.Errorf("%s has no comment", key) }
 
 // startsWord reports whether text continues after a name.
 func startsWord(text string) bool { return text != "" && strings.ContainsAny(text[:1], " :,") }
 
-// markdown formats a comment that may begin with a name.
+// markdown formats a comment as Markdown. The comment may begin with a name.
 func markdown(text, name string) string {
 	if rest, ok := strings.CutPrefix(text, name); ok && startsWord(rest) {
 		return "`" + name + "`" + escape(rest)
@@ -137,7 +137,7 @@ func markdown(text, name string) string {
 	return escape(text)
 }
 
-// escape escapes markup in a comment.
+// escape escapes Markdown in a comment.
 func escape(text string) string {
 	return strings.NewReplacer("<", "&lt;", ">", "&gt;", "|", `\|`, "*", `\*`).Replace(text)
 }

@@ -1,10 +1,10 @@
 // Command policyref writes docs/policy.md, the reference of the LoadPolicy, and
-// docs/policy.schema.json, its JSON schema for editors: the fields and their
-// comments from the Go types, the defaults from policy.Load, the examples from
-// policy/testdata/examples. Run it in the project's folder.
+// docs/policy.schema.json, its JSON schema for editors: the fields and their comments
+// from the Go types, the defaults from policy.Load, the examples from
+// policy/testdata/examples. Run it in the root of the checkout.
 //
-// It decides how the reference looks; package policy alone says what the fields
-// mean. A field without a comment is an error.
+// It defines only the layout of the reference; the comments in package policy define what
+// fields mean. A field without a comment is an error.
 package main
 
 import (
@@ -20,7 +20,7 @@ func main() {
 	}
 }
 
-// target is the file of the reference, schemaTarget that of the schema.
+// target returns the path of the reference, schemaTarget that of the schema.
 func target(root string) string       { return filepath.Join(root, "docs", "policy.md") }
 func schemaTarget(root string) string { return filepath.Join(root, "docs", "policy.schema.json") }
 

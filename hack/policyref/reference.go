@@ -43,10 +43,10 @@ comes from, what counts as hot and cool, and how pods are moved; this page descr
 - Percentages range from 0 to 100.
 `
 
-// header begins every LoadPolicy.
+// header is the beginning of every LoadPolicy.
 const header = "apiVersion: evenkeel.io/v1alpha1\nkind: LoadPolicy\n"
 
-// examples are the example files to append to a section.
+// examples maps types to the example files to append to their sections.
 var examples = map[reflect.Type][]string{
 	reflect.TypeFor[policy.NodePool]():        {"lines"},
 	reflect.TypeFor[policy.MeasuredScoring](): {"measured"},
@@ -64,7 +64,7 @@ type generator struct {
 	errs     []error
 }
 
-// reference makes the page from the sources in dir and of the source kinds.
+// reference makes the page from the sources in dir and those of the source kinds.
 func reference(dir string) ([]byte, error) {
 	c, err := readComments(folders(dir)...)
 	if err != nil {
@@ -73,8 +73,8 @@ func reference(dir string) ([]byte, error) {
 	return pageOf(c, dir)
 }
 
-// folders returns the folders of the packages policy, in dir, and calendar, and
-// of the settings of sources and strategies.
+// folders returns the folders with the types of the policy: dir, with package policy, its
+// calendar, and the packages of source kinds and strategies.
 func folders(dir string) []string {
 	all, types := []string{dir, filepath.Join(dir, "calendar")}, []reflect.Type{reflect.TypeFor[source.Description]()}
 	for _, kind := range kinds.All {
@@ -103,8 +103,8 @@ func pageOf(c comments, dir string) ([]byte, error) {
 	return g.out.Bytes(), errors.Join(g.errs...)
 }
 
-// findExamples registers the example of each kind of source, if there is one;
-// that of a kind without a type goes to the section of all sources.
+// findExamples registers the example of each kind of source, if there is one. The example
+// of a kind without a type is added to the section of all sources.
 func (g *generator) findExamples() {
 	for _, kind := range kinds.All {
 		example, follows := kebab(kind.Describe().Name), reflect.TypeOf(kind).Elem()

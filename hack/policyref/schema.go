@@ -21,19 +21,19 @@ import (
 	"github.com/evenkeel/evenkeel/strategies/registry"
 )
 
-// schema is a JSON schema, or a part of one. It has no references, which some
-// validators do not follow.
+// schema is a JSON schema or a part of one. It contains no references, because some
+// validators do not follow them.
 type schema map[string]any
 
 const (
 	windowPattern = `^(last|(avg|max_avg|p[1-9][0-9]?)_[1-9][0-9]*[smhd])$`
 	metricPattern = `^[a-z0-9]([a-z0-9._-]{0,61}[a-z0-9])?$`
-	// percentPattern is for text only: a number is valid as well.
+	// percentPattern applies to strings only; numbers are valid as well.
 	percentPattern = `^([1-9][0-9]?|100)%$`
 	spanPattern    = `^[+-]?(0|(([0-9]+\.?[0-9]*|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+)$`
 )
 
-// plainSchemas are the schemas of types that decode themselves.
+// plainSchemas maps types that decode themselves to their schemas.
 var plainSchemas = map[reflect.Type]schema{
 	reflect.TypeFor[metav1.Duration]():      {"type": "string", "pattern": spanPattern},
 	reflect.TypeFor[resource.Quantity]():    {"type": []string{"string", "number"}},
@@ -41,7 +41,7 @@ var plainSchemas = map[reflect.Type]schema{
 	reflect.TypeFor[usage.Window]():         {"type": "string", "pattern": windowPattern},
 	reflect.TypeFor[usage.Metric]():         {"type": "string", "pattern": metricPattern},
 	reflect.TypeFor[corev1.ResourceName]():  {"type": "string", "enum": []string{"cpu", "memory"}},
-	reflect.TypeFor[runtime.RawExtension](): {"type": "object"}, // arguments of a plugin
+	reflect.TypeFor[runtime.RawExtension](): {"type": "object"}, // a plugin's arguments
 }
 
 // schemaOf makes the schema of policies from the sources in dir and of the
@@ -77,14 +77,14 @@ func schemaOf(dir string) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// schemaMaker turns what the walker found into a schema.
+// schemaMaker turns the walker's sections into a schema.
 type schemaMaker struct {
 	*walker
 
-	values map[string][]string // of text types, by "package.Type"
+	values map[string][]string // constants of string types, by "package.Type"
 }
 
-// document returns the schema of a document of a policy file.
+// document returns the schema of one document of a policy file.
 func (m *schemaMaker) document(apiVersion, kind string, t reflect.Type, value reflect.Value) schema {
 	s := m.schema(t, value)
 	properties, _ := s["properties"].(schema)
@@ -93,7 +93,7 @@ func (m *schemaMaker) document(apiVersion, kind string, t reflect.Type, value re
 	return s
 }
 
-// schema returns the schema of a type; value has the defaults of its fields.
+// schema returns the schema of a type. value holds the defaults of its fields.
 func (m *schemaMaker) schema(t reflect.Type, value reflect.Value) schema {
 	if s, ok := plainSchemas[t]; ok {
 		return maps.Clone(s)
@@ -121,7 +121,7 @@ func (m *schemaMaker) schema(t reflect.Type, value reflect.Value) schema {
 	}
 }
 
-// oneOf restricts a text to the constants of its type, if it has any.
+// oneOf restricts a string to the constants of its type, if the type has any.
 func (m *schemaMaker) oneOf(s schema, key string) schema {
 	if values := m.values[key]; len(values) > 0 {
 		s["enum"] = values
@@ -129,7 +129,7 @@ func (m *schemaMaker) oneOf(s schema, key string) schema {
 	return s
 }
 
-// mapping returns the schema of a map, whose keys are restricted like its
+// mapping returns the schema of a map. Its keys are restricted in the same way as its
 // values.
 func (m *schemaMaker) mapping(t reflect.Type) schema {
 	element := orBlank(m.schema(t.Elem(), reflect.Value{}))
@@ -150,8 +150,8 @@ func (m *schemaMaker) mapping(t reflect.Type) schema {
 	return s
 }
 
-// object returns the schema of a struct: with the comments and defaults of its
-// section, or for a type of another module only with its fields.
+// object returns the schema of a struct: with the comments and defaults of its section
+// or, for a type of another module, with its fields only.
 func (m *schemaMaker) object(t reflect.Type, value reflect.Value) schema {
 	properties, required := schema{}, []string{}
 	s := schema{"type": "object", "properties": properties, "additionalProperties": false}
@@ -203,7 +203,7 @@ func (m *schemaMaker) plugins() []schema {
 		names = append(names, name)
 		args := m.object(section.value.Type(), section.value)
 		args["description"] = section.text
-		if properties, ok := args["properties"].(schema); ok { // of every argument's type
+		if properties, ok := args["properties"].(schema); ok { // common to all types of arguments
 			properties["apiVersion"], properties["kind"] = schema{"type": "string"}, schema{"type": "string"}
 		}
 		all = append(all, schema{"properties": schema{"name": schema{"enum": []string{name}}, "args": orBlank(args)}})
@@ -231,8 +231,8 @@ func orBlank(s schema) schema {
 	return s
 }
 
-// withDefault adds the default of a field, except for whole sections: their
-// defaults are at their fields.
+// withDefault adds the default of a field, except for whole sections, whose fields have
+// their own defaults.
 func withDefault(s schema, value reflect.Value) {
 	if s["properties"] != nil || shown(value) == "none" {
 		return

@@ -12,7 +12,7 @@ import (
 	"github.com/evenkeel/evenkeel/strategies/registry"
 )
 
-// section is a struct of the policy: a table of the reference, an object of the
+// section is a struct of the policy: a table in the reference and an object in the
 // schema.
 type section struct {
 	title, prefix string
@@ -25,27 +25,27 @@ type section struct {
 
 // entry is a field of a section.
 type entry struct {
-	name     string // in policies
-	field    string // in Go
+	name     string // name in policies
+	field    string // name in Go
 	of       reflect.Type
 	text     string
 	required bool
-	// retired says why the field is retired; empty if it is not.
+	// retired explains why the field is retired; empty if it is not.
 	retired string
 	value   reflect.Value // the default
 }
 
-// walker walks over the types of the policy, once for reference and schema.
+// walker visits the types of the policy, once for both the reference and the schema.
 type walker struct {
 	comments comments
-	// known are the default values of types that belong to one kind of source.
+	// known holds the default values of types that belong to only one kind of source.
 	known    map[reflect.Type]reflect.Value
 	sections []*section // in the order of the reference
 	of       map[reflect.Type]*section
 	errs     []error
 }
 
-// sourceType has the blocks of all kinds of sources.
+// sourceType is a struct with the settings of all kinds of sources.
 var sourceType = policy.SourceType(kinds.All)
 
 // walk visits every type. A type or field without a comment is an error.
@@ -76,7 +76,7 @@ func (w *walker) begin(title, prefix string, value reflect.Value) *section {
 	return s
 }
 
-// visit fills a section, and then those that its fields refer to.
+// visit fills a section and then the sections that its fields refer to.
 func (w *walker) visit(s *section) {
 	w.sections = append(w.sections, s)
 	key := typeKey(s.value.Type())
@@ -86,8 +86,8 @@ func (w *walker) visit(s *section) {
 	}
 }
 
-// fields adds an entry per field, those of embedded structs included, and
-// returns the sections that they refer to.
+// fields adds an entry for each field, including those of embedded structs, and returns
+// the sections that the fields refer to.
 func (w *walker) fields(s *section, value reflect.Value) []*section {
 	var children []*section
 	for field, v := range value.Fields() {
@@ -115,8 +115,7 @@ func (w *walker) fields(s *section, value reflect.Value) []*section {
 	return children
 }
 
-// zeroOr returns the default value of a struct that a field holds, or its zero
-// value.
+// zeroOr returns the default value of a struct in a field, or its zero value.
 func (w *walker) zeroOr(t reflect.Type, field reflect.Value) reflect.Value {
 	if field.Type() == t {
 		return field
@@ -127,8 +126,8 @@ func (w *walker) zeroOr(t reflect.Type, field reflect.Value) reflect.Value {
 	return reflect.Zero(t)
 }
 
-// text returns the comment stored under a key, which begins with the name in
-// policies instead of the one in Go.
+// text returns the comment stored under a key, beginning with the name used in policies
+// instead of the Go name.
 func (w *walker) text(key, goName, name string) string {
 	text := w.comments[key]
 	if text == "" {
@@ -140,7 +139,7 @@ func (w *walker) text(key, goName, name string) string {
 	return text
 }
 
-// jsonName is the name of a field in policies; empty for an embedded struct.
+// jsonName returns the name of a field in policies; empty for an embedded struct.
 func jsonName(field reflect.StructField) string {
 	name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 	return name

@@ -18,7 +18,7 @@ import (
 	"github.com/evenkeel/evenkeel/policy"
 )
 
-// leaves are types that have a name but no section.
+// leaves maps types without a section to their names.
 var leaves = map[reflect.Type]string{
 	reflect.TypeFor[metav1.Duration]():               "duration",
 	reflect.TypeFor[resource.Quantity]():             "quantity",
@@ -39,8 +39,8 @@ func fields(t reflect.Type) bool {
 	return !leaf && t.Kind() == reflect.Struct
 }
 
-// element returns the innermost element type of a list, mapping or pointer, and
-// its path.
+// element returns the innermost element type of a list, map or pointer, and the path to
+// it.
 func element(t reflect.Type, path string) (reflect.Type, string) {
 	if _, leaf := leaves[t]; leaf {
 		return t, path
@@ -60,7 +60,7 @@ func element(t reflect.Type, path string) (reflect.Type, string) {
 	}
 }
 
-// typeName names a type for people, with a link to its section.
+// typeName returns the name of a type for readers, with a link to its section.
 func (g *generator) typeName(t reflect.Type) string {
 	if name, leaf := leaves[t]; leaf {
 		return name
@@ -73,7 +73,7 @@ func (g *generator) typeName(t reflect.Type) string {
 	case reflect.Map:
 		return "mapping from " + g.typeName(t.Key()) + " to " + g.typeName(t.Elem())
 	case reflect.Struct:
-		if t == reflect.TypeFor[policy.Levels]() { // those of the metric
+		if t == reflect.TypeFor[policy.Levels]() { // the levels of the metric
 			return "`low`, `reject`, `evict`, `leave`: number"
 		}
 		t, _ = element(t, "")
