@@ -1,5 +1,5 @@
-// Package archive writes tar archives and lists of checksums whose bytes depend
-// only on names, modes, contents and one given time.
+// Package archive writes tar archives and lists of checksums whose bytes depend only on
+// names, modes, contents and a given time.
 package archive
 
 import (
@@ -24,7 +24,7 @@ type File struct {
 	Content []byte
 }
 
-// Tar writes files, sorted by name, owned by root and changed at the given time.
+// Tar writes files, sorted by name, owned by root and with the given modification time.
 func Tar(w io.Writer, files []File, at time.Time) error {
 	files = slices.Clone(files)
 	slices.SortFunc(files, func(a, b File) int { return strings.Compare(a.Name, b.Name) })
@@ -47,8 +47,8 @@ func Tar(w io.Writer, files []File, at time.Time) error {
 	return out.Close()
 }
 
-// TarGz returns files as a compressed archive. The compression header has
-// neither name nor time.
+// TarGz returns files as a compressed archive. The compression header contains neither a
+// name nor a time.
 func TarGz(files []File, at time.Time) ([]byte, error) {
 	var b bytes.Buffer
 	compressed, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
@@ -65,7 +65,7 @@ func TarGz(files []File, at time.Time) ([]byte, error) {
 // most is the maximum size of an archive to unpack.
 const most = 1 << 30
 
-// Untar reads the files of a compressed archive.
+// Untar reads the files in a compressed archive.
 func Untar(compressed []byte) ([]File, error) {
 	plain, err := gzip.NewReader(bytes.NewReader(compressed))
 	if err != nil {
@@ -89,8 +89,8 @@ func Untar(compressed []byte) ([]File, error) {
 	}
 }
 
-// Repack returns an archive of another tool, such as a chart that helm
-// packaged, without what differs between two runs of it.
+// Repack returns an archive made by another tool, such as a chart packaged by helm,
+// without the parts that differ between two runs of the tool.
 func Repack(compressed []byte, at time.Time) ([]byte, error) {
 	files, err := Untar(compressed)
 	if err != nil {
@@ -99,14 +99,14 @@ func Repack(compressed []byte, at time.Time) ([]byte, error) {
 	return TarGz(files, at)
 }
 
-// Sum is the SHA-256 of a content in hexadecimal digits.
+// Sum returns the SHA-256 of content in hexadecimal digits.
 func Sum(content []byte) string { return fmt.Sprintf("%x", sha256.Sum256(content)) }
 
-// SumsName is the file that Sums is written to.
+// SumsName is the name of the file with the result of Sums.
 const SumsName = "SHA256SUMS"
 
-// Sums lists the checksum of every other file of a folder, in the format of
-// sha256sum --check.
+// Sums lists the checksums of all other files in a folder, in the format of sha256sum
+// --check.
 func Sums(dir string) ([]byte, error) {
 	entries, err := os.ReadDir(dir) // sorted
 	if err != nil {
