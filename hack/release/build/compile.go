@@ -8,21 +8,20 @@ import (
 	"strings"
 )
 
-// Program is a command of the checkout that is shipped.
+// Program is a command in the checkout that is shipped.
 type Program struct {
-	// Name is the binary's.
+	// Name is the name of the binary.
 	Name string
-	// Title and Description are for people who look at an image.
+	// Title and Description are shown to people who inspect an image.
 	Title, Description string
-	// With are programs that ship with it: in the same image and the same
-	// archives.
+	// With lists programs that ship with this one, in the same image and archives.
 	With []Program
-	// folder of the checkout that has the program's module; "" is the checkout.
+	// folder is the folder of the checkout with the program's module; "" is the checkout
+	// itself.
 	folder string
-	// variable is the variable, of package main or another, that receives the
-	// version.
+	// variable is the variable that receives the version, with its package.
 	variable string
-	// module is the module with this version; "" is the checkout itself.
+	// module is the module whose version is used; "" is the checkout itself.
 	module string
 }
 
@@ -42,7 +41,7 @@ var programs = []Program{
 	},
 }
 
-// Named returns the program with a name.
+// Named returns the program with the given name.
 func Named(name string) (Program, error) {
 	var names []string
 	for _, p := range programs {
@@ -54,10 +53,10 @@ func Named(name string) (Program, error) {
 	return Program{}, fmt.Errorf("program %q: allowed are %s", name, strings.Join(names, ", "))
 }
 
-// All returns the program and those that ship with it.
+// All returns the program and the programs that ship with it.
 func (p Program) All() []Program { return append([]Program{p}, p.With...) }
 
-// settings is the rest of the environment that affects the bytes.
+// settings holds the other environment variables that affect the bytes.
 var settings = []string{"CGO_ENABLED=0", "GOAMD64=v1", "GOARM64=v8.0", "GOEXPERIMENT=", "GOFLAGS=", "GOWORK=off"}
 
 // Compile compiles a program for a platform.
@@ -75,7 +74,7 @@ func (s Source) Compile(ctx context.Context, program Program, platform Platform,
 	if err != nil {
 		return fmt.Errorf("resolving %q: %w", path, err)
 	}
-	// The binary must not depend on the folder and the state of the checkout.
+	// The binary must not depend on the folder or the state of the checkout.
 	compile := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false",
 		"-ldflags", "-s -w -X "+program.variable+"="+version, "-o", path, "./cmd/"+program.Name)
 	compile.Dir = filepath.Join(s.Dir, program.folder)

@@ -14,31 +14,30 @@ import (
 
 // Package is a Go package that is linked into a program.
 type Package struct {
-	// Dir is its folder.
+	// Dir is the package's folder.
 	Dir string
-	// Module is the module that it belongs to.
+	// Module is the module that contains the package.
 	Module Module
 }
 
-// Module is a Go module that packages are linked from.
+// Module is a Go module whose packages are linked.
 type Module struct {
 	// Path is the module's path, or Stdlib.
 	Path string
-	// Version is empty for the standard library.
+	// Version is the module's version; empty for the standard library.
 	Version string
-	// Dir is the folder of its sources.
+	// Dir is the folder of the module's sources.
 	Dir string
 }
 
-// Stdlib is the path of the standard library, as bills of materials name it.
+// Stdlib is the name of the standard library in bills of materials.
 const Stdlib = "stdlib"
 
 // String returns the module as go list -m prints it.
 func (m Module) String() string { return strings.TrimSpace(m.Path + " " + m.Version) }
 
-// Linked lists the packages of other modules, and of the standard library, that
-// Compile links into a program, and into those that ship with it, for a
-// platform.
+// Linked lists the packages of other modules, and of the standard library, that Compile
+// links into a program and the programs that ship with it, for a platform.
 func (s Source) Linked(ctx context.Context, program Program, platform Platform) (all []Package, err error) {
 	for _, p := range program.All() {
 		packages, err := Linked(ctx, filepath.Join(s.Dir, p.folder), "./cmd/"+p.Name, platform)
@@ -50,9 +49,9 @@ func (s Source) Linked(ctx context.Context, program Program, platform Platform) 
 	return all, nil
 }
 
-// Linked lists the packages of other modules that a package needs. The package is
-// looked up from a folder of the module that is built. A module that this one is
-// nested in belongs to the same checkout and is left out.
+// Linked lists the packages of other modules that a package needs. dir is a folder of the
+// module that is built. A module that contains this one belongs to the same checkout and
+// is left out.
 func Linked(ctx context.Context, dir, name string, platform Platform) ([]Package, error) {
 	command := func(args ...string) (string, error) {
 		c := exec.CommandContext(ctx, "go", args...)
@@ -101,7 +100,7 @@ func Linked(ctx context.Context, dir, name string, platform Platform) ([]Package
 	}
 }
 
-// nested reports whether a folder is below another.
+// nested reports whether one folder is below another.
 func nested(folder, other string) bool {
 	return other != "" && strings.HasPrefix(folder, strings.TrimSuffix(other, string(filepath.Separator))+string(filepath.Separator))
 }

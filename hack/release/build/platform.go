@@ -1,6 +1,6 @@
-// Package build compiles programs of a checkout for any platform. The same
-// commit, compiled by the same Go, gives the same bytes in every folder and on
-// every machine. Callers decide what to do with the binaries.
+// Package build compiles programs of a checkout for any platform. The same commit,
+// compiled by the same version of Go, results in the same bytes in every folder and on
+// every machine.
 package build
 
 import (
@@ -9,13 +9,13 @@ import (
 	"strings"
 )
 
-// Platform is an operating system and an architecture, as Go names them.
+// Platform is an operating system and an architecture, with Go's names.
 type Platform struct{ OS, Arch string }
 
-// String returns the platform as users write it, such as linux/amd64.
+// String formats the platform as users write it, such as linux/amd64.
 func (p Platform) String() string { return p.OS + "/" + p.Arch }
 
-// Platforms parses a comma-separated list. Each may be given once, and must be
+// Platforms parses a comma-separated list. Each platform may be given once and must be
 // allowed.
 func Platforms(list string, allowed []Platform) ([]Platform, error) {
 	var platforms []Platform

@@ -14,24 +14,24 @@ import (
 
 // Source is the checkout that is built.
 type Source struct {
-	// Dir is its folder.
+	// Dir is the checkout's folder.
 	Dir string
-	// Version is what its programs report.
+	// Version is the version that the programs report.
 	Version string
-	// Revision is the commit, "unknown" without git; it ends in "-dirty" if files
-	// differ from it.
+	// Revision is the commit; "unknown" without git. It ends in "-dirty" if files differ
+	// from the commit.
 	Revision string
-	// Time is the commit's, or that of SOURCE_DATE_EPOCH. It is the time of
-	// everything that is made.
+	// Time is the time of the commit or the value of SOURCE_DATE_EPOCH. Everything that is
+	// built gets this time.
 	Time time.Time
 }
 
-// versions contain no character with a special meaning in an image tag or the
-// linker's flags.
+// versions matches versions without characters that have a special meaning in image tags
+// or linker flags.
 var versions = regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z._-]*$`)
 
-// Checkout reads the commit of a checkout. Epoch is the environment's
-// SOURCE_DATE_EPOCH, which may be empty if there is a commit.
+// Checkout reads the commit of a checkout. epoch is the value of SOURCE_DATE_EPOCH, which
+// may be empty if there is a commit.
 func Checkout(ctx context.Context, dir, version, epoch string) (Source, error) {
 	s := Source{Dir: dir, Version: version, Revision: "unknown"}
 	if !versions.MatchString(version) {
@@ -62,7 +62,7 @@ func Checkout(ctx context.Context, dir, version, epoch string) (Source, error) {
 	return s, err
 }
 
-// Dirty reports whether files differ from the commit, or there is none.
+// Dirty reports whether files differ from the commit, or there is no commit.
 func (s Source) Dirty() bool {
 	return s.Revision == "unknown" || strings.HasSuffix(s.Revision, "-dirty")
 }
@@ -79,7 +79,7 @@ func git(ctx context.Context, dir string, args ...string) (string, error) {
 	return output(exec.CommandContext(ctx, "git", append([]string{"-C", dir}, args...)...))
 }
 
-// output runs a command; the error includes its standard error.
+// output runs a command and returns its output. An error includes its standard error.
 func output(command *exec.Cmd) (string, error) {
 	out, err := command.Output()
 	if failed, ok := errors.AsType[*exec.ExitError](err); ok && len(failed.Stderr) > 0 {
