@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// versions are those that may be released: semantic versions with a "v".
+// versions matches the versions that may be released: semantic versions with a "v".
 var versions = regexp.MustCompile(`^v(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[0-9A-Za-z][0-9A-Za-z.-]*)?$`)
 
-// unreleased is the section of changes that are not released yet.
+// unreleased is the heading of the section for unreleased changes.
 const unreleased = "Unreleased"
 
-// Check returns an error unless a version may be released.
+// Check returns an error unless the version may be released.
 func Check(version string) error {
 	if !versions.MatchString(version) {
 		return fmt.Errorf("version %q: want one such as v1.2.3, or v1.2.3-rc.1 for a pre-release", version)
@@ -21,7 +21,8 @@ func Check(version string) error {
 	return nil
 }
 
-// section begins with a heading such as "## [1.2.3] - 2027-01-31".
+// section is a part of the changelog that begins with a heading such as "## [1.2.3] -
+// 2027-01-31".
 type section struct {
 	title string
 	line  int
@@ -43,8 +44,8 @@ func sections(text string) []*section {
 	return all
 }
 
-// Notes returns the text of a version's section. For a pre-release it is that
-// of Unreleased. The name of the file is for errors.
+// Notes returns the text of a version's section; for a pre-release, that of Unreleased.
+// name is the file name used in errors.
 func Notes(name, text, version string) (string, error) {
 	if err := Check(version); err != nil {
 		return "", err
