@@ -1,6 +1,5 @@
-// Command image writes a container image of one of this checkout's programs as
-// an OCI layout, and a bill of materials per platform beside it. It needs no
-// container engine.
+// Command image writes a container image of one of this checkout's programs as an OCI
+// layout, with a bill of materials per platform next to it. It needs no container engine.
 package main
 
 import (
@@ -110,8 +109,8 @@ func run(ctx context.Context, args []string, output io.Writer) (err error) {
 	return report(output, o.out, index)
 }
 
-// compile compiles a program, and those that ship with it, for each platform into
-// a folder.
+// compile compiles a program and the programs that ship with it for each platform into a
+// folder.
 func compile(ctx context.Context, source build.Source, program build.Program, platforms []build.Platform, dir string) ([]oci.Binary, error) {
 	var binaries []oci.Binary
 	for _, p := range platforms {
@@ -132,8 +131,8 @@ func compile(ctx context.Context, source build.Source, program build.Program, pl
 	return binaries, nil
 }
 
-// licenses returns the notices of a program's modules. Without a base, those of
-// the CA certificates are among them.
+// licenses returns the notices for a program's modules. Without a base, they include
+// those for the CA certificates.
 func licenses(ctx context.Context, o options, source build.Source, program build.Program, p build.Platform) ([]byte, error) {
 	linked, err := source.Linked(ctx, program, p)
 	if err != nil {
@@ -149,7 +148,7 @@ func licenses(ctx context.Context, o options, source build.Source, program build
 	return notices.Of(linked)
 }
 
-// labels returns OCI's labels that describe an image.
+// labels returns the OCI labels that describe an image.
 func labels(program build.Program, source build.Source) map[string]string {
 	const prefix = "org.opencontainers.image."
 	return map[string]string{
@@ -164,8 +163,8 @@ func labels(program build.Program, source build.Source) map[string]string {
 	}
 }
 
-// describe writes a bill of materials per program and platform beside the
-// layout: a layout may only contain what an image refers to.
+// describe writes a bill of materials per program and platform next to the layout,
+// because a layout may contain only what an image refers to.
 func describe(o options, source build.Source, binaries []oci.Binary) error {
 	write := func(name, binary, out string, p build.Platform) error {
 		text, err := sbom.Of(binary, sbom.Subject{Name: name, Version: source.Version, Platform: p, Time: source.Time})
