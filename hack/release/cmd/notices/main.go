@@ -1,7 +1,6 @@
-// Command notices prints the licenses of the modules that are linked into a
-// program of this checkout, compiled for the current platform. The output of
-// `make release` and `make image` contains them already; deploy/Dockerfile
-// needs this command.
+// Command notices prints the licenses of the modules that are linked into a program of
+// this checkout, compiled for the current platform. The output of `make release` and
+// `make image` already contains them; this command is for deploy/Dockerfile.
 package main
 
 import (
