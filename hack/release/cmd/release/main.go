@@ -1,7 +1,6 @@
-// Command release writes everything in a release of Evenkeel except its images:
-// archives of the command with bills of materials, krew's manifest, the
-// packaged chart, notes and checksums. Signing and publishing are left to a
-// person.
+// Command release writes everything in a release of Evenkeel except its images: archives
+// of the command with bills of materials, krew's manifest, the packaged chart, notes and
+// checksums. Signing and publishing are left to the user.
 package main
 
 import (
@@ -24,7 +23,7 @@ import (
 	"github.com/evenkeel/evenkeel/hack/release/sbom"
 )
 
-// platforms are those that the command is released for.
+// platforms lists the platforms for which the command is released.
 var platforms = []build.Platform{
 	{OS: "darwin", Arch: "amd64"}, {OS: "darwin", Arch: "arm64"}, {OS: "linux", Arch: "amd64"}, {OS: "linux", Arch: "arm64"},
 }
@@ -91,7 +90,7 @@ func run(ctx context.Context, args []string, output io.Writer) error {
 	if err := emptyFolder(o.out); err != nil {
 		return err
 	}
-	// The notes come first: compiling takes minutes.
+	// The notes come first, because compiling takes minutes.
 	for _, step := range []func(context.Context) error{r.notes, r.chart, r.archives, r.sums} {
 		if err := step(ctx); err != nil {
 			return err
@@ -101,7 +100,7 @@ func run(ctx context.Context, args []string, output io.Writer) error {
 	return nil
 }
 
-// release is one run.
+// release holds the state of one run.
 type release struct {
 	options
 	checkout  build.Source
@@ -194,8 +193,8 @@ func (r *release) name(program build.Program, p build.Platform) string {
 	return strings.Join([]string{program.Name, r.version, p.OS, p.Arch}, "-")
 }
 
-// archive compiles the command, and what ships with it, for a platform, writes
-// their bills of materials and returns them packed.
+// archive compiles the command and the programs that ship with it for a platform, writes
+// their bills of materials and returns the archive.
 func (r *release) archive(ctx context.Context, program build.Program, p build.Platform, license []byte) (packed []byte, err error) {
 	scratch, err := os.MkdirTemp("", "release")
 	if err != nil {
