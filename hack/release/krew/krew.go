@@ -11,7 +11,7 @@ import (
 	"github.com/evenkeel/evenkeel/hack/release/build"
 )
 
-// Archive is a download of krew for a platform.
+// Archive is what krew downloads for a platform.
 type Archive struct {
 	Platform build.Platform
 	URL, Sum string
@@ -20,7 +20,7 @@ type Archive struct {
 //go:embed evenkeel.yaml.tmpl
 var manifest string
 
-// Manifest describes the archives of a version.
+// Manifest returns the manifest for the archives of a version.
 func Manifest(version string, archives []Archive) ([]byte, error) {
 	t, err := template.New("evenkeel.yaml.tmpl").Parse(manifest)
 	if err != nil {
