@@ -1,5 +1,5 @@
-// Package notices collects the licenses of the modules that are linked into a
-// program. Most of them require that a copy is distributed with the binary.
+// Package notices collects the licenses of the modules that are linked into a program.
+// Most licenses require that a copy is distributed with the binary.
 package notices
 
 import (
@@ -20,20 +20,20 @@ import (
 const FileName = "THIRD_PARTY_NOTICES"
 
 var (
-	// legal matches the names of files that must be distributed. NOTICE is
-	// required by the Apache License.
+	// legal matches the names of files that must be distributed. The Apache License requires
+	// NOTICE.
 	legal = regexp.MustCompile(`(?i)^([a-z0-9]+-)?(un)?(licen[cs]es?|copying|copyright|notices?|patents)([-._].*)?$`)
-	// license matches the names of files with the license itself.
+	// license matches the names of files that contain the license itself.
 	license = regexp.MustCompile(`(?i)licen[cs]e|copying`)
 )
 
-// Of returns the text of all licenses of the modules that packages come from. A
-// module without any is an error.
+// Of returns the text of all licenses of the modules that contain the given packages. It
+// is an error if a module has no license.
 //
-// A package may have been copied from elsewhere, with its own license. So it is
-// not enough to look in the root of its module.
+// A package may have been copied from elsewhere, with its own license, so it is not
+// enough to look in the module's root folder.
 func Of(packages []build.Package) ([]byte, error) {
-	files := map[string]map[string]bool{} // by text: the modules that have it
+	files := map[string]map[string]bool{} // text to the modules that have it
 	modules := map[string]bool{}
 	looked := map[string]bool{}
 	for _, p := range packages {
@@ -69,7 +69,7 @@ func Of(packages []build.Package) ([]byte, error) {
 	return format(modules, files), nil
 }
 
-// textsOf returns the legal texts of a folder, by file name.
+// textsOf returns the legal texts in a folder by file name.
 func textsOf(dir string) (map[string]string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -89,8 +89,8 @@ func textsOf(dir string) (map[string]string, error) {
 	return texts, nil
 }
 
-// format writes each text once, after the files that contain it. Many modules
-// have the same license.
+// format writes each text once, after the names of the files that contain it, because
+// many modules have the same license.
 func format(modules map[string]bool, files map[string]map[string]bool) []byte {
 	var b bytes.Buffer
 	b.WriteString("This program contains software of these modules. Their licenses follow.\n\n")
