@@ -23,8 +23,8 @@ import (
 	"github.com/evenkeel/evenkeel/hack/release/notices"
 )
 
-// rootFiles returns what a binary needs from a system. They are the same on
-// every platform.
+// rootFiles returns the system files that a binary needs. They are the same on every
+// platform.
 func rootFiles() ([]archive.File, error) {
 	certificates, err := roots()
 	if err != nil {
@@ -38,17 +38,17 @@ func rootFiles() ([]archive.File, error) {
 		folder("etc/"), folder("etc/ssl/"), folder("etc/ssl/certs/"),
 		file("etc/passwd", "root:x:0:0:root:/:/sbin/nologin\nnonroot:x:65532:65532:nonroot:/:/sbin/nologin\n"),
 		file("etc/group", "root:x:0:\nnonroot:x:65532:\n"),
-		file("etc/ssl/certs/ca-certificates.crt", string(certificates)), // the first that Go looks for
+		file("etc/ssl/certs/ca-certificates.crt", string(certificates)), // the first path that Go tries
 	}, nil
 }
 
-// CertificatesPackage is the package, among this module's dependencies, that
-// has the CA certificates.
+// CertificatesPackage is the package, among this module's dependencies, that contains the
+// CA certificates.
 const CertificatesPackage = "golang.org/x/crypto/x509roots/fallback/bundle"
 
-// roots returns the CA certificates that Mozilla trusts, from the pinned
-// module. Those with conditions are left out: a file of certificates cannot
-// express them.
+// roots returns the CA certificates that Mozilla trusts, from the pinned module.
+// Certificates with conditions are left out, because a certificate file cannot express
+// these.
 func roots() ([]byte, error) {
 	var b bytes.Buffer
 	for root := range bundle.Roots() {
@@ -62,8 +62,8 @@ func roots() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// binaryFiles returns a binary, those that ship with it and, where image
-// scanners look for them, the licenses of the image's contents.
+// binaryFiles returns a binary, the programs that ship with it and, at the path where
+// image scanners look for them, the licenses of the image's contents.
 func binaryFiles(o Options, b Binary) ([]archive.File, error) {
 	paths := map[string]string{o.Program: b.Path}
 	maps.Copy(paths, b.With)
@@ -83,7 +83,7 @@ func binaryFiles(o Options, b Binary) ([]archive.File, error) {
 		archive.File{Name: "licenses/" + notices.FileName, Mode: 0o644, Content: b.Notices}), nil
 }
 
-// withLayer adds files on top of an image.
+// withLayer adds a layer with files to an image.
 func withLayer(image v1.Image, what string, files []archive.File, at time.Time) (v1.Image, error) {
 	var plain bytes.Buffer
 	if err := archive.Tar(&plain, files, at); err != nil {
@@ -101,11 +101,11 @@ func withLayer(image v1.Image, what string, files []archive.File, at time.Time) 
 	})
 }
 
-// machines are the architectures of images, as ELF names them.
+// machines maps the architectures of images to their ELF names.
 var machines = map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64}
 
-// checkBinary checks that a binary runs on the platform of its image, and
-// without libraries, which the image does not have.
+// checkBinary checks that a binary runs on the platform of its image and needs no shared
+// libraries, which the image does not contain.
 func checkBinary(platform build.Platform, path string) error {
 	machine, known := machines[platform.Arch]
 	if platform.OS != "linux" || !known {
@@ -115,7 +115,7 @@ func checkBinary(platform build.Platform, path string) error {
 	if err != nil {
 		return fmt.Errorf("reading the binary %q: %w", path, err)
 	}
-	defer func() { _ = file.Close() }() // it is only read
+	defer func() { _ = file.Close() }() // opened only for reading
 	if file.Machine != machine {
 		return fmt.Errorf("the binary %q is for %v, want %v", path, file.Machine, machine)
 	}
@@ -127,5 +127,5 @@ func checkBinary(platform build.Platform, path string) error {
 	return nil
 }
 
-// Platforms are those that images are made for.
+// Platforms lists the platforms for which images are made.
 var Platforms = []build.Platform{{OS: "linux", Arch: "amd64"}, {OS: "linux", Arch: "arm64"}}

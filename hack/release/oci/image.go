@@ -1,6 +1,6 @@
-// Package oci makes container images without a container engine: an index of
-// one image per platform, each with a binary on top of an empty base or of one
-// that is given. Its bytes depend only on the inputs.
+// Package oci makes container images without a container engine: an index with one image
+// per platform, each with a binary on top of an empty or a given base. The resulting
+// bytes depend only on the inputs.
 package oci
 
 import (
@@ -19,24 +19,23 @@ import (
 	"github.com/evenkeel/evenkeel/hack/release/build"
 )
 
-// User is the user that a container runs as. It is a number, so that a kubelet
-// can see that it is not root.
+// User is the user that a container runs as. It is numeric, so that a kubelet can see
+// that it is not root.
 const User = "65532:65532"
 
 // Options are common to all platforms of an image.
 type Options struct {
-	// Program is the binary's name; the image runs /<name>.
+	// Program is the binary's name. The image runs /<name>.
 	Program string
 	// Time is the image's creation time.
 	Time time.Time
 	// Labels are labels of the images, and annotations of the index.
 	Labels map[string]string
-	// Base is a folder with an OCI layout to build on, which brings its own
-	// certificates and users. Without one the image has only the binary, the CA
-	// certificates of browsers (Prometheus may be behind a public one) and a name
-	// for its user.
+	// Base is a folder with an OCI layout to build on, which provides its own certificates
+	// and users. Without a base, the image contains only the binary, the CA certificates of
+	// browsers (Prometheus may use a public CA) and a name for its user.
 	Base string
-	// License is the program's own.
+	// License is the program's own license.
 	License []byte
 }
 
@@ -44,13 +43,13 @@ type Options struct {
 type Binary struct {
 	Platform build.Platform
 	Path     string
-	// With are the paths of other programs in the image, by their names.
+	// With maps names of other programs in the image to their paths.
 	With map[string]string
-	// Notices are the licenses of everything linked into all of them.
+	// Notices holds the licenses of everything that is linked into these programs.
 	Notices []byte
 }
 
-// Index makes the images of binaries.
+// Index makes the images for the binaries.
 func Index(o Options, binaries []Binary) (v1.ImageIndex, error) {
 	if len(binaries) == 0 {
 		return nil, errors.New("making an image: there is no binary")
@@ -127,8 +126,8 @@ func baseOf(o Options) (func(build.Platform) (v1.Image, error), error) {
 	}, nil
 }
 
-// find looks for a platform in an index and in those that it lists; it returns
-// nil if there is none.
+// find looks for a platform in an index and in the indexes that it lists. It returns nil
+// if there is none.
 func find(index v1.ImageIndex, p build.Platform) (v1.Image, error) {
 	manifest, err := index.IndexManifest()
 	if err != nil {
@@ -151,8 +150,8 @@ func find(index v1.ImageIndex, p build.Platform) (v1.Image, error) {
 	return nil, nil
 }
 
-// Write writes an index to a folder as an OCI layout, replacing an existing
-// layout. Other files are left alone and cause an error.
+// Write writes an index to a folder as an OCI layout, replacing an existing layout. Any
+// other files are left in place and cause an error.
 func Write(dir string, index v1.ImageIndex, tag string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
