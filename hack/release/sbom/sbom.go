@@ -1,7 +1,7 @@
-// Package sbom writes the bill of materials of a Go binary in the CycloneDX
-// format, from what the Go linker recorded in it: the modules that were really
-// compiled in, with versions and checksums. It has no licenses of modules,
-// because the binary does not record them.
+// Package sbom writes the bill of materials of a Go binary in CycloneDX format, based on
+// what the Go linker recorded in it: the modules that were actually compiled in, with
+// versions and checksums. It does not contain the modules' licenses, because the binary
+// does not record them.
 package sbom
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/evenkeel/evenkeel/hack/release/build"
 )
 
-// Subject is the binary that is described.
+// Subject describes the binary.
 type Subject struct {
 	Name, Version string
 	Platform      build.Platform
@@ -74,8 +74,8 @@ func describe(info *debug.BuildInfo, s Subject, sum [sha256.Size]byte) ([]byte, 
 	return b.Bytes(), nil
 }
 
-// component is a module that is compiled in. Go's checksum covers all files of
-// the module, not an archive, and is therefore not among the hashes.
+// component describes a module that is compiled in. Go's checksum covers all files of the
+// module, not an archive, and is therefore not among the hashes.
 func component(path, version, sum string) cdx.Component {
 	url := packageURL(path, version)
 	c := cdx.Component{BOMRef: url, Type: cdx.ComponentTypeLibrary, Name: path, Version: version, PackageURL: url}
@@ -85,13 +85,13 @@ func component(path, version, sum string) cdx.Component {
 	return c
 }
 
-// packageURL is the name by which scanners look up modules.
+// packageURL returns the name by which scanners look up modules.
 func packageURL(path, version string) string {
 	return "pkg:golang/" + path + "@" + strings.ReplaceAll(version, "+", "%2B")
 }
 
-// uuid is the same for the same binary: version 8 of RFC 9562, whose contents
-// are up to the user.
+// uuid returns the same UUID for the same binary: version 8 of RFC 9562, whose contents
+// are implementation-defined.
 func uuid(sum [sha256.Size]byte) string {
 	sum[6] = sum[6]&0x0f | 0x80
 	sum[8] = sum[8]&0x3f | 0x80
