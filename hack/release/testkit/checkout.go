@@ -1,5 +1,4 @@
-// Package testkit creates checkouts for the tests of the packages that build
-// them.
+// Package testkit creates checkouts for the tests of packages that build checkouts.
 package testkit
 
 import (
@@ -11,7 +10,7 @@ import (
 	"time"
 )
 
-// Reports is a program that prints the version that the linker gave it.
+// Reports is a program that prints the version that the linker set.
 const Reports = `package main
 
 var version = "dev"
@@ -22,7 +21,7 @@ func main() { println("version", version) }
 // Committed is when the commit of a checkout was made.
 var Committed = time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
 
-// Checkout creates a folder with files in one commit.
+// Checkout creates a folder with the given files in one commit.
 func Checkout(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -49,9 +48,9 @@ func Checkout(t *testing.T, files map[string]string) string {
 	return dir
 }
 
-// Program is a module with a license and one command, which reports its version. If the
-// command is evenkeel, the checkout also contains evenkeel-sim, in a separate module that
-// uses the first.
+// Program returns a module with a license and one command, which reports its version. If
+// the command is evenkeel, the checkout also contains evenkeel-sim, in a separate module
+// that uses the first one.
 func Program(name string) map[string]string {
 	files := map[string]string{
 		"go.mod": "module example.org/a\n\ngo 1.26\n", "LICENSE": "license\n", "cmd/" + name + "/main.go": Reports,
