@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// All returns every reason, in order of their names.
+// All returns every reason, ordered by name.
 func All() []Reason { return slices.Sorted(maps.Keys(sentences)) }
 
-// Label returns the reason as metrics write it: "not_leader" for NotLeader.
+// Label returns the reason as used in metrics, such as "not_leader" for NotLeader.
 func (r Reason) Label() string { return Snake(string(r)) }
 
-// Snake returns a name in snake_case. An abbreviation is one word.
+// Snake converts a name to snake_case. An abbreviation counts as one word.
 func Snake(name string) string {
 	var out strings.Builder
 	for i := range len(name) {

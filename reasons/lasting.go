@@ -1,7 +1,7 @@
 package reasons
 
-// lasting are the reasons that keep a pod in place until somebody changes the
-// pod, its owner or the policy.
+// lasting holds the reasons that keep a pod in place until somebody changes the pod, its
+// owner or the policy.
 var lasting = map[Reason]bool{
 	ProtectedByDefaultEvictor: true, DaemonSetPod: true, MirrorPod: true, JobPod: true, NoController: true, SchedulerNotSteered: true,
 	SeveralPodDisruptionBudgets: true, PodDisruptionBudgetForbids: true, MinAvailableUnreadable: true, NamespaceExcluded: true,
@@ -9,6 +9,5 @@ var lasting = map[Reason]bool{
 	OwnerUnreadable: true, ControllerUnknown: true, RestartPolicyNotAlways: true,
 }
 
-// Lasts reports whether waiting cannot help a pod that is not moved for this
-// reason.
+// Lasts reports whether waiting is pointless for a pod that is not moved for this reason.
 func (r Reason) Lasts() bool { return lasting[r] }

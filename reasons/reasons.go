@@ -1,17 +1,17 @@
-// Package reasons names why something is not done: a node not judged, a pod not
-// moved, an eviction not made, a cycle not run. One set serves plans, logs,
-// Events, metrics, explain and JSON.
+// Package reasons names the reasons why something is not done: a node is not judged, a
+// pod is not moved, an eviction is not made, a cycle is not run. Plans, logs, Events,
+// metrics, explain and JSON all use this one set.
 //
-// A constant's name is also its value, which users read and scripts match. When
-// you add one, add its sentence to the table below the constants.
+// A constant's name is also its value, which users read and scripts match. When you add
+// one, add its sentence to the table below the constants.
 package reasons
 
-// Reason is why something is not done; empty for no reason.
+// Reason is why something is not done; empty if there is no reason.
 type Reason string
 
-// Relieves reports whether a pod that is moved for this reason leaves a node
-// that is hot or will be. It is also true for no reason, because old versions
-// recorded moves without one.
+// Relieves reports whether a pod that is moved for this reason leaves a node that is hot
+// or is going to be. It is also true for the empty reason, because old versions recorded
+// moves without one.
 func (r Reason) Relieves() bool {
 	switch r {
 	case "", NodeHot, NodeHotAhead, NodeFull:
@@ -89,8 +89,8 @@ const (
 	NoLanding   Reason = "NoLanding"
 	MoveLimit   Reason = "MoveLimit"
 	NodeLeaving Reason = "NodeLeaving"
-	// GainTooSmall also applies to nodes that only pods too small to be worth
-	// moving could relieve enough.
+	// GainTooSmall also applies to nodes that could be relieved enough only by moving pods
+	// that are too small to be worth moving.
 	GainTooSmall Reason = "GainTooSmall"
 	// NotWorthwhile also applies to nodes.
 	NotWorthwhile Reason = "NotWorthwhile"
@@ -197,8 +197,7 @@ const (
 	EvictionFailed        Reason = "EvictionFailed"
 )
 
-// sentences explains each reason. "It" stands for the pod, node or move
-// concerned.
+// sentences explains each reason. "It" refers to the pod, node or move concerned.
 var sentences = map[Reason]string{
 	NoUsageSample:      "no usage source has reported it",
 	UsageStale:         "its newest usage is too old",
@@ -328,7 +327,7 @@ var sentences = map[Reason]string{
 	EvictionFailed:        "the API server refused the eviction or could not be reached",
 }
 
-// ofNodes explains the reasons why a hot node is not cooled. "It" is the node.
+// ofNodes explains the reasons why a hot node is not cooled. "It" refers to the node.
 var ofNodes = map[Reason]string{
 	NoLanding:             "the cool nodes do not take enough of its pods",
 	HotThroughImmovable:   "moving every pod that may be moved would not bring it below its evict line",
@@ -339,7 +338,7 @@ var ofNodes = map[Reason]string{
 	NamespaceMovesPerHour: "the moves of this hour of a namespace are used up, and the rest waits for a later cycle",
 }
 
-// Sentence returns words that may follow "because"; empty if there are none.
+// Sentence returns a clause that may follow "because"; empty if there is none.
 func (r Reason) Sentence() string { return sentences[r] }
 
 // SentenceOfNode is like Sentence, for a node that is not cooled.

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Count formats a number with its noun, plural unless n is 1.
+// Count formats a number with its noun, which is plural unless n is 1.
 func Count(n int, one string) string {
 	if n == 1 {
 		return "1 " + one
@@ -13,7 +13,7 @@ func Count(n int, one string) string {
 	return fmt.Sprintf("%d %ss", n, one)
 }
 
-// Are starts a sentence about n things.
+// Are returns the beginning of a sentence about n things.
 func Are(n int, one string) string {
 	if n == 1 {
 		return "1 " + one + " is"
@@ -21,7 +21,7 @@ func Are(n int, one string) string {
 	return Count(n, one) + " are"
 }
 
-// Names joins names, and counts those after the first few.
+// Names joins the first few names and counts the others.
 func Names(names []string, few int) string {
 	if more := len(names) - few; more > 0 {
 		return fmt.Sprintf("%s and %d more", strings.Join(names[:few], ", "), more)
