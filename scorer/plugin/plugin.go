@@ -9,11 +9,11 @@
 // Invariants:
 //   - No pod ever fails for lack of data or because of an error in Evenkeel;
 //     unknown nodes are neutral.
-//   - - A node is refused only if another one would accept the pod, unless the
+//   - A node is refused only if another one would accept the pod, unless the
 //     policy sets rejectAll. - So no node is refused before the other plugins
 //     have been asked about another one, and a refused node is never a
 //     candidate for preemption.
-//   - - A pod is charged to its node when that is chosen (Reserve), and
+//   - A pod is charged to its node when that is chosen (Reserve), and
 //     discharged if it is not bound there.
 package plugin
 
