@@ -145,9 +145,9 @@ var (
 // The article's Job works unchanged, except for the program: with its ServiceAccount and rights,
 // its ConfigMap and its arguments. Three strategies are enabled at the same time:
 //
-//   - - four identical pods on three nodes allow at most two on each, so two
+//   - four identical pods on three nodes allow at most two on each, so two
 //     are evicted;
-//   - - the guard is evicted, because it must avoid the noisy pod;
+//   - the guard is evicted, because it must avoid the noisy pod;
 //   - no node is over 50 % by requests, so LowNodeUtilization does nothing.
 //
 // Events explain why pods were evicted. This ServiceAccount may write Events only through the core
