@@ -14,7 +14,7 @@ import (
 	"github.com/evenkeel/evenkeel/sim/rivals"
 )
 
-// arena is a world as seen by rivals.
+// arena shows a world to rivals.
 type arena struct {
 	*world
 
@@ -45,7 +45,7 @@ func (a *arena) Nodes() []rivals.Node {
 	return nodes
 }
 
-// Node implements contest.World. Usage is the usage in the last step.
+// Node implements contest.World. It returns the usage of the last step.
 func (a *arena) Node(name string) rivals.Node {
 	i, last := a.index[name], len(a.usage.past)-1
 	node := rivals.Node{Name: name, Capacity: a.fleet.machines[i].capacity, Unmeasured: last < 0}

@@ -48,9 +48,9 @@ func newWorld(ctx context.Context, fleet *Fleet, config kubescheduler.Config, ga
 	return w, nil
 }
 
-// populate places the first pods of the replicas that exist from the start: on
-// the node that the fleet sets, otherwise where kube-scheduler puts them.
-// Watchers do not see it.
+// populate places the first pods of the replicas that exist from the start: on the node
+// that the fleet sets, otherwise where kube-scheduler puts them. It does not notify
+// watchers.
 func (w *world) populate() error {
 	began := w.start.Add(-w.fleet.age)
 	if err := w.settle(began); err != nil {
@@ -72,14 +72,14 @@ func (w *world) populate() error {
 	return nil
 }
 
-// adopt binds pods to the nodes that they have in another world.
+// adopt binds pods to the nodes that they are on in another world.
 func (w *world) adopt(places []string) error {
 	began := w.start.Add(-w.fleet.age)
 	for _, i := range byPlace(places) {
 		if places[i] == "" {
 			continue
 		}
-		w.made = i // names do not depend on the order
+		w.made = i // pod names must not depend on the order
 		if err := w.bind(i, w.newPod(i, began), places[i], began); err != nil {
 			return err
 		}

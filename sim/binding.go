@@ -19,7 +19,7 @@ func (w *world) bind(i int, pod *v1.Pod, name string, at time.Time) error {
 
 // land puts a pod on a node and notifies the scheduler and the watcher.
 func (w *world) land(pod *v1.Pod, name string, at time.Time) (*v1.Pod, error) {
-	bound := new(*pod) // what they share is read-only
+	bound := new(*pod) // the rest is shared and read-only
 	bound.Spec.NodeName = name
 	bound.ResourceVersion += ".1"
 	bound.Status = v1.PodStatus{Phase: v1.PodRunning, StartTime: new(metav1.NewTime(at)), Conditions: isReady}
@@ -30,7 +30,7 @@ func (w *world) land(pod *v1.Pod, name string, at time.Time) (*v1.Pod, error) {
 	return bound, nil
 }
 
-// isReady is shared by all pods, read-only.
+// isReady is shared by all pods and must not be changed.
 var isReady = []v1.PodCondition{{Type: v1.PodReady, Status: v1.ConditionTrue}}
 
 // seat makes a bound pod the current pod of a replica.
@@ -42,7 +42,7 @@ func (w *world) seat(i int, bound *v1.Pod, at time.Time) {
 	w.byUID[bound.UID], w.names[bound.Name] = i, i
 }
 
-// runs sets when a replica's pod, which is bound now, begins to use its demand.
+// runs sets when the newly bound pod of a replica begins to use its demand.
 func (w *world) runs(i int, now time.Time, away time.Duration) {
 	r := &w.replicas[i]
 	r.away, r.ready, r.from = away, now.Add(away), now.Sub(w.began)+away

@@ -18,9 +18,9 @@ func (w *world) missing(owner int, now time.Time) (n int) {
 	return n
 }
 
-// budget returns an owner's PodDisruptionBudget in the form that the disruption
-// controller maintains, or an empty list without one. Each call returns a new
-// one, because a plan asks about several pods concurrently.
+// budget returns an owner's PodDisruptionBudget as the disruption controller maintains
+// it, or an empty list if it has none. Each call returns a new one, because a plan asks
+// about several pods concurrently.
 func (w *world) budget(owner int, now time.Time) []*policyv1.PodDisruptionBudget {
 	if w.maxUnavailable >= noBudget {
 		return nil
@@ -28,7 +28,7 @@ func (w *world) budget(owner int, now time.Time) []*policyv1.PodDisruptionBudget
 	share, expected := intstr.FromString(strconv.Itoa(w.maxUnavailable)+"%"), w.wanted(owner)
 	away, err := intstr.GetScaledValueFromIntOrPercent(&share, expected, true) // rounded up, as in the controller
 	if err != nil {
-		away = 0 // never: Config.Validate checked the range
+		away = 0 // impossible: Config.Validate has checked the range
 	}
 	budget := &policyv1.PodDisruptionBudget{Spec: policyv1.PodDisruptionBudgetSpec{MaxUnavailable: &share}}
 	s := &budget.Status

@@ -16,7 +16,7 @@ import (
 	"github.com/evenkeel/evenkeel/strategies/plugin"
 )
 
-// Policy is a policy in the form that Evenkeel's packages require.
+// Policy is a policy in the form that Evenkeel's packages need.
 type Policy struct {
 	// Observer lacks Sources, Now, Listener and Metrics: each run sets its own.
 	Observer observer.Config
@@ -26,7 +26,7 @@ type Policy struct {
 	Evicting   evictor.Settings
 }
 
-// NewPolicy converts a LoadPolicy and strategies into the form that a replay needs.
+// NewPolicy converts a LoadPolicy and strategies to the form that a replay needs.
 func NewPolicy(load *policy.LoadPolicy, strategies ...plugin.Strategy) (*Policy, error) {
 	given := make([]policy.Strategy, len(strategies))
 	for i := range strategies {
@@ -43,7 +43,7 @@ func NewPolicy(load *policy.LoadPolicy, strategies ...plugin.Strategy) (*Policy,
 	return &Policy{Observer: observing, Strategies: strategies, Options: plugin.OptionsOf(&load.Eviction), Evicting: evicting}, nil
 }
 
-// Variant sets who evicts and who places pods.
+// Variant defines who evicts and who places pods.
 type Variant struct {
 	Name string
 	// Policy is Evenkeel's policy; nil leaves Evenkeel out. Evicts lets Evenkeel evict,
@@ -53,40 +53,39 @@ type Variant struct {
 	// Upstream holds the arguments of upstream's LowNodeUtilization; nil leaves
 	// it out.
 	Upstream *nodeutilization.LowNodeUtilizationArgs
-	// Rival uses another project's rules; empty for none.
+	// Rival selects another project's rules; empty for none.
 	Rival contest.Name
-	// Lines are the usages in percent above which pods are moved off a node; 0 for a
+	// Lines holds the usage in percent above which pods are moved off a node; 0 for a
 	// resource without such a line, +Inf for a resource that a rival must not judge. Only
-	// Koordinator reads them; the others have lines in their own settings.
+	// Koordinator reads it; the others have lines in their own settings.
 	Lines cluster.Percents
-	// Oracle moves pods every hour to the nodes that suit the coming hour's usage
-	// best.
+	// Oracle moves pods every hour to the nodes that best suit the coming hour's usage.
 	Oracle bool
 }
 
-// GCPercent is the GOGC for a run. Most of its memory holds long-lived pods. Collecting
-// somewhat earlier keeps the peak for 15,000 nodes below 4.5 GiB, and uses a processor
-// that the run does not need.
+// GCPercent is the value of GOGC for a run. Most of a run's memory holds long-lived pods.
+// Collecting a little earlier keeps the peak for 15,000 nodes below 4.5 GiB, and uses a
+// processor that the run does not need.
 const GCPercent = 75
 
 // Config describes a run.
 type Config struct {
 	Fleet    *Fleet
 	Variants []Variant
-	// Steps is the number of steps to play; 0 plays the whole trace.
+	// Steps is the number of steps to play; 0 means the whole trace.
 	Steps int
-	// WarmUp is how many steps pass before anything is scored.
+	// WarmUp is the number of steps before scoring begins.
 	WarmUp int
-	// Every is the time between two cycles, a multiple of Step. Lag is how late in
-	// its step a cycle runs, based on measurements up to the beginning of the
-	// step. Gap is how long a moved pod is away.
+	// Every is the time between two cycles, a multiple of Step. Lag is how long after the
+	// beginning of a step its cycle runs; the cycle uses measurements up to the beginning of
+	// the step. Gap is how long a moved pod is away.
 	Every, Lag, Gap time.Duration
 	// HotLinePercent is the usage above which node-time counts as hot.
 	HotLinePercent float64
 	// ExtenderWeight is the weight in kube-scheduler's configuration.
 	ExtenderWeight int64
-	// DeploysPerDay is how often each owner is deployed per day, on average, in
-	// addition to the fleet's own deploys.
+	// DeploysPerDay is how often each owner is deployed per day, on average, in addition to
+	// the fleet's own deploys.
 	DeploysPerDay float64
 	// MaxUnavailablePercent is the maxUnavailable of each owner's
 	// PodDisruptionBudget, rounded up; 100 means no budget.
@@ -95,7 +94,7 @@ type Config struct {
 	// MeasureServed measures pods on a full node by the CPU that they get, not by their
 	// demand.
 	MeasureServed bool
-	// Blind is what Evenkeel's source misses; the rivals see everything.
+	// Blind defines what Evenkeel's source misses. Rivals see everything.
 	Blind Blind
 	// KeepUsage keeps the usage of every node and step in the results.
 	KeepUsage bool
@@ -103,16 +102,15 @@ type Config struct {
 	Progress func(variant string, step, steps int)
 }
 
-// Blind is what a usage source misses.
+// Blind defines what a usage source misses.
 type Blind struct {
 	// HiddenPodsPercent is the percentage of pods that it never reports, wherever
 	// they run. The usage of their nodes includes theirs.
 	HiddenPodsPercent float64
-	// LostSamplesPercent is the percentage of samples of nodes and pods that are lost.
-	// Which ones are lost is drawn again in each step.
+	// LostSamplesPercent is the percentage of node and pod samples that are lost. Each step
+	// loses different ones.
 	LostSamplesPercent float64
-	// Every is how often pods are measured, a multiple of Step; 0 means every
-	// Step.
+	// Every is how often pods are measured, a multiple of Step; 0 means in every Step.
 	Every time.Duration
 }
 

@@ -19,11 +19,11 @@ import (
 // and the others are empty.
 type Dense struct {
 	Nodes, HotNodes int
-	// Pods run on each hot node and together request LoadPercent of it.
+	// Pods is the number of pods on each hot node. Together they request LoadPercent of it.
 	Pods        int
 	LoadPercent float64
-	// Sigma is the standard deviation of the logarithm of a pod's usage; 0 makes
-	// all pods use the same.
+	// Sigma is the standard deviation of the logarithm of a pod's usage; 0 makes the usage
+	// of all pods equal.
 	Sigma float64
 	// Kind is the kind of the pods.
 	Kind             PodKind
@@ -36,8 +36,8 @@ type Dense struct {
 // moving one.
 type PodKind string
 
-// The kinds of pods: of a Deployment, one hour or two days old, and of a
-// StatefulSet, with a claim and two days old.
+// Plain pods belong to a Deployment and are an hour old, Old ones are two days old.
+// Stateful pods belong to a StatefulSet, have a claim, and are two days old.
 const (
 	Plain    PodKind = "plain"
 	Old      PodKind = "old"
@@ -47,8 +47,8 @@ const (
 // PodKinds lists all kinds.
 var PodKinds = []PodKind{Plain, Old, Stateful}
 
-// denseCapacity is the size of a node; denseRequested is the share of it, in
-// percent, that the pods of a hot node request together.
+// denseCapacity is the size of a node. denseRequested is the share of it, in percent,
+// that the pods of a hot node request together.
 var denseCapacity = cluster.Amounts{64_000, 256 << 30}
 
 const denseRequested = 50
@@ -83,8 +83,8 @@ func (d *Dense) validate() error {
 	return nil
 }
 
-// NewDenseFleet makes the fleet that d describes. Every owner has its pods on
-// one hot node, in all sizes.
+// NewDenseFleet makes the fleet that d describes. The pods of an owner are all on one hot
+// node, and have all sizes.
 func NewDenseFleet(d Dense) (*Fleet, error) {
 	if err := d.validate(); err != nil {
 		return nil, err

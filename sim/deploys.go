@@ -7,12 +7,11 @@ import (
 	"time"
 )
 
-// maxDeploysPerDay bounds how often an owner is deployed per day.
+// maxDeploysPerDay is the maximum number of deploys of an owner per day.
 const maxDeploysPerDay = 288
 
-// deploys returns the deploys of a run in time order: the fleet's own, and
-// perDay more of each owner at random times. They do not depend on which
-// variant evicts.
+// deploys returns the deploys of a run in time order: the fleet's own, plus perDay for
+// each owner at random times. They are the same whichever variant evicts.
 func deploys(fleet *Fleet, perDay float64, steps int, seed uint64) []Deploy {
 	end := time.Duration(steps) * Step
 	random := rand.New(rand.NewPCG(seed, 3)) // intentionally reproducible

@@ -19,8 +19,9 @@ import (
 	"github.com/evenkeel/evenkeel/strategies/plugin"
 )
 
-// evenkeel observes a world, steers its kube-scheduler and evicts, as set by its Variant.
-// The decisions are made by the production packages; this type is their environment.
+// evenkeel observes a world, steers its kube-scheduler and evicts, as defined by its
+// Variant. The production packages make the decisions; this type provides their
+// environment.
 type evenkeel struct {
 	policy   *Policy
 	world    *world
@@ -29,15 +30,15 @@ type evenkeel struct {
 	observer *observer.Observer
 	answerer *answer.Answerer
 	filters  *placement.Filters
-	// synced reports whether the filters already have all pods, so that only pods that
-	// have changed or gone have to be updated.
+	// synced reports whether the filters already have all pods, so that only changed and
+	// deleted pods must be updated.
 	synced        bool
 	changed, gone []*v1.Pod
 	evictor       *evictor.Evictor
 	plugins       []*plugin.Plugin
-	// executor is the evenkeel itself, unless something inspects its plans.
+	// executor executes plans: this evenkeel itself, unless something inspects its plans.
 	executor cycle.Executor
-	// clock is the time of the run, step the start of the cycle's step.
+	// clock is the run's current time, step the time at which the cycle's step begins.
 	clock, step time.Time
 	err         error
 }
@@ -56,7 +57,7 @@ func newEvenkeel(ctx context.Context, p *Policy, tally *tally) (*evenkeel, error
 		return nil, fmt.Errorf("building kube-scheduler's filters: %w", err)
 	}
 	settings := p.Evicting
-	settings.GracePeriodSeconds = new(int64(0)) // an eviction ends its pod at once
+	settings.GracePeriodSeconds = new(int64(0)) // an eviction ends its pod immediately
 	e.evictor, err = evictor.New(evictor.Config{
 		Observer: e.observer, Cluster: e, Evictions: unattended{e}, Clock: e, Settings: settings,
 	})
@@ -66,7 +67,7 @@ func newEvenkeel(ctx context.Context, p *Policy, tally *tally) (*evenkeel, error
 // Now implements evictor.Clock.
 func (e *evenkeel) Now() time.Time { return e.clock }
 
-// Local implements evictor.Clock. In virtual time there is only one clock.
+// Local implements evictor.Clock. In virtual time, there is only one clock.
 func (e *evenkeel) Local() time.Time { return e.clock }
 
 // join starts watching a world whose pods are placed.
@@ -98,7 +99,7 @@ func (e *evenkeel) observe(ctx context.Context, step time.Time, offset time.Dura
 	e.observer.Sample(ctx)
 }
 
-// cycle runs a cycle in virtual time, as cycle.Runner does on a clock.
+// cycle runs a cycle in virtual time, as cycle.Runner does in real time.
 func (e *evenkeel) cycle(ctx context.Context) error {
 	e.err = nil
 	e.observer.Ledger().Expire(e.clock)
@@ -143,8 +144,8 @@ func (e *evenkeel) Make(ctx context.Context, plan *strategies.Plan, profile *str
 // inTime reports whether a time is still within the step.
 func (e *evenkeel) inTime(at time.Time) bool { return !at.IsZero() && at.Sub(e.step) < Step }
 
-// changes returns the next time at which a pod of a waiting move's owner
-// becomes ready; zero if none will.
+// changes returns the next time at which a pod of a waiting move's owner becomes ready;
+// zero if there is none.
 func (e *evenkeel) changes(moves []evictor.Move) (at time.Time) {
 	for i := range moves {
 		replica, ok := e.world.byUID[types.UID(moves[i].PodUID)]

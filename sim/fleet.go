@@ -21,34 +21,34 @@ type Fleet struct {
 	machines []machine
 	// Owners is the number of ReplicaSets.
 	Owners int
-	// Deploys are in no particular order; At is a multiple of Step, and the time
-	// within the step is random.
+	// Deploys is in no particular order. At is a multiple of Step; the time within the step
+	// is random.
 	Deploys []Deploy
 	// Steps is the length of the trace.
 	Steps int
-	// Memory reports whether memory is replayed; otherwise every pod uses the same
-	// small amount.
+	// Memory reports whether memory is replayed. Otherwise, every pod uses the same small
+	// amount.
 	Memory bool
 	seed   uint64
-	// age is the age of its first pods when a run begins.
+	// age is the age of the first pods when a run begins.
 	age time.Duration
 }
 
-// Replica is one slot of a ReplicaSet, filled by one pod after another.
+// Replica is one slot of a ReplicaSet, which one pod after another fills.
 type Replica struct {
 	Owner    int
 	Requests cluster.Amounts
-	// Home is the node of the replica's first pod when the run begins; if
-	// empty, kube-scheduler places it. It only applies to replicas that exist
-	// from the first step on.
+	// Home is the node of the replica's first pod when the run begins; if empty,
+	// kube-scheduler places it. It applies only to replicas that exist from the first step
+	// on.
 	Home string
 	// Fixed pods must not be evicted.
 	Fixed bool
-	// From is the step in which the replica's first pod is created. Until is
-	// the step in which its last pod is deleted without a successor; 0 means
-	// that it stays to the end.
+	// From is the step in which the replica's first pod is created. Until is the step in
+	// which its last pod is deleted without a successor; 0 means that there is always a
+	// successor.
 	From, Until int
-	// template is the template of the replica's pods; nil for plain ones.
+	// template is the template of the replica's pods; nil for a plain one.
 	template *v1.Pod
 	// allocation is the amount that corresponds to 100% in the series.
 	allocation  cluster.Percents
@@ -74,7 +74,7 @@ func (f *Fleet) meanPods(steps int) float64 {
 	return float64(max(1, lived)) / float64(max(1, steps))
 }
 
-// Demand returns what a replica would use in a step.
+// Demand returns what the replica would use in a step.
 func (r *Replica) Demand(step int) cluster.Amounts {
 	if !r.Lives(step) {
 		return cluster.Amounts{}
@@ -93,18 +93,18 @@ const (
 	// bytes. Its values are percentages, so any allocation works.
 	podCores = 1000
 	podBytes = 4 << 30
-	// stillBytes is the memory of a pod if memory is not replayed.
+	// stillBytes is the memory usage of a pod if memory is not replayed.
 	stillBytes = 64 << 20
 )
 
 // order returns the order in which the replicas are first placed.
 func (f *Fleet) order() []int { return rand.New(rand.NewPCG(f.seed, 2)).Perm(len(f.Replicas)) }
 
-// Deploy is the rollout of a new version of an owner: all its pods are
-// replaced, a few at a time, as a Deployment does.
+// Deploy is the rollout of a new version of an owner. It replaces all pods, a few at a
+// time, as a Deployment does.
 type Deploy struct {
 	Owner int
-	// At is the time since the beginning.
+	// At is the time since the beginning of the run.
 	At time.Duration
 }
 
@@ -120,7 +120,7 @@ type machine struct {
 	system []cluster.Amounts
 }
 
-// system returns a node's usage outside its pods in a step.
+// system returns a node's usage outside pods in a step.
 func (f *Fleet) system(i, step int) cluster.Amounts {
 	if used := f.machines[i].system; len(used) > 0 {
 		return used[step%len(used)]
@@ -128,8 +128,8 @@ func (f *Fleet) system(i, step int) cluster.Amounts {
 	return cluster.Amounts{}
 }
 
-// beyondReserve returns the part of a node's usage outside its pods that counts
-// against its capacity, which excludes the reserve.
+// beyondReserve returns the part of a node's usage outside pods that counts against its
+// capacity, which excludes the reserve.
 func (f *Fleet) beyondReserve(i, step int) cluster.Amounts {
 	m, used := &f.machines[i], f.system(i, step)
 	node := cluster.Node{Capacity: m.maxUsage, HugePages: m.hugePages}

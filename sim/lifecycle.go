@@ -11,8 +11,8 @@ import (
 	"github.com/evenkeel/evenkeel/sim/kubescheduler"
 )
 
-// evict ends a pod and has its replacement placed. It returns the replacement's
-// node, or "" if none fits. Like the API server, it refuses evictions that a
+// evict ends a pod and has its replacement placed. It returns the replacement's node;
+// empty if no node fits. Like the API server, it refuses evictions that a
 // PodDisruptionBudget forbids.
 func (w *world) evict(uid types.UID, now time.Time) (node string, err error) {
 	i, ok := w.byUID[uid]
@@ -60,8 +60,8 @@ func (w *world) detach(i int) error {
 	return nil
 }
 
-// replace creates a pod for a replica without one and has it placed; it runs
-// after the time away. If no node fits, the pod waits.
+// replace creates a pod for a replica that has none, and has it placed. The pod begins to
+// run after the time away. If no node fits, the pod waits.
 func (w *world) replace(i int, now time.Time, away time.Duration) (string, error) {
 	r := &w.replicas[i]
 	if r.waiting == nil {
@@ -85,8 +85,7 @@ func (w *world) replace(i int, now time.Time, away time.Duration) (string, error
 	return node, nil
 }
 
-// giveUp deletes a replica's pod that waits for a node, because its owner wants
-// a different one.
+// giveUp deletes a waiting pod of a replica, because its owner wants a different one.
 func (w *world) giveUp(i int) {
 	r := &w.replicas[i]
 	if r.waiting == nil {

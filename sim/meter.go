@@ -11,14 +11,14 @@ func newMeter(fleet *Fleet) *meter {
 	return &meter{fleet: fleet, now: make([]cluster.Percents, fleet.Nodes), gone: map[int][]fairshare.Claim{}}
 }
 
-// leaves charges a pod's usage up to now to the node that it leaves.
+// leaves adds a pod's usage up to now to the node that it leaves.
 func (m *meter) leaves(r *replica, offset time.Duration) {
 	m.until(r, offset)
 	m.gone[r.node] = append(m.gone[r.node], r.claim(offset))
 	r.since = offset
 }
 
-// until adds up what a replica used, or could not use, from the last call to an
+// until adds up what a replica used, or could not use, between the last call and an
 // offset within the step.
 func (m *meter) until(r *replica, offset time.Duration) {
 	if r.node < 0 {
@@ -40,7 +40,7 @@ func (r *replica) addTo(sum *cluster.Percents, d time.Duration) {
 	}
 }
 
-// end closes a step.
+// end finishes a step.
 func (m *meter) end(w *world) {
 	for i := range w.replicas {
 		m.until(&w.replicas[i], Step)
@@ -65,8 +65,8 @@ func (m *meter) end(w *world) {
 	m.past, m.demands = append(m.past, measured), append(m.demands, demands)
 }
 
-// leastWeight is the weight of a pod without a request: the kubelet gives it
-// two shares, as for two milli-cores.
+// leastWeight is the weight of a pod without a request. The kubelet gives such a pod two
+// shares, as for two milli-cores.
 const leastWeight = 2
 
 // claim returns what a replica's pod demanded of its node up to an offset
@@ -78,8 +78,8 @@ func (r *replica) claim(offset time.Duration) fairshare.Claim {
 	}
 }
 
-// share measures the pods of a full node at their share of the given
-// milli-cores. Usage outside pods is assumed to be served first.
+// share measures the pods of a full node by their shares of the given milli-cores. Usage
+// outside pods is assumed to be served first.
 func (m *meter) share(w *world, node int, milliCores float64) {
 	claims := m.gone[node]
 	for _, pod := range w.assigned[node] {

@@ -8,16 +8,16 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// oracle knows the future usage.
+// oracle places pods with knowledge of their future usage.
 type oracle struct {
 	world *world
 	tally *tally
-	steps int // of the run
+	steps int // number of steps of the run
 }
 
-// arrange distributes all replicas by their usage in the coming hour: those with the
-// highest usage first, each on the node with the least load so far. Its moves cost
-// nothing, so no real balancer can reach its result.
+// arrange distributes all replicas by their usage in the coming hour. It starts with
+// those that use most, and puts each on the node with the least load so far. Its moves
+// cost nothing, so no real balancer can reach its result.
 func (o *oracle) arrange(step int, now time.Time) error {
 	w := o.world
 	loads, coming := o.coming(step)
@@ -49,8 +49,9 @@ func (o *oracle) arrange(step int, now time.Time) error {
 	return nil
 }
 
-// coming sums up, in percent of a mean-sized node, what replicas and nodes
-// (outside their pods and beyond their reserves) use in the hour from a step.
+// coming returns the usage of replicas and nodes in the hour that begins with a step, in
+// percent of a mean-sized node. A node's usage is the part outside pods and beyond its
+// reserve.
 func (o *oracle) coming(step int) (nodes, replicas []cluster.Percents) {
 	fleet := o.world.fleet
 	nodes, replicas = make([]cluster.Percents, fleet.Nodes), make([]cluster.Percents, len(fleet.Replicas))
@@ -65,7 +66,7 @@ func (o *oracle) coming(step int) (nodes, replicas []cluster.Percents) {
 	return nodes, replicas
 }
 
-// shift moves a replica to a node at once.
+// shift moves a replica to a node immediately.
 func (o *oracle) shift(i, node int, now time.Time) error {
 	w := o.world
 	from := w.replicas[i].node

@@ -39,8 +39,8 @@ func (e *evenkeel) DeletePod(pod *v1.Pod) {
 // Passed implements watcher.
 func (e *evenkeel) Passed(now time.Time) { e.clock = now }
 
-// ScaledDown implements watcher. An owner that wants fewer pods replaces that many fewer
-// of its evicted ones.
+// ScaledDown implements watcher. An owner that wants fewer pods replaces correspondingly
+// fewer evicted ones.
 func (e *evenkeel) ScaledDown(ownerUID string) {
 	e.observer.Ledger().CancelOwner(namespace, ownerUID, 1, e.clock)
 }
@@ -53,8 +53,8 @@ func (e *evenkeel) Pod(_, name string) *v1.Pod {
 	return nil
 }
 
-// Siblings implements evictor.Cluster. A pod that waits for a node, or has not
-// begun to run, is not ready.
+// Siblings implements evictor.Cluster. A pod is not ready while it waits for a node or
+// has not begun to run.
 func (e *evenkeel) Siblings(pod *v1.Pod) (siblings []*v1.Pod) {
 	i, ok := e.world.byUID[pod.UID]
 	if !ok {
@@ -114,8 +114,8 @@ func (e *evenkeel) Replacement(move *ledger.Move) ledger.Replacement {
 	return ledger.Replacement{Exists: true, Ready: !e.world.replicas[i].ready.After(e.clock)}
 }
 
-// Session implements evictor.Cluster. All pods are listed only for the first session,
-// because each move opens one and little has changed since the last.
+// Session implements evictor.Cluster. Only the first session lists all pods, because each
+// move opens a session and little changes in between.
 func (e *evenkeel) Session(context.Context) (*placement.Session, error) {
 	update := func() error { return e.filters.Update(detached(e.changed), e.gone) }
 	if !e.synced {
@@ -128,8 +128,8 @@ func (e *evenkeel) Session(context.Context) (*placement.Session, error) {
 	return e.filters.Begin(), nil
 }
 
-// detached replaces pods with claims by pods without, because in a replay a
-// volume follows its pod to any node.
+// detached replaces pods that have claims with pods without, because in a replay a volume
+// follows its pod to any node.
 func detached(pods []*v1.Pod) []*v1.Pod {
 	for i, pod := range pods {
 		if len(pod.Spec.Volumes) > 0 {

@@ -43,8 +43,8 @@ func (w *world) containersOf(requests cluster.Amounts) []v1.Container {
 	return containers
 }
 
-// podOf makes a pod from its replica's template. A StatefulSet gives a replacement
-// the name of its predecessor.
+// podOf makes a pod from its replica's template. In a StatefulSet, a replacement has the
+// name of its predecessor.
 func (w *world) podOf(i int, at time.Time) *v1.Pod {
 	pod, number := w.replicas[i].template.DeepCopy(), w.made
 	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil && owner.Kind == "StatefulSet" {
@@ -71,8 +71,8 @@ func (w *world) version(owner int) *plain {
 	return o.plain
 }
 
-// versioned turns a recorded pod into one of its owner's newest version. A pod
-// of the recorded version stays as it is.
+// versioned turns a recorded pod into a pod of its owner's newest version. A pod of the
+// recorded version is not changed.
 func (w *world) versioned(pod *v1.Pod, owner int) *v1.Pod {
 	number := w.owners[owner].template
 	if number == 0 || len(pod.OwnerReferences) == 0 {

@@ -16,9 +16,8 @@ import (
 	"github.com/evenkeel/evenkeel/sim/recording"
 )
 
-// NewRecordedFleet makes the fleet of a recording: its nodes, with their usage
-// outside of pods, and its pods, on their first nodes and for their recorded
-// lifetimes.
+// NewRecordedFleet makes a fleet from a recording: its nodes, with their usage outside
+// pods, and its pods, on their first nodes and for their recorded lifetimes.
 func NewRecordedFleet(r Recorded) (*Fleet, Assumed, error) {
 	b := recordedFleet{Recorded: &r, per: 1, fleet: &Fleet{Name: r.Name, Memory: true, seed: r.Seed, age: firstAge}}
 	if !r.Stretch {
@@ -89,8 +88,7 @@ func (b *recordedFleet) pods() {
 	b.single()
 }
 
-// ownerKey identifies the owner of a pod; a pod without one counts as its own
-// owner.
+// ownerKey identifies the owner of a pod. A pod without an owner counts as its own owner.
 func ownerKey(t *recording.Template, pod int) string {
 	if t.OwnerName == "" {
 		return strconv.Itoa(pod)
@@ -98,8 +96,7 @@ func ownerKey(t *recording.Template, pod int) string {
 	return t.Namespace + "/" + t.OwnerKind + "/" + t.OwnerName
 }
 
-// pinned returns a template whose pods are bound to one node, like a
-// DaemonSet's.
+// pinned returns a template whose pods are bound to one node, like those of a DaemonSet.
 func pinned(template *v1.Pod, node string) *v1.Pod {
 	pod := template.DeepCopy()
 	pod.Spec.Affinity = &v1.Affinity{NodeAffinity: &v1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &v1.NodeSelector{
@@ -110,8 +107,8 @@ func pinned(template *v1.Pod, node string) *v1.Pod {
 	return pod
 }
 
-// single fixes the pods of owners that never have two at once, because the
-// shipped policy does not evict them.
+// single fixes the pods of owners that never have two pods at once, because the shipped
+// policy does not evict them.
 func (b *recordedFleet) single() {
 	most := make([]int, b.fleet.Owners)
 	changes := make([]map[int]int, b.fleet.Owners)

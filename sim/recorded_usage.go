@@ -9,7 +9,7 @@ import (
 	"github.com/evenkeel/evenkeel/sim/recording"
 )
 
-// replica returns a pod's lifetime in steps, with its usage.
+// replica converts a pod's lifetime to steps, with its usage.
 func (b *recordedFleet) replica(p *recording.PodSeries) Replica {
 	r := Replica{From: p.From / b.per, Until: p.Until / b.per, allocation: cluster.Percents{1, 1}}
 	if p.Until > 0 {
@@ -31,7 +31,7 @@ func (b *recordedFleet) replica(p *recording.PodSeries) Replica {
 	if !known {
 		b.assumed.Unmeasured++
 	}
-	for k := range r.cpu { // percent of one milli-core and of one byte
+	for k := range r.cpu { // convert to percent of one milli-core and of one byte
 		r.cpu[k], r.memory[k] = 100*r.cpu[k], 100*r.memory[k]
 	}
 	return r
@@ -60,9 +60,9 @@ func (b *recordedFleet) measure() {
 
 func isNaN(v float32) bool { return math.IsNaN(float64(v)) }
 
-// steps converts a series to steps: each takes its newest known value,
-// otherwise the value of the previous step. Steps before the first known value
-// take that one. A series without any value takes fallback throughout.
+// steps converts a series to steps. Each step has its newest known value or, if there is
+// none, the value of the previous step. Steps before the first known value have that
+// value. A series without any value has fallback throughout.
 func (b *recordedFleet) steps(s *recording.Series, from, end int, fallback cluster.Percents) (cpu, memory []float32, known bool) {
 	cpu, memory = make([]float32, end-from), make([]float32, end-from)
 	c, m := float32(math.NaN()), float32(math.NaN())
@@ -86,8 +86,8 @@ func (b *recordedFleet) steps(s *recording.Series, from, end int, fallback clust
 	return cpu, memory, first < len(cpu)
 }
 
-// system computes the nodes' usage outside pods: the measured usage of the node
-// minus that of its pods at the time.
+// system computes the nodes' usage outside pods: the measured usage of the node minus
+// that of the pods on it at the time.
 func (b *recordedFleet) system() {
 	steps := b.fleet.Steps
 	for n := range b.fleet.machines {
@@ -117,22 +117,22 @@ func (b *recordedFleet) system() {
 	}
 }
 
-// Recorded describes how to make a fleet from a recording.
+// Recorded defines how to make a fleet from a recording.
 type Recorded struct {
 	Name      string
 	Recording *recording.Recording
-	// Stretch plays every reading as one step, however short the interval.
+	// Stretch plays every reading as one step, however short the interval is.
 	Stretch bool
 	Seed    uint64
 }
 
-// Assumed counts what a recording lacks or a replay leaves out.
+// Assumed counts what a recording lacks or a replay omits.
 type Assumed struct {
-	// LaterNodes joined after the first reading and are left out, together with
-	// the LaterPods bound to them.
+	// LaterNodes is the number of nodes that joined after the first reading, LaterPods that
+	// of the pods bound to them. Both are omitted.
 	LaterNodes, LaterPods int
-	// Unmeasured pods were never measured: they use as much as others of their
-	// template, otherwise as much as they request.
+	// Unmeasured is the number of pods that were never measured. They are assumed to use as
+	// much as other pods of their template or, if there are none, as much as they request.
 	Unmeasured int
 }
 

@@ -12,12 +12,12 @@ import (
 	"github.com/evenkeel/evenkeel/sim/kubescheduler"
 )
 
-// surgePercent is the percentage of an owner's pods that a rollout creates
-// before it removes as many old ones: a Deployment's default.
+// surgePercent is the percentage of an owner's pods that a rollout creates before it
+// removes as many old ones. It is a Deployment's default.
 const surgePercent = 25
 
-// until advances the time, and the rollouts with it. Steps that were due in
-// between happen now.
+// until advances the time and the rollouts. Steps of rollouts that were due in between
+// happen now.
 func (w *world) until(now time.Time) error {
 	for {
 		r := w.dueBy(now)
@@ -35,8 +35,8 @@ func (w *world) until(now time.Time) error {
 	}
 }
 
-// dueBy removes and returns the first rollout that continues or begins, if it
-// is due by a time; otherwise nil.
+// dueBy removes and returns the first rollout that continues or begins at the given time
+// or earlier; nil if there is none.
 func (w *world) dueBy(now time.Time) *rollout {
 	next := -1
 	for k := range w.rollouts {
@@ -58,25 +58,25 @@ func (w *world) dueBy(now time.Time) *rollout {
 	return nil
 }
 
-// begin starts a rollout, which ends an unfinished one of the same owner.
+// begin begins a rollout. It ends any unfinished rollout of the same owner.
 func (w *world) begin(d Deploy) *rollout {
 	o := &w.owners[d.Owner]
 	w.rollouts = slices.DeleteFunc(w.rollouts, func(r *rollout) bool { return r.owner == d.Owner })
 	o.template++
 	o.rolling, o.rolled = true, slices.MaxFunc([]time.Time{w.now, w.start.Add(d.At)}, time.Time.Compare)
-	left := slices.DeleteFunc(slices.Clone(o.replicas), func(i int) bool { return w.replicas[i].Fixed }) // those stay where they are
+	left := slices.DeleteFunc(slices.Clone(o.replicas), func(i int) bool { return w.replicas[i].Fixed }) // these stay where they are
 	return &rollout{due: w.start.Add(d.At), owner: d.Owner, template: o.template, left: left}
 }
 
-// newcomer is a pod that runs next to the one it will replace.
+// newcomer is a pod that runs next to the pod that it will replace.
 type newcomer struct {
 	replica int
 	pod     *v1.Pod
 }
 
-// roll replaces the next pods of a rollout: it places new ones while the old
-// ones exist, and removes the old ones when the new ones are ready. The demand
-// passes from one to the other at once.
+// roll replaces the next pods of a rollout: it places new pods while the old ones exist,
+// and removes the old ones when the new ones are ready. At that moment, the demand passes
+// from the old pods to the new ones.
 func (w *world) roll(r *rollout) error {
 	o := &w.owners[r.owner]
 	r.left = slices.DeleteFunc(r.left, func(i int) bool { return !w.replicas[i].Lives(w.step) })
@@ -95,14 +95,14 @@ func (w *world) roll(r *rollout) error {
 		return nil
 	}
 	if r.due = w.now.Add(w.gap); len(waiting) == len(batch) {
-		r.due = w.now.Add(Step) // nothing fits until something leaves
+		r.due = w.now.Add(Step) // nothing fits until a pod leaves
 	}
 	w.rollouts = append(w.rollouts, r)
 	return nil
 }
 
-// surge places new pods of replicas next to their old ones. A replica without a
-// pod is filled; waiting lists replicas whose new pod fits nowhere.
+// surge places new pods of replicas next to their old ones. It also fills replicas that
+// have no pod. waiting lists replicas whose new pod fits on no node.
 func (w *world) surge(batch []int) (newcomers []newcomer, waiting []int, err error) {
 	for _, i := range batch {
 		if w.replicas[i].node < 0 {
@@ -131,7 +131,7 @@ func (w *world) surge(batch []int) (newcomers []newcomer, waiting []int, err err
 	return newcomers, waiting, nil
 }
 
-// takeOver replaces old pods by the new ones.
+// takeOver replaces old pods with the new ones.
 func (w *world) takeOver(newcomers []newcomer) error {
 	for _, n := range newcomers {
 		w.scaledDown(w.replicas[n.replica].pod)

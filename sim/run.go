@@ -13,8 +13,8 @@ import (
 	"github.com/evenkeel/evenkeel/sim/kubescheduler"
 )
 
-// Run plays all variants, one after the other. Each begins with the same pods
-// on the same nodes.
+// Run plays all variants, one after the other. Each begins with the same pods on the same
+// nodes.
 func Run(ctx context.Context, c Config) ([]Result, error) {
 	if c.Steps == 0 && c.Fleet != nil {
 		c.Steps = c.Fleet.Steps
@@ -22,7 +22,7 @@ func Run(ctx context.Context, c Config) ([]Result, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithCancel(klog.NewContext(ctx, logr.Discard())) // upstream's plugin logs every node in every step
+	ctx, cancel := context.WithCancel(klog.NewContext(ctx, logr.Discard())) // upstream's plugin would log every node in every step
 	defer cancel()
 	places, err := firstPlaces(ctx, &c)
 	if err != nil {
@@ -133,11 +133,11 @@ func (p *player) step(ctx context.Context, step int) error {
 	return nil
 }
 
-// cycle lets the variant's evictor act on what was measured before the step.
+// cycle lets the variant's evictor act on the measurements from before the step.
 func (p *player) cycle(ctx context.Context, step int, begins time.Time) error {
 	due := time.Duration(step)*Step%p.config.Every == 0 || p.rival != nil && p.rival.PacesItself()
 	if p.evenkeel != nil && step > 0 {
-		p.evenkeel.observe(ctx, begins, p.config.Lag) // demand is still the previous step's
+		p.evenkeel.observe(ctx, begins, p.config.Lag) // at this time, demand is still the previous step's
 	}
 	if err := p.world.proceed(step, begins.Add(p.config.Lag)); err != nil {
 		return err

@@ -10,17 +10,16 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage"
 )
 
-// source reports measurements of the world up to the end of the last step, like
-// a Prometheus queried by windows: nodes with every required window, pods with
-// their five-minute mean.
+// source reports measurements of the world up to the end of the last step, as Prometheus
+// would: nodes with every required window, pods with their five-minute mean.
 type source struct {
 	world   *world
 	windows []usage.Window
 	now     func() time.Time
 
 	values []float64
-	// order sorts the replicas by their first nodes, so that when pods are read
-	// node by node the next one is nearby in memory.
+	// order sorts the replicas by their first nodes. When pods are read node by node, the
+	// next pod is then nearby in memory.
 	order []int
 }
 
@@ -53,14 +52,14 @@ func (s *source) Sample(context.Context, *cluster.Snapshot) (usage.Batch, error)
 	return batch, nil
 }
 
-// blindness determines what a source misses. It depends only on the seed, so
-// that it is the same in every variant.
+// blindness determines what a source misses. It depends only on the seed, so it is the
+// same in every variant.
 type blindness struct {
 	Blind
 	seed uint64
 }
 
-// draw is the purpose of a random number.
+// draw identifies the purpose of a random number.
 type draw uint64
 
 const (
@@ -109,8 +108,8 @@ func (s *source) window(past [][]cluster.Amounts, node, resource int, window usa
 	return sum / float64(len(s.values))
 }
 
-// pods reports the pods that ran in the last step; younger ones with the mean
-// over their lifetime.
+// pods reports the pods that ran in the last step. Pods that are younger than the window
+// are reported with the mean over their lifetime.
 func (s *source) pods(at time.Time) []usage.PodSample {
 	pods := make([]usage.PodSample, 0, len(s.world.replicas))
 	if s.order == nil {

@@ -9,14 +9,13 @@ import (
 	"github.com/evenkeel/evenkeel/sim/kubescheduler"
 )
 
-// directExtender is the extender as kube-scheduler calls it, without HTTP in
-// between.
+// directExtender calls the extender's code as kube-scheduler would, but without HTTP.
 type directExtender struct{ answerer *answer.Answerer }
 
 var _ kubescheduler.Extender = directExtender{}
 
-// Filter implements kubescheduler.Extender. If every node is rejected, it keeps
-// them all, like the HTTP reply.
+// Filter implements kubescheduler.Extender. If every node is rejected, it keeps all of
+// them, as the HTTP response does.
 func (a directExtender) Filter(pod *v1.Pod, nodes []string) []int {
 	round := a.answerer.Begin()
 	reasons := make([]extender.Reject, len(nodes))

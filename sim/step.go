@@ -2,7 +2,7 @@ package sim
 
 import "time"
 
-// advance begins a step and removes the pods that end with the previous one.
+// advance begins a step and removes the pods whose lifetime ended with the previous step.
 func (w *world) advance(step int) error {
 	w.step, w.began = step, w.start.Add(time.Duration(step)*Step)
 	w.now = w.began
@@ -24,7 +24,7 @@ func (w *world) advance(step int) error {
 	return nil
 }
 
-// proceed begins a step and advances it to a time within it.
+// proceed begins a step and advances to a time within it.
 func (w *world) proceed(step int, now time.Time) error {
 	if err := w.advance(step); err != nil {
 		return err
@@ -36,8 +36,8 @@ func (w *world) proceed(step int, now time.Time) error {
 	return w.until(now)
 }
 
-// pending places the pods of replicas that begin in this step, and retries
-// those that fitted nowhere before.
+// pending places the pods of replicas that begin in this step, and retries pods that did
+// not fit before.
 func (w *world) pending(now time.Time) error {
 	for i := range w.replicas {
 		r := &w.replicas[i]
@@ -46,7 +46,7 @@ func (w *world) pending(now time.Time) error {
 		}
 		away := w.gap
 		if r.From == w.step && w.step > 0 {
-			away = 0 // its usage already starts at the right time
+			away = 0 // its usage already begins at the right time
 		}
 		if _, err := w.replace(i, now, away); err != nil {
 			return err

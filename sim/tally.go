@@ -8,8 +8,8 @@ import (
 	"github.com/evenkeel/evenkeel/observe/forecast"
 )
 
-// boomerangTime is the time within which a replica that returns to a node it was moved
-// off counts as a boomerang.
+// boomerangTime is the time within which a replica counts as a boomerang if it returns to
+// a node that it was moved off.
 const boomerangTime = time.Hour
 
 // moved is one executed move.
@@ -19,21 +19,21 @@ type moved struct {
 	from, to int // -1 if the replacement fitted nowhere
 }
 
-// tally counts moves into a partial Result.
+// tally records moves in a partial Result.
 type tally struct {
 	Result
 
 	world *world
 	step  int
 	moves []moved
-	// left holds, by replica, its last move off a node.
+	// left maps replicas to their last moves.
 	left map[int]moved
 }
 
 func newTally() *tally { return &tally{left: map[int]moved{}} }
 
-// moved records a move of a replica's evicted pod; plan is empty if the move
-// had no planned destination.
+// moved records the move of a replica's evicted pod. plan is empty if no destination was
+// planned.
 func (t *tally) moved(from, to, plan string, replica int) {
 	w := t.world
 	move := moved{step: t.step, replica: replica, from: w.index[from], to: -1}
@@ -56,33 +56,32 @@ func (t *tally) moved(from, to, plan string, replica int) {
 	t.moves = append(t.moves, move)
 }
 
-// Result is the outcome of a variant. Shares and deviations are means over the
-// scored steps; docs/simulate.md has the formulas.
+// Result is the outcome of a variant. Shares and deviations are means over the scored
+// steps; docs/simulate.md has the formulas.
 type Result struct {
 	Variant string `json:"variant"`
 	Nodes   int    `json:"nodes"`
 	Pods    int    `json:"pods"`
-	// Memory reports whether memory was replayed as well; without it the memory
-	// figures are meaningless.
+	// Memory reports whether memory was replayed as well. If not, the memory figures are
+	// meaningless.
 	Memory bool `json:"memory"`
 	// Steps is the number of scored steps, after the warm-up.
 	Steps int     `json:"steps"`
 	Days  float64 `json:"days"`
-	// HotPercent is the share of node-time above the hot line, UnservedPercent the
-	// share of CPU demand beyond the nodes' capacity.
+	// HotPercent is the share of node-time above the hot line, UnservedPercent the share of
+	// CPU demand beyond the nodes' capacity.
 	HotPercent      float64 `json:"hotPercent"`
 	UnservedPercent float64 `json:"unservedPercent"`
 	// LostPercent is the share of CPU demand lost to restarts.
 	LostPercent float64 `json:"lostPercent"`
-	// CPUDeviation is the standard deviation across nodes, in percentage points,
-	// of five-minute means; CPUDeviationHour is that of hourly means, nil if less
-	// than an hour is scored.
+	// CPUDeviation is the standard deviation of five-minute means across nodes, in
+	// percentage points. CPUDeviationHour is that of hourly means; nil if less than an hour
+	// is scored.
 	CPUDeviation        float64  `json:"cpuDeviation"`
 	CPUDeviationHour    *float64 `json:"cpuDeviationHour"`
 	MemoryDeviation     float64  `json:"memoryDeviation"`
 	MemoryDeviationHour *float64 `json:"memoryDeviationHour"`
-	// MemoryHotPercent is the share of node-time above the hot line by memory
-	// alone.
+	// MemoryHotPercent is the share of node-time above the hot line by memory alone.
 	MemoryHotPercent float64 `json:"memoryHotPercent"`
 	// PeakCPUPercent is the highest demand on any node.
 	PeakCPUPercent float64 `json:"peakCPUPercent"`
@@ -90,8 +89,8 @@ type Result struct {
 	// EvictionsPerPodAndDay is the rate of restarts.
 	EvictionsPerPodAndDay float64 `json:"evictionsPerPodAndDay"`
 	Landed                int     `json:"landed"`
-	// OnPlan is how many of Planned, the landed moves with a planned destination,
-	// landed on it.
+	// Planned counts the landed moves that had a planned destination, OnPlan those of them
+	// that landed on it.
 	OnPlan     int `json:"onPlan"`
 	Planned    int `json:"planned"`
 	Boomerangs int `json:"boomerangs"`
@@ -105,12 +104,12 @@ type Result struct {
 	// pods replaced by deploys.
 	Refused  int `json:"refused"`
 	Deployed int `json:"deployed"`
-	// EvictLinePercent is the CPU usage above which the variant moves pods off a
-	// node, MemoryEvictLinePercent the memory usage; nil if it has no such line.
+	// EvictLinePercent is the CPU usage above which the variant moves pods off a node,
+	// MemoryEvictLinePercent the memory usage; nil if it has no such line.
 	EvictLinePercent       *float64 `json:"evictLinePercent"`
 	MemoryEvictLinePercent *float64 `json:"memoryEvictLinePercent"`
-	// Usage is CPU demand in percent, one row per step with a value per node,
-	// in the order of the nodes.
+	// Usage is CPU demand in percent. Each row is a step, with one value per node in the
+	// order of the nodes.
 	Usage [][]float64 `json:"usage,omitempty"`
 	// EvictionsAt counts the evictions of each step.
 	EvictionsAt []int `json:"evictionsAt,omitempty"`
@@ -155,7 +154,7 @@ func (t *tally) result(c *Config, v *Variant) Result {
 	return r
 }
 
-// line returns nil for no line.
+// line returns percent; nil if there is no line.
 func line(percent float64) *float64 {
 	if percent == 0 || math.IsInf(percent, 1) {
 		return nil
@@ -196,8 +195,8 @@ func totalCPU(rows [][]cluster.Percents, fleet *Fleet) (total float64) {
 	return total
 }
 
-// deviations returns the mean standard deviations across nodes of means over
-// per steps. There must be at least that many.
+// deviations returns the mean standard deviation across nodes, for CPU and memory, of
+// means over per steps. There must be at least per rows.
 func deviations(rows [][]cluster.Percents, per int) (cpu, memory float64) {
 	n := 0
 	for from := 0; from+per <= len(rows); from += per {
@@ -225,8 +224,8 @@ func deviation(row []cluster.Percents, resource cluster.Resource) float64 {
 	return math.Sqrt(square)
 }
 
-// helped reports whether the i-th move saved hot time until it was judged,
-// compared with the pod's own usage on the source.
+// helped reports whether the i-th move saved hot time until it was judged, compared with
+// the pod staying on the source with its own usage.
 func (t *tally) helped(rows [][]cluster.Percents, i int, line float64) bool {
 	move := t.moves[i]
 	if move.to < 0 || move.to == move.from {

@@ -16,27 +16,27 @@ import (
 	"github.com/evenkeel/evenkeel/sim/trace"
 )
 
-// Shape describes how to make a fleet from a trace.
+// Shape defines how to make a fleet from a trace.
 type Shape struct {
-	// PodsPerNode sets the number of nodes unless Nodes does.
+	// PodsPerNode determines the number of nodes unless Nodes does.
 	PodsPerNode float64
 	Nodes       int
-	// MeanCPUPercent and MeanMemoryPercent are the mean usage of all nodes, for
-	// which nodes are sized.
+	// MeanCPUPercent and MeanMemoryPercent are the mean usage of all nodes. Nodes are sized
+	// to match them.
 	MeanCPUPercent, MeanMemoryPercent float64
 	// ReplicasPerOwner is the number of pods per ReplicaSet.
 	ReplicasPerOwner int
-	// RequestPercent is the share of all nodes that the pods request together.
-	// Each requests in proportion to its allocation, whatever its usage.
+	// RequestPercent is the share of all nodes' capacity that the pods request together.
+	// Each pod requests in proportion to its allocation, whatever its usage is.
 	RequestPercent float64
-	// Pods is the number of pods; 0 means one per series. More pods than series
-	// share them, shifted in time.
+	// Pods is the number of pods; 0 means one per series. If there are more pods than
+	// series, they share series, shifted in time.
 	Pods int
 	// Seed determines the order in which pods are first placed.
 	Seed uint64
 }
 
-// DefaultShape returns the shape with which results are compared.
+// DefaultShape returns the shape that is used to compare results.
 func DefaultShape() Shape {
 	return Shape{
 		PodsPerNode: 20, MeanCPUPercent: 50, MeanMemoryPercent: 50, ReplicasPerOwner: 10, RequestPercent: 80, Seed: 1,
@@ -61,8 +61,8 @@ func (s *Shape) validate() error {
 	return nil
 }
 
-// NewFleet makes a fleet from a trace of CPU and, if it is not nil, a trace of
-// memory with as many series.
+// NewFleet makes a fleet from a trace of CPU and a trace of memory. The memory trace may
+// be nil; otherwise, it must have the same series.
 func NewFleet(shape Shape, cpu, memory *trace.Trace) (*Fleet, error) {
 	if err := shape.validate(); err != nil {
 		return nil, err
@@ -92,7 +92,7 @@ func NewFleet(shape Shape, cpu, memory *trace.Trace) (*Fleet, error) {
 	return fleet, nil
 }
 
-// firstAge is the age of the first pods if nothing else is known.
+// firstAge is the age of the first pods if nothing else determines it.
 const firstAge = 24 * time.Hour
 
 // paired returns an error unless the memory trace is nil or has the same series
@@ -114,8 +114,8 @@ func paired(cpu, memory *trace.Trace) error {
 	return nil
 }
 
-// seriesShift is how many steps further a series is shifted each time it is
-// reused: no divisor of a day.
+// seriesShift is the number of steps by which a series is shifted further each time it is
+// reused. It does not divide a day.
 const seriesShift = 37
 
 func newReplica(shape *Shape, i int, cpu, memory *trace.Trace) Replica {
@@ -131,8 +131,8 @@ func newReplica(shape *Shape, i int, cpu, memory *trace.Trace) Replica {
 	return r
 }
 
-// size sets the capacity of nodes so that usage has the intended mean, and the
-// requests of pods.
+// size sets the capacity of nodes, so that usage has the intended mean, and the requests
+// of pods.
 func (f *Fleet) size(shape *Shape) error {
 	var used, allocated cluster.Percents
 	for i := range f.Replicas {
@@ -180,8 +180,8 @@ func mean(series []float32) float64 {
 	return sum / float64(max(1, len(series)))
 }
 
-// deploysOf returns the deploys of a fleet's owners, taken from the trace's
-// data on the series of their first replicas.
+// deploysOf returns the deploys of a fleet's owners. An owner is deployed when the trace
+// deploys the series of its first replica.
 func deploysOf(shape *Shape, pods int, cpu *trace.Trace) (all []Deploy) {
 	steps := cpu.Steps()
 	for _, d := range cpu.Deploys {

@@ -11,8 +11,7 @@ import (
 	"github.com/evenkeel/evenkeel/evictor"
 )
 
-// unattended is the evicting client of a run. It is never paused, and nothing has to be
-// stored.
+// unattended is a run's evicting client. It is never paused, and stores nothing.
 type unattended struct{ *evenkeel }
 
 // Commit implements evictor.Evictions.
@@ -24,15 +23,14 @@ func (unattended) Announced(context.Context) {}
 // Permits implements evictor.Evictions.
 func (unattended) Permits(context.Context) error { return nil }
 
-// Evicted implements evictor.Evictions. It returns false, because the watch is never
-// behind.
+// Evicted implements evictor.Evictions. It returns false, because the watch never lags.
 func (unattended) Evicted(string) bool { return false }
 
 // DryRun implements evictor.Evictions.
 func (unattended) DryRun() bool { return false }
 
-// Made implements evictor.Evictions. A replay has no limits for which evictions would
-// have to be counted.
+// Made implements evictor.Evictions. It counts nothing, because a replay has no limits
+// that depend on the counts.
 func (unattended) Made(string, string) evictor.Made { return evictor.Made{} }
 
 // NotifyFailure implements evictor.Evictions.

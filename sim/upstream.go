@@ -18,19 +18,19 @@ import (
 	"github.com/evenkeel/evenkeel/sim/deschedulerapi"
 )
 
-// upstream runs LowNodeUtilization on a world.
+// upstream runs upstream's LowNodeUtilization on a world.
 type upstream struct {
 	world  *world
 	tally  *tally
 	handle *deschedulerapi.Handle
 	plugin frameworktypes.BalancePlugin
-	// clock is the time of the next eviction, began the start of the step.
+	// clock is the time of the next eviction, began the time at which the step began.
 	clock, began time.Time
 	random       *rand.Rand
 }
 
 // upstreamPace is the time between two evictions by upstream. Upstream does not pace
-// them, so it is only the duration of a call.
+// them, so it is just the duration of a call.
 const upstreamPace = 20 * time.Millisecond
 
 func newUpstream(ctx context.Context, args *nodeutilization.LowNodeUtilizationArgs, seed uint64, w *world, t *tally) (*upstream, error) {
@@ -48,10 +48,10 @@ func newUpstream(ctx context.Context, args *nodeutilization.LowNodeUtilizationAr
 	return u, nil
 }
 
-// cycle balances based on what was measured in the last step. Upstream's
-// collector takes a moving mean every five seconds. After five minutes of a
-// constant value that is within 0.2% of it, so a new collector that has
-// collected once gives the same.
+// cycle balances based on the measurements of the last step. Upstream's collector
+// computes a moving mean every five seconds. After five minutes of a constant value, the
+// mean is within 0.2% of that value, so a new collector that has collected once gives the
+// same result.
 func (u *upstream) cycle(ctx context.Context, now time.Time) error {
 	u.clock, u.began = now, now.Truncate(Step)
 	shown := measured{world: u.world}
@@ -98,7 +98,7 @@ func evictFor(w *world, t *tally, uid types.UID, now time.Time) error {
 	return err
 }
 
-// measured is what metrics.k8s.io would show: the means of the last step, with
+// measured holds what metrics.k8s.io would serve: the means of the last step, with
 // offsets that make a run reproducible.
 type measured struct {
 	world   *world

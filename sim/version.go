@@ -10,15 +10,15 @@ import (
 	"k8s.io/apimachinery/pkg/util/rand"
 )
 
-// version is the ReplicaSet of one version of an owner, named as a Deployment
-// names it: after the owner and the hash of the template, which its pods carry
+// version is the ReplicaSet of one version of an owner. Like a Deployment's ReplicaSet,
+// it is named after the owner and the hash of the template, and its pods carry the hash
 // as a label.
 type version struct {
 	set, hash string
 	uid       types.UID
 }
 
-// newVersion names a version of an owner, counted from 0.
+// newVersion returns a version of an owner. number counts from 0.
 func newVersion(owner string, uid types.UID, number int) version {
 	sum := fnv.New32a()
 	_, _ = sum.Write([]byte(owner + "/" + strconv.Itoa(number))) // never fails
@@ -29,7 +29,8 @@ func newVersion(owner string, uid types.UID, number int) version {
 	return version{set: owner + "-" + hash, hash: hash, uid: uid}
 }
 
-// plain holds the objects that the plain pods of a version share; they are read-only.
+// plain holds the objects shared by the plain pods of a version. They must not be
+// changed.
 type plain struct {
 	version
 	labels map[string]string

@@ -15,13 +15,13 @@ import (
 	"github.com/evenkeel/evenkeel/sim/kubescheduler"
 )
 
-// watcher receives pods as a watch of the API server reports them.
+// watcher receives pods as the API server's watch would report them.
 type watcher interface {
 	SetPod(pod *v1.Pod)
 	DeletePod(pod *v1.Pod)
 	// ScaledDown reports that an owner wants one pod fewer.
 	ScaledDown(ownerUID string)
-	// Passed sets the time before a rollout continues.
+	// Passed sets the current time before a rollout continues.
 	Passed(now time.Time)
 }
 
@@ -33,13 +33,13 @@ type world struct {
 	scheduler *kubescheduler.Scheduler
 	watcher   watcher // may be nil
 	gap       time.Duration
-	// blind is what Evenkeel's source misses.
+	// blind defines what Evenkeel's source misses.
 	blind blindness
 	// maxUnavailable is the maxUnavailable of an owner's PodDisruptionBudget,
 	// in percent.
 	maxUnavailable int
 	replicas       []replica
-	// byUID and names find the replicas of bound pods.
+	// byUID and names map bound pods to their replicas.
 	byUID map[types.UID]int
 	names map[string]int
 	// assigned holds the pods of each node, in an arbitrary but reproducible
@@ -47,18 +47,19 @@ type world struct {
 	assigned [][]*v1.Pod
 	usage    *meter
 	owners   []ownerState
-	// deploys are still to come, rollouts in progress; deployed counts the pods
-	// that they replaced.
+	// deploys holds the deploys that have not begun, rollouts those in progress. deployed
+	// counts the pods that they have replaced.
 	deploys  []Deploy
 	rollouts []*rollout
 	deployed int
-	// step began at began; now is the time reached within it.
+	// began is when step began. now is the current time within it.
 	step              int
 	start, began, now time.Time
 	made              int // pods created so far
-	// reserved is the node with a reserved place for the next replacement.
+	// reserved is the node reserved for the next replacement.
 	reserved string
-	// containers are shared by the pods with the same requests, read-only.
+	// containers holds container lists by requests. Pods share them, so they must not be
+	// changed.
 	containers map[cluster.Amounts][]v1.Container
 }
 
@@ -66,31 +67,30 @@ type world struct {
 type replica struct {
 	*Replica
 	pod  *v1.Pod
-	node int // -1 without one
-	// place is the pod's index among those of its node.
+	node int // -1 if it is on no node
+	// place is the pod's index among the pods of its node.
 	place int
-	// demand is the demand in this step. from is the time in the step at which the pod
-	// begins to use it, since the time up to which its usage has been added up.
+	// demand is the demand in this step. from is when the pod begins to use it. since is the
+	// time up to which its usage has been added up. Both are relative to the step.
 	demand      cluster.Amounts
 	from, since time.Duration
 	// measured is the pod's measured usage in the last finished step.
 	measured cluster.Amounts
-	// waiting is a pod that fits on no node.
+	// waiting is a pod that does not fit on any node.
 	waiting *v1.Pod
-	// born is when the pod was bound, away how long after that it begins to run,
-	// and ready when it is ready.
+	// born is when the pod was bound, away how long after that it begins to run, and ready
+	// when it becomes ready.
 	born, ready time.Time
 	away        time.Duration
 }
 
 const namespace = "fleet"
 
-// beginning is when every run begins: a Monday.
+// beginning is when every run begins; it is a Monday.
 var beginning = time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC)
 
-// byPlace orders replicas by their nodes. Pods that are created together lie
-// together in memory, and with many pods a step spends most of its time on
-// accessing them, node by node.
+// byPlace orders replicas by their nodes. Pods that are created together are together in
+// memory, and with many pods a step spends most of its time accessing them node by node.
 func byPlace(places []string) []int {
 	order := make([]int, len(places))
 	for i := range order {
@@ -113,7 +113,7 @@ func (w *world) places() []string {
 // pods lists the bound pods, node by node.
 func (w *world) pods() []*v1.Pod { return slices.Concat(w.assigned...) }
 
-// stage is a world as seen by plugins of the descheduler framework.
+// stage shows a world to plugins of the descheduler framework.
 type stage struct{ *world }
 
 // PodsOn implements deschedulerapi.World.
@@ -125,7 +125,7 @@ func (w stage) Evictable(pod *v1.Pod) bool {
 	return ok && !w.replicas[i].Fixed
 }
 
-// noBudget is the percentage of an owner's pods from which on a PodDisruptionBudget would
+// noBudget is the percentage of an owner's pods at which a PodDisruptionBudget would
 // forbid nothing, so that none is created.
 const noBudget = 100
 
@@ -135,14 +135,14 @@ var errGone = errors.New("the pod is gone")
 // meter adds up the usage of nodes and pods.
 type meter struct {
 	fleet *Fleet
-	// now is the demand of each node's pods in the step, weighted by the time they
-	// spend on it.
+	// now is the demand of each node's pods in the step, weighted by the time that they
+	// spend on the node.
 	now []cluster.Percents
-	// byShare reports whether pods on a full node are measured by their shares of its
-	// CPU. gone holds, by node, the demand of the pods that left in the step.
+	// byShare reports whether pods on a full node are measured by their shares of its CPU.
+	// gone holds, by node, the demand of pods that left during the step.
 	byShare bool
 	gone    map[int][]fairshare.Claim
-	// lost is what replicas would have used while they had no running pod.
+	// lost is what replicas without a running pod would have used.
 	lost cluster.Percents
 	// past holds the measured usage of each node, one row per step, in the order
 	// of the nodes, capped at the node's capacity.
@@ -160,7 +160,7 @@ func ownerOf(pod *v1.Pod) string {
 
 // rollout is a Deploy in progress.
 type rollout struct {
-	// due is when the next pods are replaced.
+	// due is when the next pods are to be replaced.
 	due   time.Time
 	owner int
 	// template is the number of the new version.
@@ -172,7 +172,7 @@ type rollout struct {
 // ownerState is the state of an owner.
 type ownerState struct {
 	replicas []int
-	// template is the number of its versions. rolled is when the last rollout began.
+	// template is the number of versions so far. rolled is when the last rollout began;
 	// rolling reports whether it is still in progress.
 	template int
 	rolled   time.Time
@@ -192,7 +192,7 @@ func (w *world) wanted(owner int) (n int) {
 	return n
 }
 
-// reach sets the time, which never goes back.
+// reach advances the time; it never goes back.
 func (w *world) reach(now time.Time) {
 	if now.After(w.now) {
 		w.now = now
