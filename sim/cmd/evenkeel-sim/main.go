@@ -1,6 +1,5 @@
-// Command evenkeel-sim replays recorded usage in virtual time and compares
-// policies, and records clusters for that. `evenkeel simulate` and `evenkeel
-// record` run it.
+// Command evenkeel-sim replays recorded usage in virtual time and compares policies, and
+// records clusters for replays. `evenkeel simulate` and `evenkeel record` run it.
 package main
 
 import (
