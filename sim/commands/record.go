@@ -1,4 +1,4 @@
-// Package commands holds the commands of the simulator: simulate, which replays
+// Package commands implements the commands of the simulator: simulate, which replays
 // usage and compares policies, and record, which records a cluster.
 package commands
 
@@ -34,7 +34,7 @@ import (
 	"github.com/evenkeel/evenkeel/sim/recording"
 )
 
-// waitFor waits, and reports whether the context is still active.
+// waitFor waits for the given duration. It returns false if the context ended first.
 func waitFor(ctx context.Context, d time.Duration) bool {
 	evictor.Sleep(ctx, d)
 	return ctx.Err() == nil
@@ -47,12 +47,12 @@ type recorder struct {
 	synced  func() bool
 	nodes   listers.NodeLister
 	pods    listers.PodLister
-	// now is the API server's time, which may be adjusted. local is not: it
-	// measures durations.
+	// now returns the API server's time, which may be adjusted. local returns a time that is
+	// not adjusted, for measuring durations.
 	now, local func() time.Time
 	// arrived counts the objects of the first lists so far.
 	arrived func() int64
-	// fills is how long usage is read before it counts if no source has history.
+	// fills is how long usage must be read before it counts if no source has history.
 	fills time.Duration
 	wait  func(ctx context.Context, d time.Duration) bool
 	out   io.Writer
@@ -63,7 +63,7 @@ type recorder struct {
 
 // run records until the time is up or the context ends.
 func (r *recorder) run(ctx context.Context) (err error) {
-	if err := errors.Join(r.begin(ctx), ctx.Err()); err != nil { // stopped before there was anything to record
+	if err := errors.Join(r.begin(ctx), ctx.Err()); err != nil { // stopped before anything could be recorded
 		return err
 	}
 	file, err := r.create()
@@ -90,8 +90,8 @@ func (r *recorder) run(ctx context.Context) (err error) {
 	return err
 }
 
-// begin waits until nodes and pods and the usage of at least one node are known. After a
-// stall, any reading suffices, even if it is not fresh.
+// begin waits until nodes, pods and the usage of at least one node are known. After a
+// stall, any reading suffices, even a stale one.
 func (r *recorder) begin(ctx context.Context) error {
 	still := kube.Patience[int64]{Now: r.local}
 	for {
@@ -124,7 +124,7 @@ func (r *recorder) create() (*os.File, error) {
 	case err != nil:
 		return nil, fmt.Errorf("creating the recording: %w", err)
 	}
-	// An existing file has kept its mode.
+	// An existing file keeps its mode.
 	if info, err := file.Stat(); err == nil && info.Mode().IsRegular() && info.Mode().Perm() != onlyOwner {
 		if err := file.Chmod(onlyOwner); err != nil {
 			return nil, errors.Join(fmt.Errorf("creating the recording: %w", err), file.Close())
@@ -136,7 +136,7 @@ func (r *recorder) create() (*os.File, error) {
 // readings takes a reading whenever one is due. After a stall it skips the
 // numbers of the missed ones.
 func (r *recorder) readings(ctx context.Context, w *recording.Writer, start time.Time) (count int, err error) {
-	const look = time.Second // to notice that the machine stalled
+	const look = time.Second // to notice stalls of the machine
 	for last := -1; ; {
 		passed := r.local().Sub(start)
 		if number := int(passed / r.options.Interval); number > last {
@@ -157,7 +157,7 @@ func (r *recorder) readings(ctx context.Context, w *recording.Writer, start time
 	}
 }
 
-// progress describes what was recorded, and how long the recording continues.
+// progress describes what was recorded and how long recording will continue.
 func (r *recorder) progress(count int, passed, due time.Duration) string {
 	left := "until stopped"
 	if r.options.For > 0 {
@@ -194,13 +194,13 @@ func (r *recorder) take(w *recording.Writer, number int) error {
 	return w.Reading(number, readings, bound)
 }
 
-// measuredUsage is the known usage.
+// measuredUsage is the usage that is known.
 type measuredUsage struct {
 	nodes map[string]*cluster.Amounts
 	pods  map[types.UID]*cluster.Amounts
 }
 
-// usedOf returns the measured usage, as the mean of five minutes.
+// usedOf returns the measured usage as five-minute means.
 func usedOf(view *usage.View) measuredUsage {
 	k := measuredUsage{map[string]*cluster.Amounts{}, map[types.UID]*cluster.Amounts{}}
 	for i, node := range view.Snapshot.Nodes {
@@ -234,10 +234,10 @@ func (r *recorder) hasher() (*recording.Hasher, error) {
 	return recording.NewHasher(salt), nil
 }
 
-// Record is `evenkeel record`. It observes usage like `evenkeel top`, and records nodes,
-// pods and usage in a file. It changes nothing in the cluster. A recording that is
-// stopped early is still valid. If it is stopped before the first reading, there is no
-// recording.
+// Record runs `evenkeel record`. It observes usage like `evenkeel top`, and records
+// nodes, pods and usage in a file. It changes nothing in the cluster. A recording that is
+// stopped early is still valid. If it is stopped before the first reading, no recording
+// is written.
 func Record(ctx context.Context, options flags.Options, record RecordOptions, out io.Writer) error {
 	if err := record.validate(); err != nil {
 		return exit.Usage(err)

@@ -56,8 +56,8 @@ func (o *RecordOptions) validate() error {
 	return folderExists("--out", o.Out)
 }
 
-// folderExists returns an error if the folder of a file does not exist, so that this is
-// noticed before any work would be lost.
+// folderExists returns an error if the folder of a file does not exist, so that the user
+// learns of it before any work is lost.
 func folderExists(flag, file string) error {
 	if _, err := os.Stat(filepath.Dir(file)); err != nil {
 		return fmt.Errorf("%s: %w", flag, err)

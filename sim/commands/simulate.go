@@ -33,8 +33,8 @@ import (
 	"github.com/evenkeel/evenkeel/strategies/registry"
 )
 
-// Simulate is `evenkeel simulate`: it replays usage in virtual time and reports
-// the results of each variant.
+// Simulate runs `evenkeel simulate`: it replays usage in virtual time and reports the
+// results of each variant.
 func Simulate(ctx context.Context, o SimulateOptions, out, progress io.Writer) error {
 	if err := output.Check(out, o.Output, SimulateFormats, o.Color); err != nil {
 		return err
@@ -76,8 +76,8 @@ func Simulate(ctx context.Context, o SimulateOptions, out, progress io.Writer) e
 	return o.print(out, heading, results)
 }
 
-// scored rejects a --warm-up that leaves nothing to score. The default is
-// shortened for a short trace.
+// scored rejects a --warm-up that leaves nothing to score. For a short trace, it shortens
+// the default.
 func (o *SimulateOptions) scored() error {
 	steps := o.heading().Steps
 	if o.flags == nil || !o.flags.Changed("warm-up") || o.Run.WarmUp < steps {
@@ -162,8 +162,8 @@ func (o *SimulateOptions) policyVariants() ([]sim.Variant, error) {
 	return all, nil
 }
 
-// policyVariant returns the variant in which both halves apply a policy file, including
-// the strategies' arguments in its DeschedulerPolicy.
+// policyVariant returns the variant in which both halves use a policy file, including the
+// strategies' arguments in its DeschedulerPolicy.
 func policyVariant(path string) (_ sim.Variant, err error) {
 	defer policyfile.Recover(path, &err)
 	file, _, err := policyfile.Read(path, compat.Convert)
@@ -211,7 +211,7 @@ func strategiesOf(file *policy.File) (strategies []plugin.Strategy, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := settings.Lines(&file.Load, policy.Strategies(profiles)); err != nil { // no process would start with them
+	if _, err := settings.Lines(&file.Load, policy.Strategies(profiles)); err != nil { // no process would start with such lines
 		return nil, policyfile.Invalid(policyfile.NameOf(file), err.Error())
 	}
 	for _, given := range policyfile.Planned(profiles) {

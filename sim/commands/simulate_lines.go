@@ -58,8 +58,8 @@ func (o *SimulateOptions) rivalLines(evenkeels []sim.Variant) (rivalLines, error
 	return r, nil
 }
 
-// of returns the variants to play for one variant: one for each kind of lines. A variant
-// without lines by usage, or whose lines do not differ, is played once.
+// of returns the variants to play for one variant: one for each kind of lines. It returns
+// only the variant itself if it has no usage lines or if its lines do not differ.
 func (r rivalLines) of(v sim.Variant) []sim.Variant {
 	at, differs := r.at(v)
 	switch {
@@ -71,8 +71,8 @@ func (r rivalLines) of(v sim.Variant) []sim.Variant {
 	return []sim.Variant{v, at}
 }
 
-// at returns a rival with the policy's lines, and without a line where the policy has
-// none. differs reports whether the replay can show a difference.
+// at returns a rival with the policy's lines; it has no line where the policy has none.
+// differs reports whether the replay can show a difference.
 func (r rivalLines) at(v sim.Variant) (_ sim.Variant, differs bool) {
 	if v.Policy != nil || v.Lines == (cluster.Percents{}) {
 		return v, false
@@ -91,7 +91,7 @@ func (r rivalLines) at(v sim.Variant) (_ sim.Variant, differs bool) {
 }
 
 // evictLines returns a policy's evict lines in percent, without those of its pools; 0 for
-// a resource whose line is of another kind, +Inf for a resource without a line.
+// a resource whose line is not in percent, +Inf for a resource without a line.
 func evictLines(of policy.Lines) (lines cluster.Percents) {
 	for resource, metrics := range map[cluster.Resource][]usage.Metric{cluster.CPU: {usage.CPU}, cluster.Memory: {usage.Memory, thresholds.MemoryAvailable}} {
 		lines[resource] = math.Inf(1)
@@ -108,9 +108,9 @@ func evictLines(of policy.Lines) (lines cluster.Percents) {
 	return lines
 }
 
-// onMetrics is upstream's plugin evicting by usage, together with a rival that places
-// pods and may be empty. Descheduler ships no thresholds; the ones used here fit clusters
-// at 50% CPU.
+// onMetrics returns the variant in which upstream's plugin evicts by usage while a rival,
+// which may be empty, places pods. Descheduler ships no thresholds; the ones used here
+// suit clusters at 50% CPU.
 func onMetrics(beside contest.Name) sim.Variant {
 	lines := cluster.Percents{65, 65}
 	return sim.Variant{Rival: beside, Upstream: metricsArgs(lines), Lines: lines}
@@ -132,7 +132,7 @@ func upstreamArgs(low, high cluster.Percents, metrics *nodeutilization.MetricsUt
 	}
 }
 
-// thresholdsOf leaves out resources without a line.
+// thresholdsOf returns thresholds without resources that have no line.
 func thresholdsOf(percents cluster.Percents) api.ResourceThresholds {
 	of := api.ResourceThresholds{}
 	for resource, percent := range percents {

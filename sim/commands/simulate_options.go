@@ -16,10 +16,10 @@ import (
 
 // SimulateOptions are the flags of `evenkeel simulate`.
 type SimulateOptions struct {
-	// Trace and MemoryTrace are files; if Trace is empty, one is generated.
+	// Trace and MemoryTrace are files. If Trace is empty, a trace is generated.
 	Trace, MemoryTrace string
-	// Recording is a file written by `evenkeel record`; Stretch plays each of its
-	// readings as a step.
+	// Recording is a file written by `evenkeel record`. Stretch plays each of its readings
+	// as one step.
 	Recording string
 	Stretch   bool
 	Recipe    trace.Recipe
@@ -30,12 +30,12 @@ type SimulateOptions struct {
 	Run      sim.Config
 	Policies []string
 	Compare  []string
-	// RivalLines lists the lines by which rivals evict. Its values are those of the
+	// RivalLines selects the lines by which rivals evict. Its values are listed in the
 	// variable RivalLines.
 	RivalLines     []string
 	Output, Report string
 	Color          string
-	// Version is the program's.
+	// Version is the program's version.
 	Version string
 	// Notes, which may be nil, receives notes on what a recording does not
 	// contain.
@@ -62,15 +62,16 @@ func NewSimulateOptions() SimulateOptions {
 // SimulateFormats are the output formats of `evenkeel simulate`.
 const SimulateFormats = "table|json|csv"
 
-// comparisons are the names that --compare accepts.
+// comparisons holds the names that --compare accepts.
 var comparisons = []string{
 	"none", "upstream-requests", "upstream-metrics", "openshift", "koordinator", "trimaran", "trimaran-risk",
 	"evict-only", "extender-only", "evenkeel", "oracle",
 }
 
-// generators are the values of --generate: waves, noise, leaks and deploys; for each
-// group of pods, a daily burst at a fixed hour; the same at a random hour; and steady
-// pods that crowd one of several nodes.
+// generators holds the values of --generate. mixed generates waves, noise, leaks and
+// deploys; daily-bursts, for each group of pods, a daily burst at a fixed hour;
+// random-bursts the same at random hours; and dense steady pods that crowd one of several
+// nodes.
 var generators = []string{"mixed", "daily-bursts", "random-bursts", "dense"}
 
 // AddTo defines the flags.

@@ -18,15 +18,15 @@ var ownShape = append([]string{
 	"trace", "memory-trace", "generate", "generate-series", "pods-per-node", "nodes", "pods", "replicas-per-owner", "mean-cpu", "mean-memory", "requested",
 }, denseShape...)
 
-// denseShape are the flags that only apply to --generate=dense, otherShape
-// those that do not apply to it.
+// denseShape holds the flags that apply only to --generate=dense, otherShape those that
+// do not apply to it.
 var (
 	denseShape = []string{"dense-load", "dense-sigma", "dense-pods"}
 	otherShape = []string{"memory-trace", "generate-series", "pods", "mean-cpu", "mean-memory", "requested"}
 )
 
 // without rejects flags that would have no effect, because the result would not be what
-// was requested.
+// the user requested.
 func (o *SimulateOptions) without(flags []string, why string) error {
 	for _, name := range flags {
 		if o.flags != nil && o.flags.Changed(name) {
@@ -66,7 +66,7 @@ func (o *SimulateOptions) fleet() error {
 	return err
 }
 
-// denseFleet makes one crowded node among empty ones.
+// denseFleet makes a fleet with one crowded node among empty ones.
 func (o *SimulateOptions) denseFleet() (err error) {
 	if err := o.without(otherShape, "cannot be combined with --generate=dense, which has its own nodes and pods"); err != nil {
 		return err
@@ -75,7 +75,7 @@ func (o *SimulateOptions) denseFleet() (err error) {
 	d.Seed, d.Nodes = o.Run.Seed, cmp.Or(o.Shape.Nodes, d.Nodes)
 	if o.flags != nil && o.flags.Changed("pods-per-node") {
 		pods := o.Shape.PodsPerNode
-		if !(pods >= 1 && pods <= sim.MaxDensePods) || pods != math.Trunc(pods) { // also when NaN
+		if !(pods >= 1 && pods <= sim.MaxDensePods) || pods != math.Trunc(pods) { // also true for NaN
 			return fmt.Errorf("--pods-per-node: %v: must be a whole number from 1 to %d with --generate=dense", pods, sim.MaxDensePods)
 		}
 		d.Pods = int(pods)
