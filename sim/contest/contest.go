@@ -1,5 +1,5 @@
-// Package contest connects rivals to a replay. It shows them a world, evicts the pods
-// that they choose, and asks them where kube-scheduler should put a pod.
+// Package contest lets rivals take part in a replay. It shows them a world, evicts the
+// pods that they choose, and asks them where kube-scheduler should put a pod.
 package contest
 
 import (
@@ -17,22 +17,22 @@ import (
 	"github.com/evenkeel/evenkeel/sim/rivals"
 )
 
-// World is what a rival plays on.
+// World is the world that a rival acts on.
 type World interface {
-	// Now returns the time, Until lets time pass.
+	// Now returns the current time. Until lets time pass.
 	Now() time.Time
 	Until(now time.Time) error
-	// Nodes returns all nodes; nodes and pods are in random order.
+	// Nodes returns all nodes. Nodes and pods are in random order.
 	Nodes() []rivals.Node
-	// Node returns a node by name, Past its usage in each step of a past period.
+	// Node returns a node by name. Past returns its usage in each step of a past period.
 	Node(name string) rivals.Node
 	Past(name string, over time.Duration) []cluster.Amounts
 	Owner(owner int) rivals.Owner
 	// Evict evicts a pod and reports whether it was evicted. If node is not empty, the
 	// replacement lands there.
 	Evict(pod *rivals.Pod, node string) (bool, error)
-	// Reserve finds a node for a replacement of the pod; "" if there is none or the pod
-	// is gone.
+	// Reserve finds a node for a replacement of the pod. It returns "" if there is none or
+	// the pod no longer exists.
 	Reserve(pod *rivals.Pod) (node string, err error)
 	// Taint sets the number of soft taints on a node.
 	Taint(node string, taints int) error
@@ -41,12 +41,12 @@ type World interface {
 // Name is the name of a rival.
 type Name string
 
-// The rivals. Trimaran does not evict, so upstream's plugin evicts in its variants.
+// The rivals. Trimaran does not evict, so its variants use upstream's plugin for that.
 const (
 	OpenShift   Name = "openshift"
 	Koordinator Name = "koordinator"
 	Trimaran    Name = "trimaran"
-	// TrimaranRisk scores by risk, Trimaran by a target.
+	// TrimaranRisk scores nodes by risk, Trimaran by a target.
 	TrimaranRisk Name = "trimaran-risk"
 )
 
@@ -56,14 +56,13 @@ type Player struct {
 	world       World
 	openshift   *rivals.OpenShift
 	koordinator *rivals.Koordinator
-	// leaving is the node of the pod for which a place elsewhere is being
-	// reserved.
+	// leaving is the node of the pod for which a place on another node is being reserved.
 	leaving string
 }
 
 var _ kubescheduler.Extender = (*Player)(nil)
 
-// New returns a player of a rival without any state.
+// New returns a player with a rival that has no state yet.
 func New(name Name) *Player {
 	return &Player{name: name, openshift: rivals.NewOpenShift(), koordinator: rivals.NewKoordinator()}
 }
@@ -72,22 +71,22 @@ func New(name Name) *Player {
 // node. Only Koordinator has such a line.
 func (p *Player) EvictAbove(lines cluster.Percents) { p.koordinator.High = lines }
 
-// Join shows the player its world.
+// Join sets the player's world.
 func (p *Player) Join(world World) { p.world = world }
 
 // Schedule applies the rival's changes to kube-scheduler's configuration.
 func (p *Player) Schedule(config *kubescheduler.Config) {
 	switch p.name {
-	case OpenShift: // with taints on nodes
+	case OpenShift: // it steers by tainting nodes
 		return
 	case Koordinator:
-	case Trimaran, TrimaranRisk: // as in its own configuration
+	case Trimaran, TrimaranRisk: // as configured by Trimaran itself
 		config.Unscored = []string{names.NodeResourcesFit, names.NodeResourcesBalancedAllocation}
 	}
 	config.Extender, config.Weight, config.Plugin = p, 1, true
 }
 
-// PacesItself reports whether the rival has its own interval.
+// PacesItself reports whether the rival has its own interval between cycles.
 func (p *Player) PacesItself() bool { return p.name == Koordinator }
 
 // Cycle lets the rival act from now until the given time.
@@ -109,7 +108,7 @@ func (p *Player) Cycle(ctx context.Context, until time.Time) error {
 	return nil
 }
 
-// balance sets the soft taints, then evicts.
+// balance first sets the soft taints and then evicts.
 func (p *Player) balance() (failed error) {
 	nodes := p.world.Nodes()
 	for i, taints := range rivals.Taints(rivals.Levels(rivals.Distances(nodes))) {
@@ -125,8 +124,8 @@ func (p *Player) balance() (failed error) {
 	return failed
 }
 
-// look creates new jobs and carries out those that are due. Each needs a reservation
-// before the eviction.
+// look creates new jobs and executes those that are due. Each job needs a reservation
+// before it evicts its pod.
 func (p *Player) look(now time.Time) error {
 	p.koordinator.Look(now, p.world.Nodes(), p.world.Owner)
 	for _, job := range p.koordinator.Due(now) {
@@ -137,7 +136,7 @@ func (p *Player) look(now time.Time) error {
 			return fmt.Errorf("reserving a place: %w", err)
 		}
 		if node == "" {
-			continue // tried again until the job is too old
+			continue // retried until the job is too old
 		}
 		evicted, err := p.world.Evict(&job.Pod, node)
 		if err != nil {
@@ -161,7 +160,7 @@ func (p *Player) Filter(pod *v1.Pod, nodes []string) []int {
 	return kept
 }
 
-// admits is LoadAwareScheduling's filter.
+// admits implements LoadAwareScheduling's filter.
 func (p *Player) admits(pod *v1.Pod, name string) bool {
 	node := p.world.Node(name)
 	return node.Unmeasured || rivals.Admits(rivals.Expect(p.world.Now(), &node, requestsOf(pod)), node.Capacity)
@@ -173,7 +172,7 @@ func (p *Player) Prioritize(pod *v1.Pod, nodes []string) []int64 {
 	for k, name := range nodes {
 		node := p.world.Node(name)
 		switch {
-		case node.Unmeasured: // the lowest score
+		case node.Unmeasured: // gets the lowest score
 		case p.name == Koordinator:
 			points[k] = rivals.LeastUsed(rivals.Expect(now, &node, requests), node.Capacity)
 		case p.name == TrimaranRisk:
