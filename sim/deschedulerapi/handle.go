@@ -1,5 +1,5 @@
-// Package deschedulerapi provides the environment for plugins of the descheduler
-// framework in a replay: a handle and metrics.
+// Package deschedulerapi provides the environment for descheduler framework plugins in a
+// replay: a handle and metrics.
 package deschedulerapi
 
 import (
@@ -22,12 +22,12 @@ type World interface {
 	Evictable(pod *v1.Pod) bool
 }
 
-// Evicting is a program that evicts: Evenkeel or upstream's plugin.
+// Evicting is what evicts: Evenkeel or upstream's plugin.
 type Evicting interface {
 	Evict(ctx context.Context, pod *v1.Pod) error
 }
 
-// Handle is the framework around a plugin.
+// Handle is the framework's handle for a plugin.
 type Handle struct {
 	World     World
 	By        Evicting
@@ -39,7 +39,8 @@ var (
 	_ frameworktypes.Evictor = (*Handle)(nil)
 )
 
-// ClientSet implements frameworktypes.Handle: there is no API server.
+// ClientSet implements frameworktypes.Handle. It returns nil, because there is no API
+// server.
 func (h *Handle) ClientSet() kubernetes.Interface { return nil }
 
 // PrometheusClient implements frameworktypes.Handle.

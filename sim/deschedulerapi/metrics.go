@@ -15,14 +15,14 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// Usage is measured usage, as metrics.k8s.io would serve it; nil if nothing was
+// Usage returns measured usage as metrics.k8s.io would serve it; nil if nothing was
 // measured.
 type Usage interface {
 	NodeUsage(name string) v1.ResourceList
 	PodUsage(name string) v1.ResourceList
 }
 
-// NewLister lists these nodes.
+// NewLister returns a lister of the given nodes.
 func NewLister(nodes []*v1.Node) listers.NodeLister { return nodeLister{nodes: nodes} }
 
 type nodeLister struct {
@@ -33,7 +33,8 @@ type nodeLister struct {
 
 func (l nodeLister) List(labels.Selector) ([]*v1.Node, error) { return l.nodes, nil }
 
-// NewClient serves usage. Methods that upstream does not call are missing.
+// NewClient returns a client that serves the given usage. Methods that upstream does not
+// call are not implemented.
 func NewClient(usage Usage) versioned.Interface { return client{usage: usage} }
 
 type client struct {
@@ -80,9 +81,9 @@ func (m podMetrics) Get(_ context.Context, name string, _ metav1.GetOptions) (*v
 }
 
 // Distinguish returns bytes of memory to add to each node's usage. They make the sums of
-// milliCPU and bytes by which upstream sorts nodes unique, and ordered by turns among
-// equal ones. Without them, the order of equally hot nodes would depend on Go's random
-// map order.
+// milliCPU and bytes, by which upstream sorts nodes, unique; nodes with equal sums are
+// ordered by turns. Without them, the order of equally hot nodes would depend on Go's
+// random map order.
 func Distinguish(used []cluster.Amounts, turns []int) []int64 {
 	added, taken := make([]int64, len(turns)), make(map[int64]bool, len(turns))
 	for _, i := range turns {
