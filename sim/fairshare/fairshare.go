@@ -1,9 +1,9 @@
 // Package fairshare computes how much of a node's CPU each pod gets if the demand exceeds
-// its capacity, by weighted max-min fairness. It is pure.
+// its capacity, by weighted max-min fairness.
 //
-// The kernel shares CPU among cgroups in this way: in proportion to their
-// weights, and only among those that can use it (Control Group v2, 3-1
-// Weights); the weight of a pod is its CPU request.
+// The kernel shares CPU among cgroups in this way: in proportion to their weights, and
+// only among those that can use it (Control Group v2, 3-1 Weights). A pod's weight is its
+// CPU request.
 package fairshare
 
 import (
@@ -14,9 +14,9 @@ import (
 
 // Claim is a pod's demand on a node.
 type Claim struct {
-	// Demand is in milli-cores, Weight in any unit above 0.
+	// Demand is in milli-cores. Weight is in any unit and above 0.
 	Demand, Weight float64
-	// Ran is the share of the time in which it had the demand.
+	// Ran is the share of the time during which the pod had the demand.
 	Ran float64
 }
 
