@@ -14,8 +14,8 @@ import (
 	"github.com/evenkeel/evenkeel/placement"
 )
 
-// filters and scores are those of the default profile, except those that need
-// volumes, claims or images, which a replay lacks.
+// filters and scores are the plugins of the default profile, except those that need
+// volumes, claims or images, which a replay does not have.
 var (
 	filters = []string{
 		names.NodeUnschedulable, names.NodeName, names.TaintToleration, names.NodeAffinity, names.NodePorts,
@@ -28,8 +28,8 @@ var (
 	}
 )
 
-// newFramework gives PodTopologySpread no default constraints, because the nodes of a
-// replay have no zones.
+// newFramework makes the framework. PodTopologySpread gets no default constraints,
+// because the nodes of a replay have no zones.
 func newFramework(ctx context.Context, nodes *nodes, unscored []string) (framework.Framework, error) {
 	placement.InitMetrics()
 	profile, err := placement.NewProfile(func(defaults *config.Plugins) *config.Plugins {
@@ -44,12 +44,11 @@ func newFramework(ctx context.Context, nodes *nodes, unscored []string) (framewo
 	return schedulerruntime.NewFramework(ctx, intree.NewInTreeRegistry(), profile,
 		schedulerruntime.WithInformerFactory(informers.NewSharedInformerFactory(nil, 0)),
 		schedulerruntime.WithSnapshotSharedLister(nodes),
-		schedulerruntime.WithParallelism(1), // a goroutine per node costs more than its plugins
+		schedulerruntime.WithParallelism(1), // a goroutine per node costs more than running the plugins
 	)
 }
 
-// scoreSet keeps the weights of the default profile, except for disabled
-// scores.
+// scoreSet keeps the weights of the default profile, except for scores that are disabled.
 func scoreSet(defaults *config.Plugins, unscored []string) config.PluginSet {
 	var set config.PluginSet
 	for _, plugin := range slices.Concat(defaults.MultiPoint.Enabled, defaults.Score.Enabled) {

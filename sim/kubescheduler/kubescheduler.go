@@ -1,10 +1,9 @@
-// Package kubescheduler places pods as kube-scheduler would: with the
-// compiled-in filter and score plugins of its default profile, its sample of
-// nodes and the weighted scores of an extender, on the nodes and pods that the
-// caller reports.
+// Package kubescheduler places pods as kube-scheduler would: with the filter and score
+// plugins of its default profile, its sampling of nodes and the weighted scores of an
+// extender, on the nodes and pods that the caller reports.
 //
-// It decides where one pod goes, given where all others are. Queues, preemption and
-// binding are not simulated, so a pod that fits nowhere stays without a node. A seed
+// It decides only where a pod goes, given where all others are. Queues, preemption and
+// binding are not simulated, so a pod that fits on no node stays without one. A seed
 // breaks ties, so that a run can be repeated.
 package kubescheduler
 
@@ -23,20 +22,20 @@ import (
 
 // Extender is called in addition to the plugins.
 type Extender interface {
-	// Filter returns the ascending indices of the nodes left for a pod.
+	// Filter returns the indices of the nodes that are left for a pod, in ascending order.
 	Filter(pod *v1.Pod, nodes []string) (kept []int)
-	// Prioritize returns a score from 0 to 10 for each node, from 0 to 100 if
+	// Prioritize returns a score for each node: from 0 to 10, or from 0 to 100 if
 	// Config.Plugin is set.
 	Prioritize(pod *v1.Pod, nodes []string) []int64
 }
 
 // Config configures how pods are placed.
 type Config struct {
-	// Extender may be nil. Weight is its weight in kube-scheduler's
-	// configuration; a point counts ten times as much.
+	// Extender may be nil. Weight is its weight in kube-scheduler's configuration; each of
+	// its points counts ten times.
 	Extender Extender
 	Weight   int64
-	// Plugin means that Extender represents a plugin, whose points count once.
+	// Plugin means that Extender represents a plugin, whose points count only once.
 	Plugin bool
 	// Unscored names the plugins whose scores are disabled.
 	Unscored []string
@@ -52,7 +51,7 @@ type Scheduler struct {
 	nodes   *nodes
 	random  *rand.Rand
 	memo    memo
-	// start is where the search for feasible nodes continues.
+	// start is the index at which the next search for feasible nodes begins.
 	start int
 
 	feasible []int // indices of nodes
@@ -77,10 +76,10 @@ func New(ctx context.Context, config Config, known []*v1.Node) (*Scheduler, erro
 	}, nil
 }
 
-// Add reports a pod that was bound to a node.
+// Add adds a pod that was bound to a node.
 func (s *Scheduler) Add(pod *v1.Pod) error { return s.nodes.add(pod) }
 
-// Remove reports that a bound pod is gone.
+// Remove removes a bound pod that no longer exists.
 func (s *Scheduler) Remove(pod *v1.Pod) error { return s.nodes.remove(s.ctx, pod) }
 
 // Taint replaces the taints of a node.
@@ -133,7 +132,8 @@ func (s *Scheduler) filter(state fwk.CycleState, pod *v1.Pod, known []remembered
 	return nil
 }
 
-// fits reports whether a node takes the pod, and updates what is remembered.
+// fits reports whether a node takes the pod. It reads and updates what is remembered
+// about the node.
 func (s *Scheduler) fits(state fwk.CycleState, pod *v1.Pod, i int, known []remembered) bool {
 	version := s.nodes.infos[i].GetGeneration()
 	if known != nil && known[i].version == version {
@@ -146,7 +146,7 @@ func (s *Scheduler) fits(state fwk.CycleState, pod *v1.Pod, i int, known []remem
 	return fits
 }
 
-// The numbers of kube-scheduler's own search, pkg/scheduler/schedule_one.go.
+// Constants of kube-scheduler's own search, in pkg/scheduler/schedule_one.go.
 const (
 	fewestNodes   = 100
 	fewestPercent = 5
@@ -167,7 +167,7 @@ func (s *Scheduler) askFilter(pod *v1.Pod) {
 	}
 	kept := s.config.Extender.Filter(pod, s.feasibleNames())
 	for k, place := range kept {
-		s.feasible[k] = s.feasible[place] // indices are ascending
+		s.feasible[k] = s.feasible[place] // safe in place, because the indices ascend
 	}
 	s.feasible = s.feasible[:len(kept)]
 }
@@ -221,14 +221,13 @@ func (s *Scheduler) scoreAnew(state fwk.CycleState, pod *v1.Pod, known []remembe
 		s.scores[k] = scored[j].TotalScore
 		if known != nil {
 			v := &known[s.feasible[k]]
-			v.score, v.scored = int32(scored[j].TotalScore), true // a hundred times the sum of the plugins' weights
+			v.score, v.scored = int32(scored[j].TotalScore), true // at most a hundred times the sum of the plugins' weights
 		}
 	}
 	return nil
 }
 
-// pointValue scales an extender's points of 0 to 10 to 0 to 100, as
-// kube-scheduler does.
+// pointValue converts an extender's points from 0–10 to 0–100, as kube-scheduler does.
 const pointValue = 10
 
 // choose returns one of the nodes with the highest score.

@@ -2,33 +2,32 @@ package kubescheduler
 
 import v1 "k8s.io/api/core/v1"
 
-// memo caches the plugins' verdicts on nodes that have not changed since, for pods
-// between which the plugins do not distinguish. Placing a pod changes one node, so for
-// the next pod the verdicts on all but a few of the hundreds of nodes that kube-scheduler
-// considers are known.
+// memo caches the plugins' results for nodes that have not changed, and for pods that the
+// plugins do not distinguish. Placing a pod changes only one node, so for the next pod
+// the results of most of the hundreds of nodes that kube-scheduler considers are known.
 type memo struct {
 	known map[kind][]remembered
-	// maxKinds is how many kinds of pods are kept; later ones are evaluated each
-	// time.
+	// maxKinds is the maximum number of kinds of pods to remember. Any others are evaluated
+	// each time.
 	maxKinds int
 }
 
-// maxRemembered bounds what a memo holds: 32 MiB.
+// maxRemembered is the maximum number of results in a memo: 32 MiB.
 const maxRemembered = 1 << 21
 
-// kind is everything about a plain pod that the plugins depend on.
+// kind holds everything that the plugins' results depend on for a plain pod.
 type kind struct{ cpuMilli, memoryBytes int64 }
 
-// remembered is the plugins' verdict on a node.
+// remembered is the plugins' result for a node.
 type remembered struct {
-	version int64 // the node's generation; 0 if unknown
+	version int64 // the node's generation; 0 if there is no result
 	score   int32
 	fits    bool
 	scored  bool
 }
 
-// of returns what is known for a pod, one entry per node, for the caller to
-// read and fill in; nil if it cannot be kept.
+// of returns what is remembered for a pod: one entry per node, which the caller reads and
+// fills in. It returns nil if nothing can be remembered.
 func (m *memo) of(pod *v1.Pod, nodes *nodes) []remembered {
 	if !nodes.bare || nodes.affinePods > 0 {
 		return nil
@@ -45,9 +44,9 @@ func (m *memo) of(pod *v1.Pod, nodes *nodes) []remembered {
 	return known
 }
 
-// kindOf reports whether the plugins' verdict on a pod depends only on its
-// requests and on one node at a time, provided that nodes have no taints and no
-// pod has affinity.
+// kindOf returns a pod's kind. plain reports whether the plugins' result depends only on
+// its requests and on one node at a time, provided that nodes have no taints and no pod
+// has affinity.
 func kindOf(pod *v1.Pod) (k kind, plain bool) {
 	spec := &pod.Spec
 	switch {

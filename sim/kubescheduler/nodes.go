@@ -12,14 +12,14 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
-// nodes are the nodes with their pods, as the plugins list them.
+// nodes holds the nodes with their pods, in the form in which plugins list them.
 type nodes struct {
 	infos  []fwk.NodeInfo // in the order of their names
 	names  []string
-	byName map[string]*framework.NodeInfo // the same as infos
-	// bare means that no node has a taint or is cordoned.
+	byName map[string]*framework.NodeInfo // the same nodes as in infos
+	// bare means that no node is tainted or cordoned.
 	bare bool
-	// affinePods counts the pods with affinity or anti-affinity.
+	// affinePods is the number of pods with affinity or anti-affinity.
 	affinePods int
 }
 
@@ -52,7 +52,7 @@ func (n *nodes) taint(name string, taints []v1.Taint) error {
 	if slices.Equal(info.Node().Spec.Taints, taints) {
 		return nil
 	}
-	node := new(*info.Node()) // the caller's object stays unchanged
+	node := new(*info.Node()) // the caller's object must not change
 	node.Spec.Taints = taints
 	info.SetNode(node)
 	n.bare = !slices.ContainsFunc(n.infos, func(other fwk.NodeInfo) bool { return !isBare(other.Node()) })
@@ -98,7 +98,7 @@ func (n *nodes) NodeInfos() fwk.NodeInfoLister { return n }
 // StorageInfos returns the lister of claims in use.
 func (n *nodes) StorageInfos() fwk.StorageInfoLister { return n }
 
-// PodGroupStates returns nil: there are no pod groups.
+// PodGroupStates returns nil, because there are no pod groups.
 func (n *nodes) PodGroupStates() fwk.PodGroupStateLister { return nil }
 
 // List returns all nodes.
@@ -137,5 +137,5 @@ func (n *nodes) Get(name string) (fwk.NodeInfo, error) {
 	return nil, fmt.Errorf("node %q is unknown", name)
 }
 
-// IsPVCUsedByPods returns false: there are no claims.
+// IsPVCUsedByPods returns false, because there are no claims.
 func (n *nodes) IsPVCUsedByPods(string) bool { return false }
