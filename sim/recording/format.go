@@ -21,7 +21,7 @@ type Header struct {
 // Interval returns the time between two readings.
 func (h *Header) Interval() time.Duration { return time.Duration(h.IntervalSeconds) * time.Second }
 
-// Node is the stored part of a Node.
+// Node contains the stored parts of a Node.
 type Node struct {
 	Name          string            `json:"name"`
 	Labels        map[string]string `json:"labels,omitempty"`
@@ -35,29 +35,30 @@ type Node struct {
 // Stays is the reason why a pod must not be evicted; empty if it may be evicted.
 type Stays string
 
-// The reasons why a pod stays: those of the shipped policy's DefaultEvictor, and the
-// pod's own annotation or kind.
+// The reasons why a pod must not be evicted: those of the shipped policy's
+// DefaultEvictor, and the pod's own annotation or kind.
 const (
 	DaemonSet    Stays = "DaemonSet"
-	Mirror       Stays = "Mirror" // a static pod, which its kubelet runs
+	Mirror       Stays = "Mirror" // a static pod, which is run by its kubelet
 	NoOwner      Stays = "NoOwner"
 	Critical     Stays = "Critical"
 	LocalStorage Stays = "LocalStorage"
 	Protected    Stays = "Protected"
 )
 
-// Pinned reports whether such a pod belongs to its node, so that its successor
-// cannot be placed elsewhere.
+// Pinned reports whether the pod belongs to its node, so that its successor cannot be
+// placed on another node.
 func (s Stays) Pinned() bool { return s == DaemonSet || s == Mirror }
 
-// Template is the stored part of similar pods of one owner.
+// Template contains the stored parts that similar pods of one owner share.
 type Template struct {
 	Namespace string `json:"namespace"`
 	// OwnerKind and OwnerName are the kind and name of the controller; empty if there is
 	// none.
 	OwnerKind string `json:"ownerKind,omitempty"`
 	OwnerName string `json:"ownerName,omitempty"`
-	// OwnerAPIVersion is empty if it is the Kubernetes version for this kind.
+	// OwnerAPIVersion is the owner's apiVersion; empty if it is the one that Kubernetes uses
+	// for the kind.
 	OwnerAPIVersion string                        `json:"ownerAPIVersion,omitempty"`
 	Stays           Stays                         `json:"stays,omitempty"`
 	Labels          map[string]string             `json:"labels,omitempty"`
@@ -72,7 +73,7 @@ type Template struct {
 	Spread          []v1.TopologySpreadConstraint `json:"topologySpreadConstraints,omitempty"`
 }
 
-// line is any line; exactly one of its fields is set.
+// line is any line of the file. Exactly one of its fields is set.
 type line struct {
 	Header   *Header       `json:"header,omitempty"`
 	Node     *nodeLine     `json:"node,omitempty"`
@@ -81,8 +82,8 @@ type line struct {
 	Reading  *readingLine  `json:"reading,omitempty"`
 }
 
-// nodeLine has the amounts of its Node in lists that are decoded within bounds,
-// and that replace the Node's.
+// nodeLine is a Node whose amounts are decoded within bounds, as lists that replace the
+// Node's.
 type nodeLine struct {
 	ID int `json:"id"`
 	Node
@@ -101,7 +102,7 @@ func (l *nodeLine) decoded() *Node {
 	return &n
 }
 
-// templateLine has the amounts of its Template like nodeLine those of a Node.
+// templateLine is a Template whose amounts are decoded like those in nodeLine.
 type templateLine struct {
 	ID int `json:"id"`
 	Template
@@ -126,7 +127,7 @@ type podLine struct {
 	Name     string `json:"name"`
 }
 
-// readingLine holds pairs in Came, and triples in Nodes and Pods.
+// readingLine is a reading. Came consists of pairs, Nodes and Pods of triples.
 type readingLine struct {
 	Number int     `json:"number"`
 	Came   []int   `json:"came,omitempty"`

@@ -14,18 +14,18 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// Hasher hides names. Equal names become equal digits, so selectors still match the same
-// objects, and names cannot be guessed without the salt.
+// Hasher replaces names with digests. Equal names have equal digests, so selectors still
+// match the same objects. Names cannot be guessed without the salt.
 type Hasher struct{ salt []byte }
 
 // NewHasher returns a Hasher with a salt.
 func NewHasher(salt []byte) *Hasher { return &Hasher{salt: slices.Clone(salt)} }
 
-// digestBytes is how much of a digest is kept: the odds that two of a million
-// names collide are one in forty million.
+// digestBytes is the number of bytes that are kept of a digest. The odds that two of a
+// million names collide are one in forty million.
 const digestBytes = 8
 
-// Name hides a name or the value of a label. The empty one stays.
+// Name hides a name or a label value. An empty one is not changed.
 func (h *Hasher) Name(name string) string {
 	if name == "" {
 		return ""
@@ -35,7 +35,7 @@ func (h *Hasher) Name(name string) string {
 	return hex.EncodeToString(mac.Sum(nil)[:digestBytes])
 }
 
-// keptKeys are label and taint keys with the same meaning in every cluster.
+// keptKeys holds label and taint keys that have the same meaning in every cluster.
 var keptKeys = map[string]bool{
 	v1.LabelHostname: true, v1.LabelTopologyZone: true, v1.LabelTopologyRegion: true, v1.LabelInstanceTypeStable: true,
 	v1.LabelOSStable: true, v1.LabelArchStable: true, v1.TaintNodeNotReady: true, v1.TaintNodeUnreachable: true,
@@ -47,7 +47,7 @@ var keptKeys = map[string]bool{
 	appsv1.DefaultDeploymentUniqueLabelKey: true, "controller-revision-hash": true, metav1.ObjectNameField: true,
 }
 
-// key hides the key of a label or a taint, unless it is a well-known one.
+// key hides a label or taint key unless it is well known.
 func (h *Hasher) key(key string) string {
 	if key == "" || keptKeys[key] {
 		return key
@@ -84,7 +84,7 @@ func (h *Hasher) resources(list v1.ResourceList) v1.ResourceList {
 	}
 	hidden := make(v1.ResourceList, len(list))
 	for name, amount := range list {
-		// A name without a slash is Kubernetes' own.
+		// Resource names without a slash are Kubernetes' own.
 		if strings.Contains(string(name), "/") && !strings.HasPrefix(string(name), "kubernetes.io/") {
 			name = v1.ResourceName(h.key(string(name)))
 		}
@@ -102,7 +102,7 @@ func (h *Hasher) node(n Node) Node {
 	return n
 }
 
-// keptKinds are the owner kinds that every cluster has.
+// keptKinds holds the owner kinds that exist in every cluster.
 var keptKinds = []string{"", "ReplicaSet", "StatefulSet", "DaemonSet", "Job", "ReplicationController"}
 
 func (h *Hasher) template(t Template) Template {
@@ -130,8 +130,8 @@ func (h *Hasher) template(t Template) Template {
 	return t
 }
 
-// owner hides an owner's name such that the ReplicaSets of one Deployment can
-// still be recognized as related.
+// owner hides an owner's name. The ReplicaSets of one Deployment can still be recognized
+// as related.
 func (h *Hasher) owner(t *Template) string {
 	hash := t.Labels[appsv1.DefaultDeploymentUniqueLabelKey]
 	family := cluster.FamilyOf(t.Namespace, cluster.Owner{Kind: t.OwnerKind, Name: t.OwnerName}, hash)
@@ -141,8 +141,8 @@ func (h *Hasher) owner(t *Template) string {
 	return h.Name(family.Name) + "-" + h.Name(hash)
 }
 
-// toleration hides a toleration. A toleration that compares numbers afterwards tolerates
-// any value, because digests cannot be compared.
+// toleration hides a toleration. A toleration that compares numbers is changed to
+// tolerate any value, because digests cannot be compared.
 func (h *Hasher) toleration(t *v1.Toleration) {
 	t.Key, t.Value = h.key(t.Key), h.Name(t.Value)
 	switch t.Operator {

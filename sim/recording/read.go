@@ -14,24 +14,26 @@ import (
 )
 
 const (
-	// maxLineBytes bounds a line: a first reading of 800,000 pods is shorter.
+	// maxLineBytes is the maximum size of a line. The first reading of 800,000 pods is
+	// smaller.
 	maxLineBytes = 32 << 20
-	// maxObjectBytes and maxObjectValues bound any line except a reading. The
-	// first is more than etcd accepts. The second bounds the lists, of which three
-	// bytes can become a hundred in memory.
+	// maxObjectBytes and maxObjectValues limit all lines except readings. maxObjectBytes is
+	// more than etcd accepts. maxObjectValues bounds lists, because three bytes of text can
+	// become a hundred in memory.
 	maxObjectBytes  = 2 << 20
 	maxObjectValues = 20_000
-	// maxKept bounds the values of all nodes and templates together: some 800 MB
-	// if they are crafted to fill memory, and far less otherwise.
+	// maxKept bounds the number of values in all nodes and templates together. It
+	// corresponds to about 800 MB for a file crafted to fill memory, and to far less for
+	// others.
 	maxKept = 12_000_000
-	// Data that unpacks to more than maxUnpacked bytes must not exceed maxRatio times its
+	// If data unpacks to more than maxUnpacked bytes, it must not exceed maxRatio times its
 	// packed size. Recordings and traces compress to a tenth; a file crafted to exhaust
 	// memory or time compresses to a thousandth.
 	maxUnpacked = 256 << 20
 	maxRatio    = 100
 )
 
-// decoder reads line by line.
+// decoder reads a recording line by line.
 type decoder struct {
 	taker
 
@@ -42,8 +44,8 @@ type decoder struct {
 	buffer []byte
 }
 
-// Read reads a recording, compressed or not. An error names the line, counted from 1. A
-// truncated recording is read up to its last complete reading.
+// Read reads a recording, compressed or not. An error contains the line number, counted
+// from 1. A truncated recording is read up to its last complete reading.
 func Read(r io.Reader) (*Recording, error) {
 	unpacked, err := Unpack(r)
 	if err != nil {
@@ -78,7 +80,7 @@ func Unpack(r io.Reader) (io.Reader, error) {
 	return &bounded{counted: counted{in: unpacked}, packed: packed}, nil
 }
 
-// counted counts the bytes read.
+// counted counts the bytes that are read.
 type counted struct {
 	in io.Reader
 	n  int64
@@ -91,14 +93,14 @@ func (c *counted) Read(p []byte) (int, error) {
 	return n, err //nolint:wrapcheck // it is a reader
 }
 
-// bounded is unpacked data with a limit.
+// bounded reads unpacked data up to a limit.
 type bounded struct {
 	counted
 
 	packed *counted
 }
 
-// Read implements io.Reader. It fails if too much data comes from too little.
+// Read implements io.Reader. It fails if a small input unpacks to too much data.
 func (b *bounded) Read(p []byte) (int, error) {
 	n, err := b.counted.Read(p)
 	if b.n > maxUnpacked && b.n > maxRatio*b.packed.n {
@@ -118,8 +120,8 @@ func cutBy(err error) string {
 	return ""
 }
 
-// next returns the next line without its end, or an error with the part of the line that
-// could be read.
+// next returns the next line without its line break. On an error, it also returns the
+// part of the line that could be read.
 func (d *decoder) next() ([]byte, error) {
 	d.buffer = d.buffer[:0]
 	for {
@@ -137,7 +139,7 @@ func (d *decoder) next() ([]byte, error) {
 	}
 }
 
-// end closes a recording that has no further line.
+// end completes a recording after its last line.
 func (d *decoder) end(cut string, early bool) (*Recording, error) {
 	switch {
 	case d.line == 1 && !early:
@@ -148,7 +150,7 @@ func (d *decoder) end(cut string, early bool) (*Recording, error) {
 	if early {
 		d.out.Cut = fmt.Sprintf("line %d: %s", d.line, cut)
 	}
-	d.out.Pods = d.out.Pods[:d.arrived] // the reading that places the others is missing
+	d.out.Pods = d.out.Pods[:d.arrived] // the reading that places the other pods is missing
 	return d.out, nil
 }
 
@@ -160,7 +162,7 @@ func (d *decoder) take(text []byte) error {
 		if !bytes.HasPrefix(text, []byte(`{"reading":`)) {
 			return fmt.Errorf("%d bytes and %d values in what is no reading: must be at most %d and %d", len(text), values, maxObjectBytes, maxObjectValues)
 		}
-		of = &struct { // nothing else is decoded from a line of this length
+		of = &struct { // only readings may have lines of this length
 			Reading **readingLine `json:"reading"`
 		}{&l.Reading}
 	}

@@ -5,15 +5,16 @@ import "math"
 // Recording is the content of a recording.
 type Recording struct {
 	Header Header
-	// Nodes are all nodes seen; the first AtFirst of them were in the first
+	// Nodes holds all nodes that were seen. The first AtFirst of them were in the first
 	// reading.
 	Nodes     []NodeSeries
 	AtFirst   int
 	Templates []Template
 	Pods      []PodSeries
-	// Readings is the number of the last reading, plus one.
+	// Readings is one more than the number of the last reading.
 	Readings int
-	// Cut describes why and at which line the recording is truncated; empty if it is not.
+	// Cut describes why and at which line the recording is truncated; empty if it is
+	// complete.
 	Cut string
 }
 
@@ -27,16 +28,15 @@ type NodeSeries struct {
 type PodSeries struct {
 	Name           string
 	Template, Node int
-	// From and Until are the numbers of the first reading that had the pod and
-	// of the first one that no longer did; Until is 0 for a pod that was there
-	// at the end.
+	// From is the number of the first reading that contained the pod, Until that of the
+	// first later reading that did not; 0 if the pod existed until the end.
 	From, Until int
 	Used        Series
 	came        bool
 }
 
-// Series holds milli-cores and bytes, one value per reading from number From
-// on; NaN if unknown.
+// Series holds milli-cores and bytes: one value per reading, starting with number From;
+// NaN if unknown.
 type Series struct {
 	From        int
 	CPU, Memory []float32
@@ -44,7 +44,7 @@ type Series struct {
 
 var nan = float32(math.NaN())
 
-// At returns the usage of a reading, NaN if unknown.
+// At returns the usage in a reading; NaN if unknown.
 func (s *Series) At(number int) (cpu, memory float32) {
 	if k := number - s.From; k >= 0 && k < len(s.CPU) {
 		return s.CPU[k], s.Memory[k]

@@ -57,12 +57,12 @@ func (n *Node) Object() *v1.Node {
 	}
 }
 
-// ownLabels are the labels that distinguish pods of one owner.
+// ownLabels holds the labels that distinguish pods of one owner.
 var ownLabels = []string{
 	"statefulset.kubernetes.io/pod-name", "apps.kubernetes.io/pod-index", "batch.kubernetes.io/job-completion-index",
 }
 
-// TemplateOf reduces a Pod to what it shares with similar pods.
+// TemplateOf reduces a Pod to the parts that it shares with similar pods.
 func TemplateOf(object *v1.Pod) Template {
 	spec := &object.Spec
 	t := Template{
@@ -88,7 +88,7 @@ func TemplateOf(object *v1.Pod) Template {
 	return t
 }
 
-// criticalPriority is the priority from which on a pod is system-critical:
+// criticalPriority is the priority at or above which a pod is system-critical:
 // scheduling.SystemCriticalPriority.
 const criticalPriority = 2_000_000_000
 
@@ -112,15 +112,15 @@ func stays(pod *v1.Pod) Stays {
 	return ""
 }
 
-// protected reports whether a pod's own annotations or kind protect it. The policy of the
-// replay decides whether its controller is known to recreate it. A protection that ends
-// some time after the start is recorded as lasting.
+// protected reports whether a pod's own annotations or kind protect it. Whether its
+// controller is known to recreate it depends on the replay's policy. A protection that
+// ends some time after the start is recorded as lasting.
 func protected(pod *v1.Pod) bool {
 	reason, _ := safeguards.Protected(pod, safeguards.Words{}, nil, time.Time{})
 	return reason != "" && reason != reasons.NoController && reason != reasons.ControllerUnknown
 }
 
-// apiVersion returns the API version that Kubernetes has for a kind of owner.
+// apiVersion returns the apiVersion that Kubernetes uses for a kind of owner.
 func apiVersion(kind string) string {
 	switch kind {
 	case "ReplicaSet", "StatefulSet", "DaemonSet":
@@ -131,7 +131,8 @@ func apiVersion(kind string) string {
 	return "v1"
 }
 
-// positive removes resources without an amount; it returns nil if none is left.
+// positive removes resources whose amount is not positive. It returns nil if none is
+// left.
 func positive(list v1.ResourceList) v1.ResourceList {
 	maps.DeleteFunc(list, func(_ v1.ResourceName, amount resource.Quantity) bool { return amount.Sign() <= 0 })
 	if len(list) == 0 {
@@ -152,8 +153,8 @@ func hostPorts(containers []v1.Container) []v1.ContainerPort {
 	return ports
 }
 
-// Pod makes a pod of the template, without a name or a node. The caller
-// provides its owner's UID.
+// Pod makes a pod from the template, without a name or a node. The caller provides the
+// owner's UID.
 func (t *Template) Pod(ownerUID string) *v1.Pod {
 	pod := &v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: t.Namespace, GenerateName: cmp.Or(t.OwnerName, "pod"), Labels: t.Labels},

@@ -10,22 +10,22 @@ const (
 	maxNodes    = 50_000
 	maxPods     = 2_000_000
 	maxReadings = 200_000
-	// maxValues bounds the values kept, gaps included: 800 MB.
+	// maxValues is the maximum number of values kept, including gaps: 800 MB.
 	maxValues = 100_000_000
 )
 
-// taker assembles the lines.
+// taker assembles a recording from its lines.
 type taker struct {
 	out    *Recording
 	values int
-	// named holds the names of nodes; arrived counts the pods that a reading
-	// has placed.
+	// named holds the names of nodes. arrived is the number of pods that a reading has
+	// placed.
 	named   map[string]bool
 	arrived int
 }
 
-// follows returns an error if an item's number is not the number of others
-// before it, or is too high.
+// follows returns an error if an item's number is too high or does not equal the number
+// of items before it.
 func follows(what string, id, others, limit int) error {
 	switch {
 	case id != others:
@@ -153,7 +153,7 @@ func (d *taker) podSeries(id int64) (*Series, bool) {
 	return &d.out.Pods[id].Used, true
 }
 
-// Upper limits of usage: a million cores, a pebibyte.
+// Upper limits for usage: a million cores and a pebibyte.
 const (
 	maxMilli = 1_000_000_000
 	maxKiB   = 1 << 40

@@ -9,7 +9,7 @@ import (
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 )
 
-// validate reports what kube-scheduler's plugins could not process.
+// validate returns an error for anything that kube-scheduler's plugins could not process.
 func (n *Node) validate() error {
 	for _, resource := range []v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory} {
 		if amount := n.Allocatable[resource]; amount.Sign() <= 0 {
@@ -94,8 +94,8 @@ func podTerms(affinity *v1.Affinity) []*v1.PodAffinityTerm {
 	return terms
 }
 
-// Upper limits of what a node has or a pod requests, in whole units: cores,
-// bytes, pieces.
+// Upper limits for what a node has or a pod requests, in whole units: cores, bytes,
+// pieces.
 const (
 	maxCores = 1e6
 	maxOther = 1e15

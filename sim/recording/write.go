@@ -13,20 +13,20 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// NodeReading is a Node with its usage; nil if unknown.
+// NodeReading is a Node and its usage; nil if the usage is unknown.
 type NodeReading struct {
 	Object *v1.Node
 	Used   *cluster.Amounts
 }
 
-// PodReading is a bound Pod with its usage; nil if unknown.
+// PodReading is a bound Pod and its usage; nil if the usage is unknown.
 type PodReading struct {
 	Object *v1.Pod
 	Used   *cluster.Amounts
 }
 
-// Writer writes a recording. It only holds the nodes and pods that exist. It is
-// not safe for concurrent use.
+// Writer writes a recording. It keeps only existing nodes and pods in memory. It is not
+// safe for concurrent use.
 type Writer struct {
 	packed *gzip.Writer
 	hash   *Hasher
@@ -39,17 +39,17 @@ type Writer struct {
 	last                    int
 }
 
-// written is a pod that exists.
+// written is an existing pod that was written.
 type written struct {
 	id       int
 	template string
 	seen     bool
 }
 
-// template is a template of existing pods.
+// template is the template of existing pods.
 type template struct{ id, uses int }
 
-// NewWriter begins a recording. A Hasher, if not nil, hides names.
+// NewWriter begins a recording. If hash is not nil, it hides names.
 func NewWriter(w io.Writer, header Header, hash *Hasher) (*Writer, error) {
 	header.Version, header.Hashed = Version, hash != nil
 	out := &Writer{
@@ -70,10 +70,10 @@ func (w *Writer) write(l line) error {
 	return nil
 }
 
-// Reading writes one reading and everything new in it, so that all of it can be
-// read even if nothing follows. Its number counts intervals since the start and
-// must grow. Pods on nodes that are not reported are left out, and so are those whose
-// template is too large to be read.
+// Reading writes a reading, preceded by everything new in it, so that it can be read even
+// if nothing follows. number counts intervals since the start and must increase. Pods on
+// nodes that are not reported are left out, as are pods whose template is too large to be
+// read.
 func (w *Writer) Reading(number int, nodes []NodeReading, pods []PodReading) error {
 	if number <= w.last {
 		return fmt.Errorf("writing reading %d: %d is written already", number, w.last)
@@ -109,7 +109,7 @@ func appendUsed(list []int64, id int, used *cluster.Amounts) []int64 {
 	return append(list, int64(id), max(0, used[cluster.CPU]), max(0, used[cluster.Memory])/kib)
 }
 
-// node returns the number of a node, and writes a new one.
+// node returns the number of a node. It writes the node if it is new.
 func (w *Writer) node(object *v1.Node) (int, error) {
 	if id, ok := w.nodes[object.Name]; ok {
 		return id, nil
@@ -143,8 +143,8 @@ func (w *Writer) pod(reading *readingLine, pod *PodReading) error {
 	return nil
 }
 
-// newPod writes a pod, and its template if that is new. It returns nil for one whose
-// template is too large.
+// newPod writes a pod, and its template if that is new. It returns nil if the template is
+// too large.
 func (w *Writer) newPod(object *v1.Pod) (*written, error) {
 	of, name := TemplateOf(object), object.Name
 	if w.hash != nil {
@@ -173,7 +173,7 @@ func (w *Writer) newPod(object *v1.Pod) (*written, error) {
 	return pod, w.write(line{Pod: &podLine{ID: pod.id, Template: known.id, Name: name}})
 }
 
-// drop forgets the pods that were not seen, and the templates without a pod.
+// drop forgets the pods that are not in the reading, and the templates without pods.
 func (w *Writer) drop(reading *readingLine) {
 	for uid, pod := range w.pods {
 		if pod.seen {
