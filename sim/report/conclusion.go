@@ -9,9 +9,9 @@ import (
 	"github.com/evenkeel/evenkeel/sim"
 )
 
-// enough is the share of the hot time removed by the most effective variant that the best
-// variant must at least remove, too. Among the variants that reach it, the one with the
-// fewest evictions is the best.
+// enough is the minimum hot time that the best variant must remove, as a share of what
+// the most effective variant removes. The best variant is the one with the fewest
+// evictions among those that reach it.
 const enough = 0.8
 
 // Rule describes the criteria of Conclude.
@@ -25,7 +25,7 @@ type Conclusion struct {
 	Sentences []string `json:"sentences"`
 }
 
-// Conclude compares the variants. Without any the conclusion is empty.
+// Conclude compares the variants. If there are none, the conclusion is empty.
 func Conclude(results []sim.Result) Conclusion {
 	base, bound := find(results, Baseline), find(results, Bound)
 	rivals := competing(results)
@@ -53,7 +53,7 @@ func Conclude(results []sim.Result) Conclusion {
 	return v
 }
 
-// alone is the conclusion if no variant competes.
+// alone returns the conclusion if no variant competes.
 func alone(base, bound *sim.Result) (v Conclusion) {
 	if base != nil {
 		v.Best = Baseline
@@ -74,7 +74,7 @@ func competing(results []sim.Result) (rivals []*sim.Result) {
 	return rivals
 }
 
-// reference is the hot time to be removed.
+// reference returns the hot time that can be removed.
 func reference(base *sim.Result, rivals []*sim.Result) float64 {
 	if base != nil {
 		return base.HotPercent
@@ -100,8 +100,8 @@ func without(rivals []*sim.Result, drop func(*sim.Result) bool) []*sim.Result {
 	return slices.DeleteFunc(slices.Clone(rivals), drop)
 }
 
-// notable returns, among the other variants, the one with the least hot time and, if it
-// is a different one, the one with the most evictions.
+// notable returns, of the other variants, the one with the least hot time and, if that is
+// a different one, the one with the most evictions.
 func notable(rivals []*sim.Result, best *sim.Result) []*sim.Result {
 	others := without(rivals, func(r *sim.Result) bool { return r == best })
 	if len(others) == 0 {

@@ -8,13 +8,12 @@ import (
 )
 
 const (
-	binPoints = 2   // percentage points of usage
-	maxUsage  = 150 // higher usage counts in the last bin
+	binPoints = 2   // in percentage points of usage
+	maxUsage  = 150 // higher usage is counted in the last bin
 	keys      = 16  // entries per column of the legend
 )
 
-// distribution shows how node-time is distributed over usage: a line per
-// variant.
+// distribution shows how node-time is distributed over usage, with one curve per variant.
 type distribution struct {
 	frame
 
@@ -23,7 +22,7 @@ type distribution struct {
 	Shares  []tick
 	HotLine px
 	Hot     string
-	// HotWidth is the width from the line to the right end.
+	// HotWidth is the width between the line and the right end.
 	HotWidth px
 }
 
@@ -31,20 +30,20 @@ type curve struct {
 	style
 
 	Path string
-	// Facts describe the curve in words; Best marks the variant of the verdict.
+	// Facts describes the curve in words. Best is true for the variant of the verdict.
 	Facts string
 	Best  bool
 	// KeyX and KeyY are the curve's position in the legend.
 	KeyX, KeyY px
 }
 
-// KeyEnd is where the dash in the legend ends.
+// KeyEnd returns where the dash in the legend ends.
 func (c curve) KeyEnd() px { return c.KeyX + 30 }
 
-// KeyText is where the name in the legend begins.
+// KeyText returns where the name in the legend begins.
 func (c curve) KeyText() px { return c.KeyX + 36 }
 
-// KeyBase is the baseline of the name.
+// KeyBase returns the baseline of the name in the legend.
 func (c curve) KeyBase() px { return c.KeyY + 4 }
 
 func distributionOf(results []sim.Result, looks []style, line float64, best string) *distribution {
@@ -60,7 +59,7 @@ func distributionOf(results []sim.Result, looks []style, line float64, best stri
 		}
 	}
 	if highest == 0 {
-		return nil // the usage of nodes was not kept
+		return nil // node usage was not kept
 	}
 	d.frame = frame{Width: 960, Height: 360, Left: 48, Top: 14, Right: 930, Bottom: 318}
 	d.HotLine = d.x(line / end)
@@ -83,7 +82,7 @@ func distributionOf(results []sim.Result, looks []style, line float64, best stri
 	return d
 }
 
-// usageEnd is where the axis of usage ends.
+// usageEnd returns the end of the usage axis.
 func usageEnd(results []sim.Result, line float64) float64 {
 	peak := line
 	for i := range results {
@@ -123,7 +122,7 @@ func (d *distribution) path(shares []float64, top float64) string {
 	return path.String()
 }
 
-// shareTicks marks round shares up to the top.
+// shareTicks marks round shares up to top.
 func shareTicks(f frame, top float64) (ticks []tick) {
 	every := roundStep(top / 4)
 	for at := 0.0; at <= top; at += every {
@@ -132,7 +131,8 @@ func shareTicks(f frame, top float64) (ticks []tick) {
 	return ticks
 }
 
-// roundStep returns the least 1, 2 or 5 times a power of ten from a minimum on.
+// roundStep returns the smallest number that is not less than least and is 1, 2 or 5
+// times a power of ten.
 func roundStep(least float64) float64 {
 	step := 1e-3
 	for i := 0; step < least; i++ {

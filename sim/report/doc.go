@@ -1,12 +1,12 @@
-// Package report shows the results of a replay: as a table for a terminal, as
-// CSV and JSON for programs, and as a page with plots that opens from disk.
+// Package report shows the results of a replay: as a table for a terminal, as CSV and
+// JSON for programs, and as a page with plots that opens from disk.
 //
-// The package decides which variant is the best, and how much of a large replay fits into
-// a plot. Package sim decides what is measured, and how.
+// The package determines which variant is the best, and how much of a large replay fits
+// into a plot. Package sim defines what is measured, and how.
 //
-// Invariants: the same results give the same bytes; a page loads nothing else
-// and stays under 3 MB at 5,000 nodes and 288 steps; every figure in a plot is
-// there as text too.
+// Invariants: the same results lead to the same bytes; a page loads nothing else and
+// stays below 3 MB with 5,000 nodes and 288 steps; every figure in a plot is also
+// available as text.
 package report
 
 import (
@@ -20,8 +20,8 @@ import (
 	"github.com/evenkeel/evenkeel/sim"
 )
 
-// The variants that do not compete: the baseline of all others, and a bound
-// that none of them reaches.
+// The variants that do not compete: the baseline for all others, and a bound that none of
+// them reaches.
 const (
 	Baseline = "none"
 	Bound    = "oracle"
@@ -31,15 +31,15 @@ const (
 type Heading struct {
 	Version string `json:"version"`
 	Trace   string `json:"trace"`
-	// MemoryTrace is empty where memory was not replayed.
+	// MemoryTrace is empty if memory was not replayed.
 	MemoryTrace string `json:"memoryTrace,omitempty"`
 	Pods        int    `json:"pods"`
 	Nodes       int    `json:"nodes"`
-	// Steps is how many were played, WarmUpSteps how many of them were not
+	// Steps is the number of steps played, WarmUpSteps the number of them that were not
 	// scored.
 	Steps       int `json:"steps"`
 	WarmUpSteps int `json:"warmUpSteps"`
-	// Policies are the file names, in the order given.
+	// Policies holds the file names in the order given.
 	Policies       []string `json:"policies,omitempty"`
 	Seed           uint64   `json:"seed"`
 	HotLinePercent float64  `json:"hotLinePercent"`
@@ -48,8 +48,8 @@ type Heading struct {
 	// MeasureServed reports whether pods on a full node were measured by the CPU that
 	// they got.
 	MeasureServed bool `json:"measureServed,omitempty"`
-	// HiddenPodsPercent, LostSamplesPercent and PodsMeasuredSeconds describe what
-	// Evenkeel's source missed, as in sim.Blind; 0 if it missed nothing.
+	// HiddenPodsPercent, LostSamplesPercent and PodsMeasuredSeconds describe what Evenkeel's
+	// source missed, as in sim.Blind. They are 0 if it missed nothing.
 	HiddenPodsPercent   float64 `json:"hiddenPodsPercent,omitempty"`
 	LostSamplesPercent  float64 `json:"lostSamplesPercent,omitempty"`
 	PodsMeasuredSeconds float64 `json:"podsMeasuredSeconds,omitempty"`
@@ -63,8 +63,8 @@ func seconds(s float64) string { return time.Duration(s * float64(time.Second)).
 type Row struct {
 	sim.Result
 
-	// HotMinutesPerEviction is how many minutes of hot nodes each eviction
-	// saved, compared with the baseline; nil without a baseline or an eviction.
+	// HotMinutesPerEviction is the number of hot minutes of nodes that each eviction saved,
+	// compared with the baseline; nil without a baseline or without evictions.
 	HotMinutesPerEviction *float64 `json:"hotMinutesPerEviction"`
 }
 
@@ -98,7 +98,7 @@ func find(results []sim.Result, variant string) *sim.Result {
 	return nil
 }
 
-// check rejects results that cannot be shown; a run never returns such.
+// check rejects results that cannot be shown. A run never returns such results.
 func check(results []sim.Result) error {
 	if len(results) == 0 {
 		return errors.New("there are no results to show")

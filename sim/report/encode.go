@@ -20,15 +20,15 @@ type document struct {
 	Results    []Row      `json:"results"`
 }
 
-// JSON writes everything. It indents only without the usage of nodes, each
-// value of which would take a line.
+// JSON writes everything. It indents the output only if it does not contain node usage,
+// because every value would take a line.
 func JSON(w io.Writer, heading Heading, results []sim.Result) error {
 	made, err := rows(results)
 	if err != nil {
 		return err
 	}
 	encoder := json.NewEncoder(w)
-	encoder.SetEscapeHTML(false) // for people and scripts, not for a page
+	encoder.SetEscapeHTML(false) // for users and scripts, not for a web page
 	kept := false
 	for i := range made {
 		kept = kept || len(made[i].Usage) > 0
@@ -43,7 +43,8 @@ func JSON(w io.Writer, heading Heading, results []sim.Result) error {
 	return nil
 }
 
-// rounded keeps two decimals: more are noise, and a third of the file.
+// rounded keeps two decimals. Further digits are noise and would make up a third of the
+// file.
 func rounded(usage [][]float64) [][]float64 {
 	short := make([][]float64, len(usage))
 	for i, row := range usage {
@@ -55,7 +56,7 @@ func rounded(usage [][]float64) [][]float64 {
 	return short
 }
 
-// columns of the CSV, by their JSON names; new ones are added at the end.
+// columns holds the columns of the CSV by their JSON names. Add new ones at the end.
 var columns = []string{
 	"variant", "nodes", "pods", "memory", "steps", "days", "hotPercent", "unservedPercent", "lostPercent",
 	"cpuDeviation", "cpuDeviationHour", "memoryDeviation", "memoryDeviationHour", "memoryHotPercent", "peakCPUPercent",

@@ -19,11 +19,11 @@ const (
 	maxColumns = 288
 )
 
-// grid is usage by node, highest first, and time: means over several of each if
-// there are many.
+// grid holds usage by node, highest first, and time. If there are many nodes or steps,
+// its cells are means over several of each.
 type grid struct {
 	cells [][]float64
-	// nodes and steps are how many of them a cell averages.
+	// nodes and steps are the numbers of nodes and steps that a cell averages.
 	nodes, steps int
 }
 
@@ -41,10 +41,10 @@ func gridOf(r *sim.Result) grid {
 	return g
 }
 
-// groups returns how many of n items have to share each of the given number of places.
+// groups returns how many of n items share one of the given number of places.
 func groups(n, places int) int { return max(1, (n+places-1)/places) }
 
-// byMean lists the nodes, highest mean over the scored steps first.
+// byMean lists the nodes by their mean over the scored steps, highest first.
 func byMean(r *sim.Result) []int {
 	sums, order := make([]float64, r.Nodes), make([]int, r.Nodes)
 	for _, row := range scored(r) {
@@ -123,8 +123,8 @@ func cellsInWords(g grid) string {
 	return "Each cell is the mean of " + nodes + " over " + steps + ", so short or single peaks fade."
 }
 
-// draw makes an image with a pixel per cell, which compresses a hundred times
-// better than shapes.
+// draw makes an image with one pixel per cell, which compresses a hundred times better
+// than shapes.
 func (g grid) draw(s scale) (template.URL, error) {
 	picture := image.NewPaletted(image.Rect(0, 0, len(g.cells[0]), len(g.cells)), s.palette())
 	for y, row := range g.cells {

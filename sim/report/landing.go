@@ -7,7 +7,7 @@ import (
 	"github.com/evenkeel/evenkeel/sim"
 )
 
-// landing shows where a variant's replacements landed, as a bar of parts.
+// landing shows where a variant's replacements landed, as a bar with parts.
 type landing struct {
 	style
 

@@ -19,7 +19,7 @@ var pageStyle string
 // page is the template's input.
 type page struct {
 	Heading Heading
-	// Played describes what was replayed, Timing how.
+	// Played describes what was replayed, and Timing how.
 	Played, Timing string
 	Style          template.CSS
 	Conclusion     Conclusion
@@ -36,13 +36,14 @@ type page struct {
 	Landings       []landing
 }
 
-// tableRow is a variant in the table; bars are in percent of the longest.
+// tableRow is a variant's row in the table. The lengths of bars are in percent of the
+// longest bar.
 type tableRow struct {
 	style
 	*Row
 
 	Best            bool
-	Aside           bool // it does not compete
+	Aside           bool // the variant does not compete
 	HotBar, RateBar px
 }
 
@@ -127,7 +128,7 @@ func tableRows(made []Row, looks []style, best string) []tableRow {
 	widestHot, widestRate := 0.0, 0.0
 	for i := range made {
 		widestHot = max(widestHot, made[i].HotPercent)
-		if made[i].Variant != Bound { // its free moves would make all others look cheap
+		if made[i].Variant != Bound { // its moves cost nothing, so all others would look bad
 			widestRate = max(widestRate, made[i].EvictionsPerPodAndDay)
 		}
 	}
@@ -144,7 +145,7 @@ func tableRows(made []Row, looks []style, best string) []tableRow {
 	return cells
 }
 
-// withUnit returns a share with its unit, or a dash alone.
+// withUnit returns a share with its unit; only a dash if there is none.
 func withUnit(part, whole int) string {
 	if whole == 0 {
 		return "–"

@@ -9,28 +9,28 @@ import (
 	"github.com/evenkeel/evenkeel/sim"
 )
 
-// px is a length or a position in a drawing, in its units.
+// px is a length or position in a drawing, in the drawing's units.
 type px float64
 
-// String rounds to a tenth of a unit: finer than any screen shows.
+// String rounds to a tenth of a unit, which is finer than any screen shows.
 func (p px) String() string { return strconv.FormatFloat(math.Round(float64(p)*10)/10, 'f', -1, 64) }
 
-// frame is a drawing with the bounds of its data.
+// frame is a drawing and the bounds of its data.
 type frame struct{ Width, Height, Left, Top, Right, Bottom px }
 
-// x and y convert a share, from 0 to 1, of the data's width from the left and
-// of its height from the bottom into a position.
+// x converts a share (0 to 1) of the data's width, counted from the left, to a position.
+// y does the same for the height, counted from the bottom.
 func (f frame) x(share float64) px { return f.Left + px(share)*(f.Right-f.Left) }
 
 func (f frame) y(share float64) px { return f.Bottom - px(share)*(f.Bottom-f.Top) }
 
-// InnerWidth is the width of the data.
+// InnerWidth returns the width of the data.
 func (f frame) InnerWidth() px { return f.Right - f.Left }
 
-// InnerHeight is the height of the data.
+// InnerHeight returns the height of the data.
 func (f frame) InnerHeight() px { return f.Bottom - f.Top }
 
-// Middle is the horizontal centre of the data.
+// Middle returns the horizontal center of the data.
 func (f frame) Middle() px { return (f.Left + f.Right) / 2 }
 
 // tick is a mark on an axis.
@@ -39,7 +39,7 @@ type tick struct {
 	Label string
 }
 
-// timeTicks marks the time since the first step, along the frame's width.
+// timeTicks marks the time since the first step along the frame's width.
 func timeTicks(f frame, steps int) (ticks []tick) {
 	total := time.Duration(steps) * sim.Step
 	if total <= 0 {
@@ -69,18 +69,18 @@ func sinceStart(at, every time.Duration) string {
 	return fmt.Sprintf("%d h", at/time.Hour)
 }
 
-// style determines how a variant is drawn in all plots: in a colour of the page and, for
-// colour-blind readers, with dashes.
+// style determines how all plots draw a variant: in a color of the page and, for
+// color-blind readers, with dashes.
 type style struct {
-	// Colour is the index of a colour in page.css.
+	// Colour is the index of a color in page.css.
 	Colour int
-	// Dashes is a stroke-dasharray.
+	// Dashes is a value of stroke-dasharray.
 	Dashes string
 	// Name is the variant's name.
 	Name string
 }
 
-// Class returns the CSS class of the colour.
+// Class returns the CSS class of the color.
 func (s style) Class() string { return "c" + strconv.Itoa(s.Colour) }
 
 const (
@@ -91,8 +91,8 @@ const (
 	otherColours   = 5
 )
 
-// styles gives every variant a colour, in the order of the results; the best
-// one always gets the same one and a solid line.
+// styles assigns a color to every variant, in the order of the results. The best variant
+// always has the same color and a solid line.
 func styles(results []sim.Result, best string) []style {
 	dashes := []string{"7 3", "2 3", "9 3 2 3"}
 	made := make([]style, len(results))

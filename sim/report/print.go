@@ -2,7 +2,7 @@ package report
 
 import "strconv"
 
-// share formats a percentage with significant digits only.
+// share formats a percentage with only its significant digits.
 func share(percent float64) string {
 	switch {
 	case percent == 0:
@@ -18,7 +18,7 @@ func share(percent float64) string {
 // points formats percentage points or minutes.
 func points(v float64) string { return strconv.FormatFloat(v, 'f', 1, 64) }
 
-// known formats points that may not be known.
+// known formats points that may be unknown.
 func known(v *float64) string {
 	if v == nil {
 		return "-"

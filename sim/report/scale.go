@@ -6,18 +6,18 @@ import (
 	"slices"
 )
 
-// scale maps usage to colours: blues up to the hot line and, after a sharp change, yellow
-// to red above it. Colour-blind readers can distinguish them, too, because lightness
-// rises up to the line and falls above it.
+// scale maps usage to colors: blues up to the hot line and, after a sharp change, yellow
+// to red above it. Color-blind readers can distinguish them, too, because lightness rises
+// up to the line and falls above it.
 type scale struct {
 	line float64
-	// from holds the start of each level; the last one is open-ended.
+	// from holds the start of each level. The last level is open-ended.
 	from []float64
 	// cool is the number of levels below the line.
 	cool int
 }
 
-const levelWidth = 5 // percentage points
+const levelWidth = 5 // in percentage points
 
 func newScale(line float64) scale {
 	s := scale{line: line}
@@ -32,7 +32,7 @@ func newScale(line float64) scale {
 	return s
 }
 
-// level returns the level of a usage; a usage on the line is not above it.
+// level returns the level of a usage. Usage equal to the line is not above it.
 func (s scale) level(percent float64) uint8 {
 	at, found := slices.BinarySearch(s.from, percent)
 	if !found || percent == s.line {
@@ -55,7 +55,7 @@ func (s scale) palette() color.Palette {
 }
 
 func (s scale) colour(level int) color.RGBA {
-	above := len(s.from) - s.cool - 1 // those from the line to 100
+	above := len(s.from) - s.cool - 1 // levels from the line to 100
 	switch {
 	case level < s.cool:
 		return blend(idle, warm, level, s.cool)
@@ -65,23 +65,23 @@ func (s scale) colour(level int) color.RGBA {
 	return beyond
 }
 
-// blend returns the i-th of n colours from one to another.
+// blend returns the i-th of n colors from one color to another.
 func blend(from, to color.RGBA, i, n int) color.RGBA {
 	share := float64(i) / float64(max(1, n-1))
 	mix := func(a, b uint8) uint8 { return uint8(float64(a) + share*(float64(b)-float64(a))) }
 	return color.RGBA{mix(from.R, to.R), mix(from.G, to.G), mix(from.B, to.B), 255}
 }
 
-// swatch is a level of the legend.
+// swatch is a level in the legend.
 type swatch struct {
 	X, LabelX px
 	Fill      string
 	Title     string
-	// Label is empty for all but a few.
+	// Label is the text below the swatch; most swatches have none.
 	Label string
 }
 
-// legend lays out the levels next to each other.
+// legend arranges the levels next to each other.
 func (s scale) legend() (swatches []swatch) {
 	for i, from := range s.from {
 		c := s.colour(i)

@@ -55,13 +55,13 @@ func withMemory(results []sim.Result) bool {
 	return slices.ContainsFunc(results, func(r sim.Result) bool { return r.Memory })
 }
 
-// withLines reports whether any variant takes pods off nodes above a line.
+// withLines reports whether any variant moves pods off nodes above a line.
 func withLines(results []sim.Result) bool {
 	return slices.ContainsFunc(results, func(r sim.Result) bool { return r.EvictLinePercent != nil || r.MemoryEvictLinePercent != nil })
 }
 
-// Line formats the usage above which the variant takes pods off a node: of CPU and,
-// where memory was replayed, of memory.
+// Line formats the usage above which the variant moves pods off a node: CPU usage and, if
+// memory was replayed, memory usage.
 func (r *Row) Line() string {
 	cpu := percentOrDash(r.EvictLinePercent)
 	if !r.Memory || r.EvictLinePercent == nil && r.MemoryEvictLinePercent == nil {

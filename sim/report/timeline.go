@@ -9,11 +9,11 @@ import (
 	"github.com/evenkeel/evenkeel/sim"
 )
 
-// maxBars is the maximum number of bars of a timeline.
+// maxBars is the maximum number of bars in a timeline.
 const maxBars = 96
 
-// timeline shows when a variant evicted: bars on a square-root scale, so that
-// tens remain visible next to thousands.
+// timeline shows when a variant evicted. Its bars have a square-root scale, so that tens
+// remain visible next to thousands.
 type timeline struct {
 	frame
 	style
@@ -30,8 +30,8 @@ type bar struct {
 	Title               string
 }
 
-// timelines draws all evicting variants to one scale. It also returns the
-// duration of a bar.
+// timelines draws all evicting variants on the same scale. It also returns the duration
+// of a bar.
 func timelines(results []sim.Result, looks []style) (lines []timeline, span string) {
 	f := frame{Width: 960, Height: 96, Left: 48, Top: 8, Right: 930, Bottom: 74}
 	steps, highest := 0, 0
@@ -57,8 +57,7 @@ func timelines(results []sim.Result, looks []style) (lines []timeline, span stri
 	return lines, inWords(time.Duration(per) * sim.Step)
 }
 
-// evicts reports whether there are evictions to show; the oracle's moves do not
-// count.
+// evicts reports whether there are evictions to show. The oracle's moves do not count.
 func evicts(r *sim.Result) bool {
 	return r.Variant != Bound && r.Evictions > 0 && len(r.EvictionsAt) > 0
 }
@@ -103,8 +102,8 @@ func clock(at time.Duration) string {
 	return fmt.Sprintf("%d:%02d h", at/time.Hour, at%time.Hour/time.Minute)
 }
 
-// countTicks marks the highest count and the powers of ten that are far enough
-// from the next mark.
+// countTicks marks the highest count, and the powers of ten that are far enough from the
+// next mark.
 func countTicks(f frame, highest int) []tick {
 	ticks := []tick{{At: f.y(0), Label: "0"}}
 	for at := 1; at < highest; at *= 10 {
