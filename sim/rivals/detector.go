@@ -2,24 +2,24 @@ package rivals
 
 import "time"
 
-// The defaults of LowNodeLoad's anomalyCondition and detectorCacheTimeout.
+// Defaults of LowNodeLoad's anomalyCondition and detectorCacheTimeout.
 const (
-	abnormalLooks   = 5 // more looks than this in a row make a node abnormal
+	abnormalLooks   = 5 // a node is abnormal after more consecutive looks than this
 	anomalyTimeout  = time.Minute
 	detectorTimeout = 5 * time.Minute
 )
 
-// detector counts how often in a row a node was found over a threshold.
+// detector counts consecutive looks at which a node was above a threshold.
 type detector struct {
 	looks    int
 	abnormal bool
-	// expires is when the abnormal state ends. If there is no look until forgotten, the
-	// detector starts over.
+	// expires is when the abnormal state ends. If there is no look until forgotten, counting
+	// starts over.
 	expires, forgotten time.Time
 }
 
-// over records a look at which the node was over a threshold, and reports
-// whether it is abnormal.
+// over records a look at which the node was above a threshold, and reports whether the
+// node is abnormal.
 func (d *detector) over(now time.Time) bool {
 	if now.After(d.forgotten) || d.abnormal && d.expires.Before(now) {
 		d.reset()

@@ -1,11 +1,10 @@
 // Package rivals implements the published rules by which other load-aware projects choose
 // what to evict and where to place it, for the variants of a replay. docs/simulate.md
-// lists their sources, and the interpretation that was chosen where a trace cannot
-// express a rule.
+// lists their sources, and how rules are interpreted that a trace cannot express.
 //
-// Invariants: a rival sees what its own sources would show it, uses its own constants and
-// is no weaker than its documentation says; nothing here is random: if a rule does not
-// define an order, the order of the arguments applies.
+// Invariants: a rival sees what its own sources would report, uses its own constants and
+// is no weaker than its documentation claims. Nothing here is random: if a rule does not
+// define an order, the order of the arguments is used.
 package rivals
 
 import (
@@ -18,11 +17,11 @@ import (
 type Node struct {
 	Name     string
 	Capacity cluster.Amounts
-	// Unmeasured means that nothing is known about its usage yet.
+	// Unmeasured reports whether the node's usage is still unknown.
 	Unmeasured bool
 	// Demand is the demand on the node, Used the part of it that the node could serve.
 	Demand, Used cluster.Amounts
-	// System is the part of Used that belongs to no pod.
+	// System is the part of Used that does not belong to any pod.
 	System cluster.Amounts
 	Pods   []Pod
 }
@@ -31,9 +30,9 @@ type Node struct {
 type Pod struct {
 	// ID and Owner are assigned by the caller.
 	ID, Owner int
-	// Used is the usage of the pod when it was last measured.
+	// Used is the pod's usage when it was last measured.
 	Used, Requests cluster.Amounts
-	// Bound is when it was bound, Ready when it begins, or began, to run.
+	// Bound is when the pod was bound, Ready when it begins or began to run.
 	Bound, Ready time.Time
 	// Fixed pods must not be evicted.
 	Fixed bool
@@ -41,7 +40,6 @@ type Pod struct {
 
 // Owner is what a rival knows about a pod's controller.
 type Owner struct {
-	// Wanted is the number of pods that it wants, Missing the number of them that are not
-	// ready.
+	// Wanted is the desired number of pods, Missing the number of them that are not ready.
 	Wanted, Missing int
 }

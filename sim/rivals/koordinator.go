@@ -9,8 +9,8 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// The values of koord-descheduler in Koordinator's chart, and the defaults of
-// its MigrationController.
+// Values for koord-descheduler in Koordinator's chart, and defaults of its
+// MigrationController.
 const (
 	LookInterval      = 10 * time.Second // deschedulingInterval
 	migratingPerNode  = 2
@@ -24,30 +24,30 @@ var (
 	KoordinatorHigh = cluster.Percents{cluster.CPU: 75, cluster.Memory: 80}
 )
 
-// unjudged is a threshold in percent that no node comes near.
+// unjudged is a threshold in percent that no node reaches.
 const unjudged = 100_000
 
-// Koordinator is LowNodeLoad with the MigrationController. A pod that is to be evicted
+// Koordinator implements LowNodeLoad with the MigrationController. A pod to be evicted
 // waits as a job until space is reserved on another node.
 type Koordinator struct {
-	// High is the usage in percent above which a node is a source; +Inf for a resource
-	// that it does not judge.
+	// High is the usage in percent above which a node is a source; +Inf for a resource that
+	// is not judged.
 	High cluster.Percents
 
 	detectors map[string]*detector
 	jobs      []Job
-	// limited holds, by owner, the time until which no further pod may be evicted.
+	// limited holds, by owner, the time before which no further pod may be evicted.
 	limited map[int]time.Time
 }
 
-// Job is a PodMigrationJob whose pod is not evicted yet.
+// Job is a PodMigrationJob whose pod has not been evicted yet.
 type Job struct {
 	Pod     Pod
 	Node    string
 	created time.Time
 }
 
-// NewKoordinator returns one without any state.
+// NewKoordinator returns a Koordinator without any state.
 func NewKoordinator() *Koordinator {
 	return &Koordinator{High: KoordinatorHigh, detectors: map[string]*detector{}, limited: map[int]time.Time{}}
 }
@@ -59,8 +59,8 @@ type loaded struct {
 }
 
 // Look creates jobs for pods on nodes that were above a high threshold in enough
-// consecutive looks, as long as all low nodes together have space. owners returns the
-// owner of a pod.
+// consecutive looks, as long as the low nodes together have space. owners returns an
+// owner by its number.
 func (k *Koordinator) Look(now time.Time, nodes []Node, owners func(int) Owner) {
 	low, high := classify(nodes, k.High)
 	abnormal := slices.DeleteFunc(high, func(n *loaded) bool { return !k.detector(n.Name).over(now) })
@@ -97,8 +97,8 @@ func (k *Koordinator) detector(node string) *detector {
 	return k.detectors[node]
 }
 
-// classify finds the nodes below all low thresholds, and those above a high
-// one. A node's usage is that of the system and of the pods that it has now.
+// classify finds the nodes below all low thresholds, and the nodes above any high
+// threshold. A node's usage is that of the system and of its current pods.
 func classify(nodes []Node, highThresholds cluster.Percents) (low, high []*loaded) {
 	for i := range nodes {
 		n := &loaded{Node: &nodes[i], used: nodes[i].System}
@@ -123,7 +123,7 @@ func classify(nodes []Node, highThresholds cluster.Percents) (low, high []*loade
 	return low, high
 }
 
-// fullness is a node's usage in per mille, the mean of its resources.
+// fullness returns a node's usage in per mille, as the mean over its resources.
 func fullness(n *loaded) (score int64) {
 	for r, capacity := range n.Capacity {
 		if capacity > 0 {
@@ -133,10 +133,10 @@ func fullness(n *loaded) (score int64) {
 	return score / int64(len(n.Capacity))
 }
 
-// victims are the pods of a node that fit on a low one (nodeFit), in the order
-// in which they are evicted: first those that cover the excess, the closest
-// first, then the others, the largest first. Every pod that fits is charged to
-// its low node, whether it will be evicted or not.
+// victims returns the pods of a node that fit on a low node (nodeFit), in the order in
+// which they are evicted: first those that cover the excess, starting with the closest,
+// then the others, starting with the largest. Every pod that fits is charged to its low
+// node, whether or not it will be evicted.
 func victims(source *loaded, low []*loaded) (pods []*Pod) {
 	for k := range source.Pods {
 		if pod := &source.Pods[k]; !pod.Fixed && slices.ContainsFunc(low, func(n *loaded) bool { return charge(n, pod) }) {
@@ -150,8 +150,8 @@ func victims(source *loaded, low []*loaded) (pods []*Pod) {
 	return pods
 }
 
-// charge adds a pod to a node's usage if it fits there and leaves the node
-// below its high thresholds.
+// charge adds a pod to a node's usage if the pod fits there and the node stays below its
+// high thresholds.
 func charge(n *loaded, pod *Pod) bool {
 	used := n.used.Plus(pod.Used)
 	if n.requested.Plus(pod.Requests).Exceeds(n.Capacity) || used.Exceeds(n.high) {
@@ -161,8 +161,9 @@ func charge(n *loaded, pod *Pod) bool {
 	return true
 }
 
-// coverage scores a pod by its share of an excess, the mean over the resources
-// that have one: above 1 it covers the excess, and the closer to 1 the better.
+// coverage returns a pod's score: its share of an excess, as the mean over the resources
+// with an excess. A score of at least 1 covers the excess, and the closer it is to 1 the
+// better.
 func coverage(used, excess cluster.Amounts) float64 {
 	sum, n := 0.0, 0.0
 	for r := range excess {
@@ -182,7 +183,7 @@ func coverage(used, excess cluster.Amounts) float64 {
 }
 
 // admits applies the MigrationController's limits: jobs per node and workload,
-// unavailable pods, the rate per workload.
+// unavailable pods, and the rate per workload.
 func (k *Koordinator) admits(pod *Pod, node string, owner Owner, now time.Time) bool {
 	here, siblings := 0, 0
 	for i := range k.jobs {
@@ -207,8 +208,8 @@ func (k *Koordinator) admits(pod *Pod, node string, owner Owner, now time.Time) 
 	return !k.limited[pod.Owner].After(now)
 }
 
-// MaxMigrating is how many of a workload's pods may migrate, or be unavailable,
-// at a time.
+// MaxMigrating returns how many of a workload's pods may migrate, or be unavailable, at
+// the same time.
 func MaxMigrating(replicas int) int {
 	switch {
 	case replicas > 10:
@@ -219,7 +220,7 @@ func MaxMigrating(replicas int) int {
 	return 1
 }
 
-// Due drops the jobs that took too long, and returns those that may continue.
+// Due drops jobs that took too long and returns those that may continue.
 func (k *Koordinator) Due(now time.Time) (due []Job) {
 	k.jobs = slices.DeleteFunc(k.jobs, func(j Job) bool { return now.Sub(j.created) >= jobTTL })
 	for _, job := range k.jobs {
@@ -230,8 +231,8 @@ func (k *Koordinator) Due(now time.Time) (due []Job) {
 	return due
 }
 
-// Evicted ends a job whose pod was evicted. How long the owner's next pod must wait
-// depends on wanted, the owner's number of replicas.
+// Evicted ends a job whose pod was evicted. wanted is the owner's number of replicas,
+// which determines how long the owner's next pod must wait.
 func (k *Koordinator) Evicted(job Job, wanted int, now time.Time) {
 	k.jobs = slices.DeleteFunc(k.jobs, func(j Job) bool { return j.Pod.ID == job.Pod.ID })
 	k.limited[job.Pod.Owner] = now.Add(workloadLimitSpan / time.Duration(MaxMigrating(wanted)))

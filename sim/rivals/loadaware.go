@@ -7,17 +7,18 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// The values of LoadAwareScheduling in Koordinator's chart.
+// reportInterval and the other constants are values of LoadAwareScheduling in
+// Koordinator's chart.
 const reportInterval = time.Minute
 
 var (
 	usageThresholds = cluster.Percents{cluster.CPU: 65, cluster.Memory: 95}
 	scalingFactors  = cluster.Percents{cluster.CPU: 85, cluster.Memory: 70}
-	// withoutRequest is the estimate for a pod that requests nothing.
+	// withoutRequest is the estimate for a pod without requests.
 	withoutRequest = cluster.Amounts{cluster.CPU: 250, cluster.Memory: 200 << 20}
 )
 
-// Estimate returns the usage that a pod is expected to have according to its requests.
+// Estimate returns a pod's expected usage according to its requests.
 func Estimate(requests cluster.Amounts) (estimate cluster.Amounts) {
 	for r, request := range requests {
 		if estimate[r] = withoutRequest[r]; request > 0 {
@@ -27,9 +28,8 @@ func Estimate(requests cluster.Amounts) (estimate cluster.Amounts) {
 	return estimate
 }
 
-// Expect returns the expected usage of a node with another pod: its last
-// report, and for recently bound pods at least their estimates. Reports come on
-// the minute.
+// Expect returns the expected usage of a node with another pod: its last report, but at
+// least the estimates for recently bound pods. Reports are sent every full minute.
 func Expect(now time.Time, node *Node, requests cluster.Amounts) cluster.Amounts {
 	reported := now.Truncate(reportInterval)
 	expected := node.System.Plus(Estimate(requests))
@@ -47,7 +47,7 @@ func Expect(now time.Time, node *Node, requests cluster.Amounts) cluster.Amounts
 	return expected
 }
 
-// Admits reports whether a node with this expected usage may take the pod.
+// Admits reports whether a node with the given expected usage may take the pod.
 func Admits(expected, capacity cluster.Amounts) bool {
 	for r, percent := range expected.PercentOf(capacity) {
 		if math.Round(percent) > usageThresholds[r] {
@@ -57,7 +57,7 @@ func Admits(expected, capacity cluster.Amounts) bool {
 	return true
 }
 
-// LeastUsed scores a node from 0 to 100 by its expected usage.
+// LeastUsed returns a node's score, from 0 to 100, based on its expected usage.
 func LeastUsed(expected, capacity cluster.Amounts) (score int64) {
 	for r := range expected {
 		if capacity[r] > 0 && expected[r] <= capacity[r] {

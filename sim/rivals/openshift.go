@@ -9,12 +9,12 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// The defaults of OpenShift's profile KubeVirtRelieveAndMigrate.
+// Defaults of OpenShift's profile KubeVirtRelieveAndMigrate.
 const (
-	amplification    = 3   // of the distance, "k3"
+	amplification    = 3   // factor on the distance, "k3"
 	pressureCounts   = 0.7 // utilization above which pressure counts
 	lowDeviation     = 0   // percentage points below the mean: AsymmetricLow
-	highDeviation    = 10  // above it
+	highDeviation    = 10  // percentage points above the mean
 	evictionsPerNode = 2
 	evictionsInAll   = 5
 	baseCooldown     = 15 * time.Minute // KubevirtMigrationAware
@@ -22,27 +22,27 @@ const (
 	cooldownHistory  = 48 * time.Hour
 )
 
-// Level classifies a node in comparison with the others.
+// Level classifies a node in comparison with the other nodes.
 type Level uint8
 
-// The levels. Middle nodes get one soft taint, high ones two.
+// The levels. Middle nodes get one soft taint, high nodes two.
 const (
 	Low Level = iota
 	Middle
 	High
 )
 
-// OpenShift is the descheduler that OpenShift's operator configures for
-// load-aware rebalancing, with its soft taints.
+// OpenShift implements the descheduler that OpenShift's operator configures for
+// load-aware rebalancing, including its soft taints.
 type OpenShift struct {
-	// moved holds the times at which each pod was moved within cooldownHistory.
+	// moved holds the times at which each pod was moved during the last cooldownHistory.
 	moved map[int][]time.Time
 }
 
-// NewOpenShift returns one without any moves.
+// NewOpenShift returns an OpenShift that has not moved any pods.
 func NewOpenShift() *OpenShift { return &OpenShift{moved: map[int][]time.Time{}} }
 
-// Distances are the nodes' linear amplified ideal point positive distances
+// Distances returns the nodes' linear amplified ideal point positive distances
 // (k3:avg1m), in whole percent as the descheduler reads them.
 func Distances(nodes []Node) []int {
 	points := make([][2 * int(cluster.NumResources)]float64, len(nodes))
@@ -65,9 +65,9 @@ func Distances(nodes []Node) []int {
 	return distances
 }
 
-// point is a node's utilization and pressure per resource, as fractions. No
-// trace has pressure: it is approximated by the share of the demand that the
-// node cannot serve.
+// point returns a node's utilization and pressure per resource, as fractions. Traces do
+// not contain pressure; it is approximated by the share of the demand that the node
+// cannot serve.
 func point(n *Node) (p [2 * int(cluster.NumResources)]float64) {
 	for r := range n.Used {
 		utilization := n.Used.PercentOf(n.Capacity)[r] / 100
@@ -96,8 +96,8 @@ func Levels(distances []int) []Level {
 	return levels
 }
 
-// Taints returns how many soft taints each node gets. Middle nodes get none while there
-// are no low nodes.
+// Taints returns how many soft taints each node gets. If there are no low nodes, middle
+// nodes get none.
 func Taints(levels []Level) []int {
 	taints := make([]int, len(levels))
 	for i, level := range levels {
@@ -111,9 +111,9 @@ func Taints(levels []Level) []int {
 	return taints
 }
 
-// Balance evicts from high nodes, the highest first, while there are low ones.
-// All pods have the same priority, so their order is that of the arguments.
-// evict reports whether a pod was evicted.
+// Balance evicts pods from high nodes, the highest first, while there are low nodes. All
+// pods have the same priority, so they are evicted in the order of the arguments. evict
+// reports whether a pod was evicted.
 func (o *OpenShift) Balance(now time.Time, nodes []Node, evict func(*Pod) bool) {
 	distances := Distances(nodes)
 	levels := Levels(distances)
@@ -144,14 +144,14 @@ func (o *OpenShift) Balance(now time.Time, nodes []Node, evict func(*Pod) bool) 
 	}
 }
 
-// cools reports whether a pod was moved too recently.
+// cools reports whether a pod must not be moved because it was moved recently.
 func (o *OpenShift) cools(id int, now time.Time) bool {
 	moves := slices.DeleteFunc(o.moved[id], func(at time.Time) bool { return now.Sub(at) > cooldownHistory })
 	o.moved[id] = moves
 	return len(moves) > 0 && now.Sub(moves[len(moves)-1]) < Cooldown(len(moves))
 }
 
-// Cooldown returns how long a pod stays after the last of the given number of moves.
+// Cooldown returns how long a pod must stay after the last of the given number of moves.
 func Cooldown(moves int) time.Duration {
 	cooldown := baseCooldown
 	for range moves - 1 {

@@ -7,7 +7,7 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// The defaults of LoadVariationRiskBalancing and TargetLoadPacking.
+// Defaults of LoadVariationRiskBalancing and TargetLoadPacking.
 const (
 	varianceMargin      = 1.0
 	varianceSensitivity = 1.0
@@ -19,8 +19,8 @@ const (
 // WatcherWindow is the window over which load-watcher averages.
 const WatcherWindow = 15 * time.Minute
 
-// RiskBalancing returns LoadVariationRiskBalancing's score of a node, from 0 to 100. The
-// score is that of the riskier resource, based on the node's usage over a window plus the
+// RiskBalancing returns LoadVariationRiskBalancing's score of a node, from 0 to 100. It
+// is the score of the riskier resource, based on the node's usage over a window plus the
 // pod's request.
 func RiskBalancing(used []cluster.Amounts, capacity, requests cluster.Amounts) int64 {
 	score := 100.0
@@ -38,7 +38,7 @@ func RiskBalancing(used []cluster.Amounts, capacity, requests cluster.Amounts) i
 
 // TargetLoad returns TargetLoadPacking's score of a node, from 0 to 100. It is based on
 // the node's CPU usage over a window, and on the requests of the pod and of the pods that
-// were bound since the window or shortly before its end.
+// were bound after the window or shortly before its end.
 func TargetLoad(now time.Time, node *Node, used []cluster.Amounts, requests cluster.Amounts) int64 {
 	if node.Capacity[cluster.CPU] <= 0 {
 		return 0
@@ -60,7 +60,7 @@ func TargetLoad(now time.Time, node *Node, used []cluster.Amounts, requests clus
 	}
 }
 
-// spread returns the mean and the standard deviation of a resource.
+// spread returns the mean and the standard deviation of a resource's usage.
 func spread(used []cluster.Amounts, resource int) (mean, deviation float64) {
 	for i := range used {
 		mean += float64(used[i][resource]) / float64(len(used))
