@@ -8,9 +8,9 @@ import (
 // burstDays is the number of days for which bursts are generated.
 const burstDays = 6
 
-// Bursts generates six days of CPU in which each group of series has a burst of
-// one to two and a half hours a day, at an hour that depends on the seed: the
-// same on each day, or a different one on each.
+// Bursts generates six days of CPU usage. Each group of series has one burst a day, which
+// takes one to two and a half hours. Its time of day is random; if daily is set, it is
+// the same every day.
 func Bursts(r Recipe, daily bool) (*Trace, error) {
 	r.Steps = burstDays * stepsPerDay
 	if err := r.validate(); err != nil {
@@ -28,9 +28,9 @@ func Bursts(r Recipe, daily bool) (*Trace, error) {
 	return t, nil
 }
 
-// burstLoad holds the values that the series of a group share: their usage, the
-// additional usage during a burst, the burst's length in steps, and the step of each day
-// in which it begins.
+// burstLoad holds the values shared by the series of a group: their usage, the additional
+// usage during a burst, the burst's length in steps, and the step of each day in which it
+// begins.
 type burstLoad struct {
 	base, more float64
 	length     int
@@ -47,7 +47,7 @@ func newBurstLoad(random *rand.Rand, daily bool) burstLoad {
 	return g
 }
 
-// in reports whether a step is in a burst, which may last beyond midnight.
+// in reports whether a step is within a burst. Bursts may continue past midnight.
 func (g *burstLoad) in(step int) bool {
 	for day, begins := range g.begins {
 		if from := day*stepsPerDay + begins; step >= from && step < from+g.length {

@@ -7,28 +7,28 @@ import (
 	"slices"
 )
 
-// Recipe describes what Generate makes. Each series has a level, a daily wave,
-// noise and random bursts. Memory follows CPU slowly and, for some groups,
-// leaks until the program restarts.
+// Recipe is the input of Generate. Each series has a level, a daily wave, noise and
+// random bursts. Memory follows CPU slowly; in some groups, it leaks until the program is
+// restarted.
 type Recipe struct {
-	// Series and Steps, of five minutes each, are the size of the trace.
+	// Series is the number of series in the trace, Steps their length in steps of five
+	// minutes.
 	Series, Steps int
-	// Group is the number of consecutive series that belong together: they
-	// share a wave's phase and are deployed at the same time.
+	// Group is the number of consecutive series that belong together: they share the phase
+	// of their wave and are deployed at the same time.
 	Group int
-	// BurstsPerDay is how often a series reaches its limit for a while, on
-	// average.
+	// BurstsPerDay is how often a series reaches its limit for a while per day, on average.
 	BurstsPerDay float64
-	// LeakPercent is the share of groups whose memory leaks.
+	// LeakPercent is the percentage of groups whose memory leaks.
 	LeakPercent float64
-	// StormsPerDay is how often many programs are deployed within a few
-	// minutes; StormPercent is the share of groups that take part. The level of
-	// such a group changes.
+	// StormsPerDay is how often many programs are deployed within a few minutes.
+	// StormPercent is the percentage of groups that take part; the level of such groups
+	// changes.
 	StormsPerDay, StormPercent float64
 	Seed                       uint64
 }
 
-// DefaultRecipe returns a day of a fleet with all of these.
+// DefaultRecipe returns the recipe for a day of a fleet with all of these features.
 func DefaultRecipe() Recipe {
 	return Recipe{Series: 1000, Steps: stepsPerDay, Group: 10, BurstsPerDay: 1, LeakPercent: 10, StormsPerDay: 2, StormPercent: 10, Seed: 1}
 }
@@ -49,8 +49,8 @@ func (r *Recipe) validate() error {
 	return nil
 }
 
-// Generate makes a trace of CPU and one of memory with as many series. The same
-// Recipe gives the same traces.
+// Generate makes a CPU trace and a memory trace with the same number of series. The same
+// Recipe always results in the same traces.
 func Generate(r Recipe) (cpu, memory *Trace, err error) {
 	if err := r.validate(); err != nil {
 		return nil, nil, err
@@ -74,8 +74,8 @@ func Generate(r Recipe) (cpu, memory *Trace, err error) {
 	return cpu, memory, nil
 }
 
-// storms returns the steps in which storms begin: one at a random time in each
-// of as many parts of a day as there are storms.
+// storms returns the steps in which storms begin. It divides a day into as many parts as
+// there are storms, and each part has one at a random time.
 func (r *Recipe) storms() (steps []int) {
 	if r.StormsPerDay == 0 {
 		return nil
@@ -90,13 +90,13 @@ func (r *Recipe) storms() (steps []int) {
 // stormSteps is the duration of a storm.
 const stormSteps = 3
 
-// groupLoad holds the values that the series of a group share.
+// groupLoad holds the values shared by the series of a group.
 type groupLoad struct {
-	// levels holds the mean of each step, which a deployment changes.
+	// levels holds the mean of each step; deployments change it.
 	levels []float64
 	// deploys holds the steps of the deployments.
 	deploys []int
-	// leak is how many percentage points memory grows per step, until it is
+	// leak is the number of percentage points by which memory grows per step until it is
 	// restarted.
 	leak float64
 	base float64

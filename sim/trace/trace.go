@@ -1,12 +1,11 @@
-// Package trace reads recorded utilization: tables of series, each in percent
-// of its own allocation, one value per step.
+// Package trace reads recorded utilization: tables of series with one value per step, in
+// percent of the series' own allocation.
 //
-// It decides whether a table is valid and, if not, at which line and column it is wrong.
-// Callers decide what the series are used for.
+// It checks whether a table is valid and reports the line and column of an error. Callers
+// decide how to use the series.
 //
-// Format: CSV, compressed by gzip or not, with the header "id,0,1,2,…" and one
-// row "<id>,<v0>,<v1>,…" per series. Values are 0 to MaxPercent; no cell is
-// empty.
+// Format: CSV, compressed by gzip or not, with the header "id,0,1,2,…" and one row
+// "<id>,<v0>,<v1>,…" per series. Values are 0 to MaxPercent; no cell is empty.
 package trace
 
 import (
@@ -24,34 +23,33 @@ import (
 )
 
 const (
-	// MaxPercent is more than any recorder reports; turbo clocks exceed 100 by a
-	// little.
+	// MaxPercent is more than any recorder reports; turbo clocks slightly exceed 100.
 	MaxPercent = 1000
-	// maxRowBytes bounds a row, and the header with it the number of steps:
-	// reading a row takes several times its size.
+	// maxRowBytes bounds the size of a row and therefore, because the header is one, the
+	// number of steps. Reading a row takes several times its size.
 	maxRowBytes = 16 << 20
-	// maxBytes bounds the memory for all rows; each takes rowBytes besides its
-	// values and name.
+	// maxBytes bounds the memory for all rows. Each row takes rowBytes in addition to its
+	// values and its name.
 	maxBytes = 400_000_000
 	rowBytes = 100
-	// maxSeries bounds the series, each of which drives a pod.
+	// maxSeries is the maximum number of series; each drives a pod.
 	maxSeries = 500_000
 )
 
 // Trace is a set of series of the same length.
 type Trace struct {
-	// Name is the file's name without its extensions.
+	// Name is the name of the file without extensions.
 	Name string
-	// IDs names the series, in the order of Series.
+	// IDs holds the names of the series, in the order of Series.
 	IDs []string
-	// Series holds percent of the series' own allocation, one value per step.
+	// Series holds one value per step for each series, in percent of its own allocation.
 	Series [][]float32
-	// Deploys are only known for generated traces.
+	// Deploys is known only for generated traces.
 	Deploys []Deploy
 }
 
-// Deploy is a step in which the programs behind Count series from First on are
-// deployed anew.
+// Deploy is a step in which the programs of Count series, starting with First, are
+// redeployed.
 type Deploy struct{ First, Count, Step int }
 
 // Steps returns the length of each series.
@@ -97,8 +95,8 @@ func Read(r io.Reader) (*Trace, error) {
 	return readRows(rows, len(header)-1, maxBytes)
 }
 
-// rowReader reads a table whose rows have a bounded length, however many lines a
-// row has.
+// rowReader reads a table and bounds the length of its rows, however many lines a row
+// has.
 type rowReader struct {
 	table      *csv.Reader
 	in         io.Reader
@@ -107,13 +105,13 @@ type rowReader struct {
 
 var errLongRow = errors.New("a row is too long")
 
-// next reads a row. The table reads ahead by up to its buffer, which is small.
+// next reads a row. The csv.Reader may read ahead by at most its buffer, which is small.
 func (r *rowReader) next() ([]string, error) {
 	r.left = r.most
 	return r.table.Read() //nolint:wrapcheck // tableError does
 }
 
-// Read implements io.Reader, for the table.
+// Read implements io.Reader for the csv.Reader.
 func (r *rowReader) Read(p []byte) (int, error) {
 	if r.left <= 0 {
 		return 0, errLongRow
@@ -123,7 +121,7 @@ func (r *rowReader) Read(p []byte) (int, error) {
 	return n, err //nolint:wrapcheck // tableError does
 }
 
-// readRows reads rows until they take more memory than a limit.
+// readRows reads rows. It fails if they take more memory than limit.
 func readRows(rows *rowReader, steps, limit int) (*Trace, error) {
 	trace, table, kept := &Trace{}, rows.table, 0
 	for line := 2; ; line++ {
@@ -151,7 +149,7 @@ func readRows(rows *rowReader, steps, limit int) (*Trace, error) {
 	}
 }
 
-// tableError adds to an error where the table is broken.
+// tableError adds the position to an error about a broken table.
 func tableError(table *csv.Reader, line int, err error) error {
 	if broken, ok := errors.AsType[*csv.ParseError](err); ok {
 		if errors.Is(err, csv.ErrFieldCount) {
