@@ -16,23 +16,23 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// AdminUser is the user of Client, as the audit log names it.
+// AdminUser is the name of Client's user in the audit log.
 const AdminUser = "admin"
 
-// serviceAccountTokenSeconds outlives any test.
+// serviceAccountTokenSeconds is longer than any test.
 const serviceAccountTokenSeconds = 24 * 60 * 60
 
 // user is one line of the API server's token file.
 type user struct {
 	name  string
 	token string
-	// master bypasses RBAC.
+	// master lets the user bypass RBAC.
 	master bool
 }
 
-// newUsers gives each part a separate identity, so that the audit log
-// distinguishes them. kube-scheduler has only the role that Kubernetes ships
-// for it; the others are in system:masters.
+// newUsers gives each part its own identity, so that the audit log distinguishes them.
+// kube-scheduler has only the role that Kubernetes ships for it. All others are in
+// system:masters.
 func newUsers() map[Part]user {
 	users := map[Part]user{
 		adminPart:         {name: AdminUser, master: true},
@@ -49,10 +49,10 @@ func newUsers() map[Part]user {
 	return users
 }
 
-// adminPart is the administrator's key among the parts' users.
+// adminPart is the administrator's key in Cluster.users.
 const adminPart Part = "admin"
 
-// kubeletPart is the key of real kubelets among the parts' users.
+// kubeletPart is the key of real kubelets in Cluster.users.
 const kubeletPart Part = "kubelet"
 
 func tokenFile(users map[Part]user) string {
@@ -71,7 +71,7 @@ func tokenFile(users map[Part]user) string {
 func (c *Cluster) Kubeconfig() string { return c.kubeconfigOf(adminPart) }
 
 // WriteKubeletKubeconfig writes the kubeconfig file of real kubelets, which reach this
-// machine at an address.
+// machine at the given address.
 func (c *Cluster) WriteKubeletKubeconfig(path, address string) error {
 	config, err := clientcmd.LoadFromFile(c.kubeconfigOf(kubeletPart))
 	if err != nil {

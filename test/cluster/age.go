@@ -14,9 +14,9 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// Age makes the pods of a namespace older, directly in etcd, because an API
-// server does not let clients set an object's creation time. Watches see the
-// pods change.
+// Age makes the pods of a namespace older by changing them directly in etcd, because the
+// API server does not let clients set an object's creation time. Watches report the
+// changes.
 func (c *Cluster) Age(ctx context.Context, namespace string, by time.Duration) error {
 	prefix := []byte("/registry/pods/" + namespace + "/")
 	end := bytes.Clone(prefix)
@@ -36,7 +36,7 @@ func (c *Cluster) Age(ctx context.Context, namespace string, by time.Duration) e
 	return errors.Join(failed...)
 }
 
-// storedValue is a value in etcd with the revision that last changed it.
+// storedValue is a value in etcd and the revision that last changed it.
 type storedValue struct {
 	Key, Value []byte
 	Revision   json.Number `json:"mod_revision"`

@@ -10,25 +10,24 @@ import (
 const (
 	// nodeAnnotation marks the nodes that kwok simulates.
 	nodeAnnotation, nodeAnnotationValue = "kwok.x-k8s.io/node", "fake"
-	// metricResolution is the shortest that metrics-server accepts.
+	// metricResolution is the shortest interval that metrics-server accepts.
 	metricResolution = "10s"
-	// apiQPS and apiBurst keep the parts' own throttling out of tests.
+	// apiQPS and apiBurst are high enough to disable the parts' own throttling in practice.
 	apiQPS, apiBurst = "500", "1000"
-	// nodeMonitorGrace is long, because a loaded machine may delay kwok's Leases,
-	// or a measurement may skip their renewals, and neither must make the nodes
-	// count as lost.
+	// nodeMonitorGrace is long, because a loaded machine may delay kwok's Leases, and
+	// measurements may skip their renewal. Neither must make nodes count as lost.
 	nodeMonitorGrace = 24 * time.Hour
 )
 
-// URL returns where a part listens: http://127.0.0.1:port for kwok and etcd,
-// https for the others.
+// URL returns a part's address: http://127.0.0.1:port for kwok and etcd, https for all
+// others.
 func (c *Cluster) URL(part Part) string { return c.urlOf(part) }
 
-// UsageURL returns where kwok serves the usage of a node: as a kubelet's
-// resource metrics and, in the same response, under node-exporter's names.
+// UsageURL returns the address where kwok serves the usage of a node: a kubelet's
+// resource metrics and, in the same response, metrics with node-exporter's names.
 func (c *Cluster) UsageURL(node string) string { return c.urlOf(Kwok) + usagePath(node) }
 
-// urlOf returns where a part listens.
+// urlOf returns the address of a part.
 func (c *Cluster) urlOf(part Part) string {
 	scheme := "https"
 	if part == Etcd || part == Kwok {
@@ -95,12 +94,12 @@ func (c *Cluster) arguments(part Part) []string {
 	case MetricsServer:
 		kubelets := "--deprecated-kubelet-completely-insecure"
 		if c.options.RealKubelets {
-			kubelets = "--kubelet-insecure-tls" // they sign their certificates themselves
+			kubelets = "--kubelet-insecure-tls" // real kubelets sign their own certificates
 		}
 		return append(c.servingArguments(part),
 			"--kubeconfig="+c.kubeconfigOf(part),
 			"--kubelet-use-node-status-port",
-			// Nodes with their own addresses name kwok's as the external one.
+			// Nodes with their own addresses have kwok's as their ExternalIP.
 			"--kubelet-preferred-address-types=ExternalIP,InternalIP",
 			kubelets,
 			"--kubelet-request-timeout=5s",
@@ -111,7 +110,7 @@ func (c *Cluster) arguments(part Part) []string {
 	}
 }
 
-// servingArguments returns the arguments of parts that use the API server's
+// servingArguments returns the arguments of parts that are built with the API server's
 // serving library.
 func (c *Cluster) servingArguments(part Part) []string {
 	return []string{
@@ -133,10 +132,10 @@ func (c *Cluster) apiServerArguments() []string {
 		"--bind-address=" + address,
 		"--secure-port=" + strconv.Itoa(c.ports[APIServer]),
 		"--tls-cert-file=" + c.file("serving.crt"), "--tls-private-key-file=" + c.file("serving.key"),
-		// No client has such a certificate, but every part looks for this authority
-		// and logs warnings without it.
+		// No client has a certificate from this authority, but every part looks for it and
+		// would log warnings without it.
 		"--client-ca-file=" + c.file("ca.crt"),
-		// The kubernetes Service must not point to loopback, and no pod runs
+		// The kubernetes Service must not point to a loopback address, and there are no pods
 		// that would use it.
 		"--endpoint-reconciler-type=none",
 		"--service-cluster-ip-range=10.96.0.0/16",
@@ -154,8 +153,8 @@ func (c *Cluster) apiServerArguments() []string {
 		"--proxy-client-key-file=" + c.file("front-proxy.key"),
 		"--audit-policy-file=" + c.file("audit.yaml"),
 		"--audit-log-path=" + c.auditLog(),
-		// In megabytes: large enough never to rotate, because a rotated file
-		// would hide requests from Audit.
+		// In megabytes. The log must never rotate, because Audit would not see requests in a
+		// rotated file.
 		"--audit-log-maxsize=100000",
 	}
 }

@@ -15,13 +15,14 @@ import (
 // AuditMark is a position in the audit log.
 type AuditMark int64
 
-// Request is a request that the API server has answered, or a watch that it has
-// started serving.
+// Request is a request that the API server has answered, or a watch that it has begun to
+// serve.
 type Request struct {
-	// User of a ServiceAccount is "system:serviceaccount:<namespace>:<name>".
+	// User is "system:serviceaccount:<namespace>:<name>" for a ServiceAccount.
 	User, Verb string
-	// Group is the API group, empty for the core API. Resource includes the
-	// subresource: "pods", "pods/eviction". For other requests it is the path.
+	// Group is the API group; empty for the core API. Resource includes the subresource,
+	// such as "pods" or "pods/eviction". For requests that are not about a resource, it is
+	// the path.
 	Group, Resource, Namespace, Name string
 	// Code is the HTTP status.
 	Code int
@@ -29,7 +30,7 @@ type Request struct {
 	DryRun bool
 }
 
-// Requests are ordered by their responses.
+// Requests are in the order of their responses.
 type Requests []Request
 
 // auditEvent is the part of audit.k8s.io/v1 Event that Request needs.
@@ -67,8 +68,8 @@ func (c *Cluster) AuditMark() (AuditMark, error) {
 	return AuditMark(info.Size()), nil
 }
 
-// Audit lists the requests that the API server has answered since the mark; 0
-// means since its first start.
+// Audit lists the requests that the API server has answered since a mark; 0 means since
+// it was first started.
 func (c *Cluster) Audit(since AuditMark) (Requests, error) {
 	log, err := os.Open(c.auditLog())
 	if err != nil {
@@ -88,7 +89,7 @@ func readAudit(log io.Reader) (Requests, error) {
 	for {
 		line, err := lines.ReadBytes('\n')
 		if errors.Is(err, io.EOF) {
-			// What follows the last line end is still being written.
+			// The text after the last line break is an incomplete line.
 			return requests, nil
 		}
 		if err != nil {
@@ -98,7 +99,7 @@ func readAudit(log io.Reader) (Requests, error) {
 		if err := json.Unmarshal(line, &event); err != nil {
 			return nil, fmt.Errorf("reading a line of the audit log: %w", err)
 		}
-		// A watch is logged when it begins and when it ends; only one of them counts.
+		// A watch is logged when it begins and when it ends. Only one of the entries counts.
 		if watching[event.AuditID] {
 			delete(watching, event.AuditID)
 			continue
@@ -139,8 +140,8 @@ func (r Requests) To(verb, resource string) Requests {
 	return r.Where(func(request Request) bool { return request.Verb == verb && request.Resource == resource })
 }
 
-// Writes keeps the requests that were meant to change stored objects, whether
-// or not they were allowed to. Reviews and tokens are created without being
+// Writes keeps the requests that were meant to change stored objects, whether or not they
+// were allowed. It excludes reviews and tokens, because these are created without being
 // stored.
 func (r Requests) Writes() Requests {
 	return r.Where(func(request Request) bool {

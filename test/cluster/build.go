@@ -22,12 +22,12 @@ const (
 	kwokPackage          = "sigs.k8s.io/kwok/cmd/kwok"
 	metricsServerPackage = "sigs.k8s.io/metrics-server/cmd/metrics-server"
 
-	// progressEvery is long enough for a warm build (seconds) to stay silent.
+	// progressEvery is longer than a warm build, so that a warm build prints nothing.
 	progressEvery = 5 * time.Second
 )
 
-// ModuleDir returns the folder of this module's sources. The working directory
-// must be inside the module, as it is for its tests and for `go run -C`.
+// ModuleDir returns the folder with this module's sources. The working directory must be
+// inside the module, as it is for its tests and for `go run -C`.
 func ModuleDir(ctx context.Context) (string, error) {
 	out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", modulePath).Output()
 	if err != nil {
@@ -36,8 +36,8 @@ func ModuleDir(ctx context.Context) (string, error) {
 	return strings.TrimSpace(string(out)), nil
 }
 
-// DefaultBinDir returns the folder of the binaries shared by tests and the
-// cluster command.
+// DefaultBinDir returns the folder with the binaries that tests and the cluster command
+// share.
 func DefaultBinDir(ctx context.Context) (string, error) { return DefaultRelease.BinDir(ctx) }
 
 // Build compiles the parts of a cluster of the default release into binDir.
@@ -45,9 +45,9 @@ func Build(ctx context.Context, binDir string, progress io.Writer) error {
 	return DefaultRelease.Build(ctx, binDir, progress)
 }
 
-// Build compiles the control plane, kwok and metrics-server into binDir, with a
-// line of progress every few seconds. It takes minutes the first time and about
-// a second if the go command finds nothing changed.
+// Build compiles the control plane, kwok and metrics-server into binDir, and prints a
+// line of progress every few seconds. It takes minutes the first time, and about a second
+// if nothing has changed.
 func (r Release) Build(ctx context.Context, binDir string, progress io.Writer) (err error) {
 	return compileAll(ctx, binDir, progress, func(moduleDir, binDir string) ([]compilation, map[string]string, error) {
 		links := map[string]string{}
@@ -59,8 +59,8 @@ func (r Release) Build(ctx context.Context, binDir string, progress io.Writer) (
 	})
 }
 
-// compileAll runs compilations, and makes links in the folder of binaries, for which it
-// has that folder to itself.
+// compileAll runs compilations and makes links in the folder of binaries. Meanwhile, no
+// other process can build into that folder.
 func compileAll(ctx context.Context, binDir string, progress io.Writer, plan func(moduleDir, binDir string) ([]compilation, map[string]string, error)) (err error) {
 	moduleDir, err := ModuleDir(ctx)
 	if err != nil {
@@ -94,18 +94,18 @@ func compileAll(ctx context.Context, binDir string, progress io.Writer, plan fun
 
 // compilation is one run of `go build`.
 type compilation struct {
-	// what is the name of what is compiled, for progress messages.
+	// what names what is compiled, for progress messages.
 	what string
-	// dir is the folder of the module in which the go command runs.
+	// dir is the folder in which the go command runs.
 	dir       string
 	binDir    string
 	arguments []string
 	packages  []string
-	// static makes binaries that run without the machine's libraries.
+	// static builds binaries that need no shared libraries.
 	static bool
 }
 
-// command returns a run of the go command, which fails if the context has ended.
+// command returns a call of the go command. The command ends with the context.
 func (c *compilation) command(ctx context.Context, flags ...string) *exec.Cmd {
 	command := exec.CommandContext(ctx, "go", slices.Concat([]string{"build"}, flags, c.arguments)...)
 	command.Dir = c.dir
@@ -115,10 +115,10 @@ func (c *compilation) command(ctx context.Context, flags ...string) *exec.Cmd {
 	return command
 }
 
-// compilations returns how the parts are compiled. kwok and metrics-server
-// belong to no release and use the module's own requirements, as the default
-// release does; in a single run, packages that several parts need are compiled
-// once.
+// compilations returns the compilations of the parts. kwok and metrics-server do not
+// belong to a release and use the module's own requirements, as the default release does.
+// These are compiled in a single run, so that packages that several parts need are
+// compiled only once.
 func (r Release) compilations(ctx context.Context, moduleDir, binDir string) ([]compilation, error) {
 	run := func(of Release, packages ...string) (compilation, error) {
 		version, err := of.version(ctx, moduleDir)
@@ -138,8 +138,8 @@ func (r Release) compilations(ctx context.Context, moduleDir, binDir string) ([]
 	return []compilation{own, others}, err
 }
 
-// stamp returns the linker's flags for the version that the API server reports;
-// clients fail to parse that of an unstamped build.
+// stamp returns the linker flags that set the version reported by the API server. Clients
+// cannot parse the version of an unstamped build.
 func stamp(version string) string {
 	const variables = "k8s.io/component-base/version"
 	major, rest, _ := strings.Cut(strings.TrimPrefix(version, "v"), ".")
@@ -158,8 +158,7 @@ func (c *compilation) compile(ctx context.Context, progress io.Writer) error {
 	meter := newBuildMeter(progress, c.what, stale)
 	stop := meter.report()
 	defer stop()
-	// -v names each package as its compilation begins, which is what the meter
-	// counts.
+	// -v prints each package when its compilation begins; the meter counts these lines.
 	command := c.command(ctx, "-v")
 	command.Stdout, command.Stderr = meter, meter
 	if err := command.Run(); err != nil {
@@ -168,7 +167,7 @@ func (c *compilation) compile(ctx context.Context, progress io.Writer) error {
 	return nil
 }
 
-// binaries returns the paths that the go command writes to.
+// binaries returns the paths of the binaries that the go command writes.
 func (c *compilation) binaries() []string {
 	paths := make([]string, len(c.packages))
 	for i, name := range c.packages {
@@ -177,8 +176,8 @@ func (c *compilation) binaries() []string {
 	return paths
 }
 
-// built reports whether the binaries exist, because the go command may have
-// them only in its cache.
+// built reports whether the binaries exist. If not, they must be built even if the build
+// cache is up to date.
 func (c *compilation) built() bool {
 	for _, binary := range c.binaries() {
 		if info, err := os.Lstat(binary); err != nil || !info.Mode().IsRegular() {
@@ -188,8 +187,8 @@ func (c *compilation) built() bool {
 	return true
 }
 
-// unlink removes links at the binaries' paths: metrics-server used to be a link
-// to the control plane, which the go command would overwrite.
+// unlink removes links at the paths of the binaries. metrics-server used to be a link to
+// the control plane's binary, which the go command would overwrite.
 func (c *compilation) unlink() error {
 	for _, binary := range c.binaries() {
 		if _, err := os.Readlink(binary); err != nil {
@@ -202,17 +201,17 @@ func (c *compilation) unlink() error {
 	return nil
 }
 
-// countStale counts the packages that the build cache lacks, using a build that
-// only prints its commands.
+// countStale returns the number of packages that are missing from the build cache. It
+// uses a build that only prints its commands.
 func (c *compilation) countStale(ctx context.Context) (int, error) {
-	// Both commands and errors are written to standard error.
+	// The go command writes both commands and errors to standard error.
 	out, err := c.command(ctx, "-n").CombinedOutput()
 	if err != nil {
 		return 0, fmt.Errorf("counting the packages to build: %w: %s", err, out[max(0, len(out)-tailBytes):])
 	}
 	stale := 0
 	for line := range bytes.Lines(out) {
-		// A package's commands follow the headline "# its/import/path".
+		// A package's commands follow a line such as "# its/import/path".
 		if bytes.HasPrefix(line, []byte("# ")) && !bytes.HasPrefix(line, []byte("# import config")) {
 			stale++
 		}

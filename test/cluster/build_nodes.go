@@ -8,10 +8,11 @@ import (
 )
 
 const (
-	// NodeProgram is the binary that makes nodes and runs in their containers, and the
-	// folder of its module.
+	// NodeProgram is the name of the binary that makes nodes and runs in their containers,
+	// and of its module's folder.
 	NodeProgram = "evenkeel-node"
-	// ociRuntime is a link to it, by whose name it runs runc.
+	// ociRuntime is the name of a link to NodeProgram. Called by this name, NodeProgram runs
+	// runc.
 	ociRuntime = "oci-runtime"
 
 	kubeletPackage = "k8s.io/kubernetes/cmd/kubelet"
@@ -19,10 +20,10 @@ const (
 	cniPlugins     = "github.com/containernetworking/plugins/plugins/"
 )
 
-// BuildNodes compiles what nodes of package kubelets run into binDir, beside the control
-// plane of the default release: its kubelet, containerd, runc and the CNI plugins, and
-// the program that starts them. It takes minutes the first time. The compiler of C is
-// needed for runc.
+// BuildNodes compiles everything that nodes of package kubelets run into binDir, which
+// already contains the control plane of the default release: the release's kubelet,
+// containerd, runc, the CNI plugins, and the program that starts them. It takes minutes
+// the first time. runc needs a C compiler.
 func BuildNodes(ctx context.Context, binDir string, progress io.Writer) error {
 	return compileAll(ctx, binDir, progress, func(moduleDir, binDir string) ([]compilation, map[string]string, error) {
 		version, err := DefaultRelease.version(ctx, moduleDir)
@@ -38,7 +39,7 @@ func BuildNodes(ctx context.Context, binDir string, progress io.Writer) error {
 			containerd+"containerd", containerd+"containerd-shim-runc-v2", containerd+"ctr", "github.com/opencontainers/runc")
 		containers.arguments = append(containers.arguments, "-tags", "no_btrfs,no_devmapper,no_zfs")
 		program := run("the program that starts nodes", NodeProgram, "", "", path.Join(modulePath, NodeProgram))
-		program.static = true // it is the only file of the image
+		program.static = true // the image contains no other file
 		runs := []compilation{
 			run("kubelet "+version, "", "", stamp(version), kubeletPackage),
 			containers,

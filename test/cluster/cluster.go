@@ -16,7 +16,7 @@ import (
 	metricsclient "k8s.io/metrics/pkg/client/clientset/versioned"
 )
 
-// clientQPS keeps client-go's own throttling out of tests.
+// clientQPS is high enough to disable client-go's own throttling in practice.
 const clientQPS = 1000
 
 // Cluster is a running local cluster.
@@ -24,11 +24,10 @@ type Cluster struct {
 	options Options
 	dir     string
 	ports   map[Part]int
-	// peerPort is the port of etcd's second listener, which is not used.
+	// peerPort is the port of etcd's listener for peers, which is not used.
 	peerPort int
 	caPEM    []byte
-	// removeDir is set if the state folder belongs to this Cluster and must be
-	// removed.
+	// removeDir is true if this Cluster made the state folder and must remove it.
 	removeDir bool
 
 	config  *rest.Config
@@ -44,9 +43,9 @@ type Cluster struct {
 	stopError error
 }
 
-// Start brings up a cluster without nodes and returns when every part is ready,
-// 2 to 10 seconds later. The cluster runs until Stop, or until ctx is done.
-// When Start fails, nothing is left running.
+// Start starts a cluster without nodes. It returns when every part is ready, which takes
+// 2 to 10 seconds. The cluster runs until Stop is called or ctx is done. If Start fails,
+// nothing is left running.
 func Start(ctx context.Context, options Options) (*Cluster, error) {
 	if err := options.validate(); err != nil {
 		return nil, err
@@ -111,8 +110,8 @@ func (c *Cluster) connect() error {
 }
 
 func (c *Cluster) startAll(ctx context.Context) error {
-	// The others need the API server and do not need each other: start all,
-	// then wait for all.
+	// The remaining parts need the API server but not each other, so they are started
+	// together.
 	var together []Part
 	for _, part := range parts() {
 		if part == MetricsServer && c.options.WithoutMetricsServer || part == Kwok && c.options.RealKubelets {
@@ -140,9 +139,9 @@ func (c *Cluster) startAll(ctx context.Context) error {
 	return c.waitServiceAccount(ctx, "default")
 }
 
-// Stop ends every part in the reverse order of starting and removes the state
-// folder if the cluster made it. It may be called more than once and from
-// several goroutines; all of them wait.
+// Stop stops the parts in reverse order and removes the state folder if the cluster made
+// it. It may be called several times, also concurrently; every call waits until the
+// cluster has stopped.
 func (c *Cluster) Stop() error {
 	c.stopOnce.Do(func() {
 		c.mu.Lock()
@@ -151,7 +150,7 @@ func (c *Cluster) Stop() error {
 		for _, part := range slices.Backward(parts()) {
 			switch p := c.processes[part]; {
 			case p == nil:
-			case part == APIServer: // draining watches may take long, and whatever is lost does not matter
+			case part == APIServer: // draining watches may take long, and losing requests does not matter
 				p.StopWithin(drainGrace)
 			default:
 				errs = append(errs, p.Stop())
@@ -165,17 +164,17 @@ func (c *Cluster) Stop() error {
 	return c.stopError
 }
 
-// Client acts as the administrator, without client-side throttling.
+// Client returns a client with the administrator's permissions and without client-side
+// throttling.
 func (c *Cluster) Client() kubernetes.Interface { return c.client }
 
-// MetricsClient reads metrics.k8s.io as the administrator.
+// MetricsClient returns a client that reads metrics.k8s.io as the administrator.
 func (c *Cluster) MetricsClient() metricsclient.Interface { return c.metrics }
 
 // Config returns a copy of the administrator's client configuration.
 func (c *Cluster) Config() *rest.Config { return rest.CopyConfig(c.config) }
 
-// StateDir returns the folder of certificates, kubeconfig files, logs and the
-// database.
+// StateDir returns the folder with certificates, kubeconfig files, logs and the database.
 func (c *Cluster) StateDir() string { return c.dir }
 
 // LogPath returns the log file of a part.

@@ -9,9 +9,9 @@ import (
 	"net/http"
 )
 
-// Compact drops everything except the newest state from etcd, so that no list
-// or watch can start at an older revision. The API server still serves watches
-// from its own memory until it is restarted.
+// Compact removes everything but the newest state from etcd, so that no list or watch can
+// start at an older revision. Until it is restarted, the API server still serves older
+// revisions to watches from memory.
 func (c *Cluster) Compact(ctx context.Context) error {
 	var newest struct {
 		Header struct {

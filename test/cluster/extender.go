@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// ExtenderScored reports whether kube-scheduler has asked an extender for
-// scores since its start: this series of its metrics exists only then. There is
-// no such series for filter requests, and kube-scheduler does not ask for
-// scores if filtering left one node.
+// ExtenderScored reports whether kube-scheduler has asked an extender for scores since it
+// was started, because only then its metrics contain this series. There is no such series
+// for filter requests. kube-scheduler does not ask for scores if filtering leaves only
+// one node.
 func (c *Cluster) ExtenderScored(ctx context.Context) (bool, error) {
 	metrics, err := c.Metrics(ctx, Scheduler)
 	if err != nil {

@@ -11,10 +11,10 @@ import (
 	schedulerv1 "k8s.io/kube-scheduler/config/v1"
 )
 
-// readyWithin is generous: a part is ready in 1 to 3 seconds on two idle cores.
+// readyWithin is generous: on two idle cores, a part is ready within 1 to 3 seconds.
 const readyWithin = 90 * time.Second
 
-// Kill ends a part at once, as a crash would, and leaves it down until Restart.
+// Kill ends a part immediately, as a crash would. The part stays down until Restart.
 func (c *Cluster) Kill(part Part) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -26,8 +26,8 @@ func (c *Cluster) Kill(part Part) error {
 	return nil
 }
 
-// Shutdown stops a part gracefully and leaves it down until Restart. It is not
-// an error if the part is already down.
+// Shutdown stops a part gracefully. The part stays down until Restart. It is not an error
+// if the part is already down.
 func (c *Cluster) Shutdown(part Part) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -37,7 +37,7 @@ func (c *Cluster) Shutdown(part Part) error {
 	return nil
 }
 
-// Running reports whether a part's process is alive.
+// Running reports whether a part's process is running.
 func (c *Cluster) Running(part Part) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -55,8 +55,7 @@ func (c *Cluster) Restart(ctx context.Context, part Part) error {
 		return fmt.Errorf("restarting %s: %w", part, err)
 	}
 	if part == Kwok {
-		// Otherwise a new kwok would wait until the Leases held by the old one have
-		// expired.
+		// Otherwise, the new kwok would wait until the Leases of the old one have expired.
 		if err := c.removeNodeLeases(ctx); err != nil {
 			return fmt.Errorf("restarting %s: %w", part, err)
 		}
@@ -70,7 +69,7 @@ func (c *Cluster) Restart(ctx context.Context, part Part) error {
 	return c.wakeKwok(ctx)
 }
 
-// RestartScheduler restarts kube-scheduler with other extenders; with none it
+// RestartScheduler restarts kube-scheduler with other extenders. Without any, it
 // schedules alone.
 func (c *Cluster) RestartScheduler(ctx context.Context, extenders ...schedulerv1.Extender) error {
 	c.mu.Lock()
@@ -93,8 +92,8 @@ func (c *Cluster) launch(part Part) error {
 	return nil
 }
 
-// waitReady polls the part's own readiness endpoint and gives up as soon as its
-// process has ended.
+// waitReady polls a part's readiness endpoint. It gives up as soon as the part's process
+// has ended.
 func (c *Cluster) waitReady(ctx context.Context, part Part) error {
 	c.mu.Lock()
 	p := c.processes[part]

@@ -8,9 +8,8 @@ import (
 	"syscall"
 )
 
-// Lock keeps other processes from building into binDir until it is released or
-// the process ends, because test binaries run concurrently and share what they
-// build.
+// Lock keeps other processes from building into binDir until release is called or this
+// process ends. Test binaries run concurrently and share what they build.
 func Lock(binDir string) (release func() error, err error) {
 	if err := os.MkdirAll(binDir, 0o755); err != nil {
 		return nil, fmt.Errorf("making the folder for binaries: %w", err)

@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// tailBytes is enough for the compiler's errors at the end of a build.
+// tailBytes is enough to hold the compiler's errors at the end of a build.
 const tailBytes = 8 << 10
 
-// buildMeter counts the packages that `go build -v` names, and keeps the end of
-// the output for an error message.
+// buildMeter counts the packages that `go build -v` prints, and keeps the end of the
+// output for error messages.
 type buildMeter struct {
 	out     io.Writer
 	what    string
@@ -49,8 +49,8 @@ func (m *buildMeter) tail() []byte {
 	return bytes.Clone(m.written)
 }
 
-// report prints a line every progressEvery until the returned function is
-// called, which waits for the last one.
+// report prints a line every progressEvery until stop is called. stop waits for the last
+// line.
 func (m *buildMeter) report() (stop func()) {
 	quit, done := make(chan struct{}), make(chan struct{})
 	go func() {

@@ -11,9 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// registerMetricsAPI routes metrics.k8s.io to metrics-server, whether it runs
-// or not. An ExternalName Service lets the aggregator reach a server outside of
-// any pod.
+// registerMetricsAPI routes metrics.k8s.io to metrics-server, whether or not it runs. An
+// ExternalName Service lets the aggregator reach a server that does not run in a pod.
 func (c *Cluster) registerMetricsAPI(ctx context.Context) error {
 	service := &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Name: "metrics-server", Namespace: metav1.NamespaceSystem},
@@ -22,7 +21,7 @@ func (c *Cluster) registerMetricsAPI(ctx context.Context) error {
 	if _, err := c.client.CoreV1().Services(service.Namespace).Create(ctx, service, metav1.CreateOptions{}); err != nil {
 		return fmt.Errorf("creating the Service of metrics-server: %w", err)
 	}
-	// Plain JSON avoids the aggregator's client library.
+	// Plain JSON avoids a dependency on the aggregator's client library.
 	body, err := json.Marshal(map[string]any{
 		"apiVersion": "apiregistration.k8s.io/v1",
 		"kind":       "APIService",
@@ -45,12 +44,11 @@ func (c *Cluster) registerMetricsAPI(ctx context.Context) error {
 	return nil
 }
 
-// WaitMetrics waits until metrics.k8s.io serves every running pod, and the node
-// of each with a reading made after this call; kwok reports nothing for a node
-// without pods. kwok charges the time between two readings at the usage found
-// at the later one, so such a sample is already true. metrics-server reads
-// every 10 seconds and needs two readings of a new node or pod: 10 to 20
-// seconds for those.
+// WaitMetrics waits until metrics.k8s.io serves every running pod, and its node with a
+// reading made after this call. kwok reports nothing for a node without pods. For the
+// time between two readings, kwok assumes the usage found at the later one, so even the
+// first such sample is correct. metrics-server reads every 10 seconds and needs two
+// readings of a new node or pod, which takes 10 to 20 seconds.
 func (c *Cluster) WaitMetrics(ctx context.Context) error {
 	// The API's timestamps are whole seconds.
 	since := time.Now().Truncate(time.Second)
@@ -73,9 +71,9 @@ func (c *Cluster) WaitMetrics(ctx context.Context) error {
 	return nil
 }
 
-// wakeKwok reads the usage of one node that has a pod. kwok starts watching
-// pods for their usage when it is first asked, and that first response lacks
-// all of them. Without this call, that would be metrics-server's first reading.
+// wakeKwok reads the usage of one node that has a pod. kwok starts watching the usage of
+// pods only at the first request, so the first response contains none of them. Otherwise,
+// that would be metrics-server's first reading.
 func (c *Cluster) wakeKwok(ctx context.Context) error {
 	if c.options.RealKubelets {
 		return nil
@@ -93,7 +91,7 @@ func (c *Cluster) wakeKwok(ctx context.Context) error {
 	return nil
 }
 
-// missingMetrics describes what metrics.k8s.io still lacks, or returns "".
+// missingMetrics describes what metrics.k8s.io still lacks; empty if nothing.
 func (c *Cluster) missingMetrics(ctx context.Context, since time.Time) (string, error) {
 	measured, err := c.metrics.MetricsV1beta1().NodeMetricses().List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -161,8 +159,8 @@ func (c *Cluster) MeasuredUsage(ctx context.Context) (map[string]NodeLoad, error
 	return loads, nil
 }
 
-// usagePath returns the path under which kwok serves a node's usage; all nodes
-// share one port.
+// usagePath returns the path at which kwok serves a node's usage. All nodes share one
+// port.
 func usagePath(node string) string { return "/metrics/nodes/" + node + "/metrics/resource" }
 
 func percent(part, whole int64) float64 {

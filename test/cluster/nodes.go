@@ -15,38 +15,36 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// parallelRequests creates a thousand nodes or pods quickly without flooding a
-// small machine.
+// parallelRequests is the number of concurrent requests: enough to create a thousand
+// nodes or pods quickly, but not so many that they overload a small machine.
 const parallelRequests = 16
 
-// internalIPAnnotation holds a node's own address for the stage in
-// files/kwok.yaml.
+// internalIPAnnotation contains a node's own address, for the stage in files/kwok.yaml.
 const internalIPAnnotation = "evenkeel.io/test-internal-ip"
 
 // NodeTemplate describes identical nodes.
 type NodeTemplate struct {
-	// NamePrefix precedes the number: node-00, node-01 … Empty: "node-".
+	// NamePrefix precedes the number: node-00, node-01 … If it is empty, "node-" is used.
 	NamePrefix string
-	// CPU and Memory are quantities. Empty: 32 cores, 256Gi.
+	// CPU and Memory are quantities. If they are empty, 32 cores and 256Gi are used.
 	CPU, Memory string
-	// Allocatable is the part of CPU and Memory that pods may request; an empty
-	// quantity means all of it.
+	// Allocatable is the part of CPU and Memory that pods may request. An empty quantity
+	// means all of it.
 	Allocatable Resources
-	// Pods the node may hold; 0: 110.
+	// Pods is the maximum number of pods on a node; 0 means 110.
 	Pods        int
 	Labels      map[string]string
 	Annotations map[string]string
 	Taints      []corev1.Taint
-	// OwnAddresses gives each node its own InternalIP, which no other process with
-	// a cluster uses. On Linux all of 127.0.0.0/8 is loopback without
-	// configuration. kwok keeps its own address, which such a node has as its
-	// ExternalIP; package exporters listens at the InternalIP and the kubelet's
-	// port.
+	// OwnAddresses gives each node its own InternalIP, which no other process with a cluster
+	// uses. On Linux, all of 127.0.0.0/8 is loopback without configuration. kwok keeps its
+	// own address, which these nodes have as ExternalIP. Package exporters listens at the
+	// InternalIP and the kubelet's port.
 	OwnAddresses bool
 }
 
-// AddNodes creates n nodes, numbered from 0 with as many digits as the last
-// one, and waits until each is ready and schedulable. It returns their names in
+// AddNodes creates n nodes and waits until each is ready and schedulable. They are
+// numbered from 0, all with the same number of digits. AddNodes returns their names in
 // order.
 func (c *Cluster) AddNodes(ctx context.Context, n int, template NodeTemplate) ([]string, error) {
 	capacity, err := template.capacity()
@@ -126,7 +124,7 @@ func (t NodeTemplate) addresses(n int) ([]netip.Addr, error) {
 	return nodeAddresses(first, n)
 }
 
-// nodeAddresses returns n addresses, counting up from the first.
+// nodeAddresses returns n consecutive addresses, starting with first.
 func nodeAddresses(first string, n int) ([]netip.Addr, error) {
 	next, err := netip.ParseAddr(first)
 	if err != nil {
@@ -162,9 +160,9 @@ func (t NodeTemplate) node(name string, capacity, below corev1.ResourceList) *co
 	}
 }
 
-// WaitNodes waits until the nodes are ready and the node lifecycle controller has
-// removed the taint that admission puts on new nodes, so that only so many taints of
-// their own are left.
+// WaitNodes waits until the nodes are ready and the node lifecycle controller has removed
+// the taint that admission adds to new nodes, so that each has only the given number of
+// taints left.
 func (c *Cluster) WaitNodes(ctx context.Context, names []string, taints int) error {
 	waiting := map[string]bool{}
 	for _, name := range names {

@@ -9,40 +9,39 @@ import (
 	schedulerv1 "k8s.io/kube-scheduler/config/v1"
 )
 
-// Options sets what to start. The zero value plus BinDir is a whole cluster
+// Options defines what to start. The zero value with BinDir set starts a whole cluster
 // whose scheduler calls no extender.
 type Options struct {
-	// BinDir is where Build put the binaries.
+	// BinDir is the folder into which Build has put the binaries.
 	BinDir string
-	// StateDir holds certificates, the database and logs. Empty: a temporary
-	// folder that Stop removes. A folder that holds anything else is rejected.
+	// StateDir is the folder for certificates, the database and logs. If it is empty, Start
+	// makes a temporary folder, which Stop removes. A folder that contains anything else is
+	// rejected.
 	StateDir string
-	// Extenders of kube-scheduler, in the order in which it calls them.
+	// Extenders lists kube-scheduler's extenders in the order in which it calls them.
 	Extenders []schedulerv1.Extender
-	// PercentageOfNodesToScore of kube-scheduler; 0 leaves its adaptive
-	// default.
+	// PercentageOfNodesToScore is kube-scheduler's setting; 0 means its adaptive default.
 	PercentageOfNodesToScore int32
-	// SchedulerVerbosity is kube-scheduler's -v; from 10 it logs the scores of
+	// SchedulerVerbosity is kube-scheduler's -v. From level 10 on, it logs the scores of
 	// each extender.
 	SchedulerVerbosity int
-	// WithoutMetricsServer leaves metrics-server stopped; Restart(ctx,
-	// MetricsServer) starts it later.
+	// WithoutMetricsServer does not start metrics-server. Restart(ctx, MetricsServer) starts
+	// it later.
 	WithoutMetricsServer bool
-	// NodeLease is how long a node's Lease lasts; it is renewed at a quarter of
-	// that, which on a thousand nodes is noticeable work. 0: 40 seconds, as on
-	// a kubelet.
+	// NodeLease is the duration of a node's Lease; 0 means 40 seconds, as for a kubelet.
+	// Leases are renewed after a quarter of it, which takes noticeable work with a thousand
+	// nodes.
 	NodeLease time.Duration
-	// PodPorts are pod ports that can be forwarded, each with the port of this
-	// machine to which it leads, in any pod.
+	// PodPorts maps ports that can be forwarded, in any pod, to ports of this machine.
 	PodPorts map[int]int
-	// RealKubelets prepares for nodes of package kubelets, which are in other network
-	// namespaces: the API server listens on all addresses, metrics-server scrapes by
-	// HTTPS, a silent node is lost after Kubernetes' own grace period, and kwok does not
-	// run.
+	// RealKubelets prepares the cluster for nodes of package kubelets, which are in other
+	// network namespaces: the API server listens on all addresses, metrics-server scrapes
+	// over HTTPS, a node that does not report is lost after Kubernetes' own grace period,
+	// and kwok does not run.
 	RealKubelets bool
 }
 
-// defaultNodeLease is a kubelet's.
+// defaultNodeLease is a kubelet's default.
 const defaultNodeLease = 40 * time.Second
 
 func (o Options) nodeLeaseSeconds() int { return int(cmp.Or(o.NodeLease, defaultNodeLease).Seconds()) }
@@ -60,8 +59,8 @@ func (o Options) validate() error {
 	return nil
 }
 
-// Extender returns the shipped kube-scheduler configuration for Evenkeel's
-// extender, at the given URL.
+// Extender returns the shipped kube-scheduler configuration of Evenkeel's extender with
+// the given URL.
 func Extender(url string) schedulerv1.Extender {
 	return schedulerv1.Extender{
 		URLPrefix:        url,
@@ -77,7 +76,7 @@ func Extender(url string) schedulerv1.Extender {
 // Part is one process of the cluster, named after its command.
 type Part string
 
-// The parts in the order in which they are started.
+// The parts, in the order in which they are started.
 const (
 	Etcd              Part = "etcd"
 	APIServer         Part = "kube-apiserver"
@@ -91,7 +90,7 @@ func parts() []Part {
 	return []Part{Etcd, APIServer, ControllerManager, Scheduler, Kwok, MetricsServer}
 }
 
-// controlPlaneParts returns the link names of the multi-call binary.
+// controlPlaneParts returns the names of the links to the multi-call binary.
 func controlPlaneParts() []Part {
 	return []Part{Etcd, APIServer, ControllerManager, Scheduler}
 }

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// certificateLife is far longer than a test cluster lives.
+// certificateLife is much longer than the lifetime of a test cluster.
 const certificateLife = 30 * 24 * time.Hour
 
 // authority signs certificates with a key that is never written to a file.
@@ -71,10 +71,9 @@ func certificateTemplate(name string, serial int64) *x509.Certificate {
 	}
 }
 
-// writePKI makes everything the parts need in dir: ca.crt, serving.{crt,key}
-// for all listeners, front-proxy-ca.crt and front-proxy.{crt,key} for
-// aggregated APIs, service-account.{pub,key} for tokens. It returns the PEM of
-// ca.crt.
+// writePKI makes all keys and certificates that the parts need in dir: ca.crt,
+// serving.{crt,key} for all listeners, front-proxy-ca.crt and front-proxy.{crt,key} for
+// aggregated APIs, service-account.{pub,key} for tokens. It returns the PEM of ca.crt.
 func writePKI(dir string) ([]byte, error) {
 	ca, err := newAuthority("evenkeel-test-ca")
 	if err != nil {
@@ -88,8 +87,8 @@ func writePKI(dir string) ([]byte, error) {
 		return nil, err
 	}
 
-	// A separate authority, because whoever holds a certificate from it may act as
-	// any user.
+	// This authority is separate, because whoever has one of its certificates may act as any
+	// user.
 	proxyCA, err := newAuthority("evenkeel-test-front-proxy-ca")
 	if err != nil {
 		return nil, err

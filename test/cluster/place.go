@@ -12,17 +12,17 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Placement is a workload with the number of its pods per node, from which
-// Replicas follows.
+// Placement is a workload and the number of its pods on each node, which determines
+// Replicas.
 type Placement struct {
 	Workload
 	On map[string]int
 }
 
-// Place creates workloads with an exact initial placement and waits until their
-// pods are ready. Nothing pins the pods: Place stops kube-scheduler and binds
-// them through the same API, so replacements go wherever kube-scheduler sends
-// them. If the scheduler was already down, it stays down.
+// Place creates workloads with an exact initial placement and waits until their pods are
+// ready. The pods are not pinned: Place stops kube-scheduler and binds them through the
+// same API, so replacements go wherever kube-scheduler sends them. If kube-scheduler was
+// already down, it stays down.
 func (c *Cluster) Place(ctx context.Context, placements ...Placement) error {
 	restart := c.Running(Scheduler)
 	if restart {
@@ -69,7 +69,7 @@ func (c *Cluster) bindAll(ctx context.Context, p Placement) error {
 	return group.Wait()
 }
 
-// slots lists each node once per pod placed on it, in order.
+// slots lists each node as many times as it has pods, in order.
 func (p Placement) slots() []string {
 	var slots []string
 	for node, pods := range p.On {

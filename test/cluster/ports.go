@@ -17,32 +17,33 @@ import (
 
 const (
 	loopback = "127.0.0.1"
-	// pollEvery is the polling interval for local processes: short, since most
-	// waits end within a second.
+	// pollEvery is how often local processes are polled. It is short, because most waits end
+	// within a second.
 	pollEvery = 50 * time.Millisecond
 
-	// firstPort to firstPort + blocks*blockPorts are below the ports that Linux
-	// uses for outgoing connections, so that none of those occupies a part's port
-	// while it restarts.
+	// The ports from firstPort to firstPort + blocks*blockPorts are below those that Linux
+	// uses for outgoing connections, so that no connection occupies a part's port while the
+	// part restarts.
 	firstPort, blockPorts, blocks = 20000, 200, 60
 )
 
-// block is the range of ports that belongs to this process until it ends.
+// block is the range of ports reserved for this process until it ends.
 var block struct {
 	mu sync.Mutex
-	// lock stays open as long as the process lives.
+	// lock stays open as long as the process runs.
 	lock *os.File
-	// number counts from 0; next is the offset within the block to try next.
+	// number is the block's number, counted from 0. next is the offset in the block to try
+	// next.
 	number, next int
 }
 
-// takeBlock acquires a block of ports unless there is one. The caller holds
-// block.mu.
+// takeBlock reserves a block of ports unless this process already has one. The caller
+// must hold block.mu.
 func takeBlock() error {
 	if block.lock != nil {
 		return nil
 	}
-	// Shared by all processes of this user, unlike TMPDIR, which may differ.
+	// The folder is shared by all processes of this user. TMPDIR may differ between them.
 	dir := filepath.Join("/tmp", fmt.Sprintf("evenkeel-ports-%d", os.Getuid()))
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("making the folder of port locks: %w", err)
@@ -62,8 +63,7 @@ func takeBlock() error {
 	return errors.New("locking a block of ports: all are in use")
 }
 
-// FreePort returns an unused loopback port that no other process with a cluster
-// is given.
+// FreePort returns an unused loopback port that no other process with a cluster uses.
 func FreePort() (int, error) {
 	block.mu.Lock()
 	defer block.mu.Unlock()
@@ -82,8 +82,8 @@ func FreePort() (int, error) {
 	return 0, errors.New("finding a free port: all of this process's are in use")
 }
 
-// firstNodeAddress returns the first of the loopback addresses that this
-// process may give to nodes; see NodeTemplate.
+// firstNodeAddress returns the first of the loopback addresses that this process may
+// assign to nodes; see NodeTemplate.
 func firstNodeAddress() (string, error) {
 	block.mu.Lock()
 	defer block.mu.Unlock()
@@ -105,7 +105,7 @@ func freePorts(n int) ([]int, error) {
 	return ports, nil
 }
 
-// waitPortFree waits until the port can be listened on again.
+// waitPortFree waits until the port is free again.
 func waitPortFree(ctx context.Context, port int) error {
 	address := net.JoinHostPort(loopback, strconv.Itoa(port))
 	err := wait.PollUntilContextCancel(ctx, pollEvery, true, func(context.Context) (bool, error) {

@@ -10,31 +10,32 @@ import (
 	"time"
 )
 
-// stopGrace is how long a part may take to end; the API server drains its
-// watches for some seconds.
+// stopGrace is how long a part may take to end. The API server takes some seconds to
+// drain its watches.
 const stopGrace = 15 * time.Second
 
-// drainGrace is how long the API server may take when the whole cluster stops.
+// drainGrace is how long the API server may take to end when the whole cluster is
+// stopped.
 const drainGrace = 5 * time.Second
 
-// Process is one running program with its log file.
+// Process is a running program and its log file.
 type Process struct {
 	name    string
 	logPath string
 	command *exec.Cmd
-	// done is closed when the process has ended; only then is err valid.
+	// done is closed when the process has ended; err is valid only after that.
 	done chan struct{}
 	err  error
 }
 
-// StartProcess runs a program that ends when this process does; errors contain
-// the name. The log is appended to.
+// StartProcess runs a program that ends when this process does. name is used in errors.
+// Output is appended to the log.
 func StartProcess(name, path string, args []string, logPath string) (*Process, error) {
 	log, err := os.OpenFile(logPath, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
 		return nil, fmt.Errorf("opening the log of %s: %w", name, err)
 	}
-	// The child has its own descriptor.
+	// The child process has its own descriptor.
 	defer log.Close()
 	p := &Process{name: name, logPath: logPath, command: exec.Command(path, args...), done: make(chan struct{})}
 	p.command.Stdout, p.command.Stderr = log, log
@@ -49,7 +50,7 @@ func StartProcess(name, path string, args []string, logPath string) (*Process, e
 	return p, nil
 }
 
-// Stop asks the process to end, waits, and kills it on timeout.
+// Stop asks the process to end, waits for it, and kills it after stopGrace.
 func (p *Process) Stop() error {
 	if p.StopWithin(stopGrace) {
 		return nil
@@ -57,15 +58,15 @@ func (p *Process) Stop() error {
 	return fmt.Errorf("stopping %s: killed, because it did not end within %s", p.name, stopGrace)
 }
 
-// StopWithin is Stop with another grace period. It reports whether the process
+// StopWithin is like Stop, but with another grace period. It reports whether the process
 // ended without being killed.
 func (p *Process) StopWithin(grace time.Duration) bool {
 	if p.Ended() {
 		return true
 	}
-	// An error means that it has just ended, which the wait below detects.
+	// An error means that the process has just ended, which the wait below detects.
 	_ = p.command.Process.Signal(syscall.SIGTERM)
-	_ = p.command.Process.Signal(syscall.SIGCONT) // a paused process would not get SIGTERM
+	_ = p.command.Process.Signal(syscall.SIGCONT) // a paused process would not receive SIGTERM
 	select {
 	case <-p.done:
 		return true
@@ -75,7 +76,7 @@ func (p *Process) StopWithin(grace time.Duration) bool {
 	}
 }
 
-// Pause stops the process's execution until Resume.
+// Pause suspends the process until Resume.
 func (p *Process) Pause() error { return p.signal(syscall.SIGSTOP) }
 
 // Resume continues a process that Pause stopped.
@@ -88,7 +89,7 @@ func (p *Process) signal(signal syscall.Signal) error {
 	return nil
 }
 
-// Kill ends the process at once.
+// Kill ends the process immediately.
 func (p *Process) Kill() {
 	_ = p.command.Process.Kill()
 	<-p.done
@@ -104,7 +105,7 @@ func (p *Process) Ended() bool {
 	}
 }
 
-// Failure describes a process that ended unexpectedly, with the last lines of
+// Failure returns an error for a process that ended unexpectedly, with the last lines of
 // its log.
 func (p *Process) Failure() error {
 	const lastLines = 15

@@ -13,11 +13,11 @@ import (
 // such as 1.36.
 type Release string
 
-// DefaultRelease is the release that this module itself requires.
+// DefaultRelease is the release that this module requires.
 const DefaultRelease Release = "1.36"
 
-// versions is the folder of module files for other releases: each requires only
-// what the control plane needs.
+// versions is the folder with the module files of other releases. Each requires only what
+// the control plane needs.
 const versions = "versions"
 
 // Releases returns the releases for which there are modules, oldest first.
@@ -34,7 +34,7 @@ func Releases(ctx context.Context) ([]Release, error) {
 	for _, file := range files {
 		releases = append(releases, Release(strings.TrimSuffix(filepath.Base(file), ".mod")))
 	}
-	slices.Sort(releases) // sorted as text, which is the right order from 1.10 to 1.99
+	slices.Sort(releases) // sorting as text is correct from 1.10 to 1.99
 	return releases, nil
 }
 
@@ -50,7 +50,7 @@ func ParseRelease(ctx context.Context, name string) (Release, error) {
 	return Release(name), nil
 }
 
-// BinDir returns the folder of the binaries of a release.
+// BinDir returns the folder for the binaries of a release.
 func (r Release) BinDir(ctx context.Context) (string, error) {
 	dir, err := ModuleDir(ctx)
 	if err != nil {
@@ -62,7 +62,7 @@ func (r Release) BinDir(ctx context.Context) (string, error) {
 	return filepath.Join(dir, "_build", string(r), "bin"), nil
 }
 
-// modfile returns the flag of the go command for the release's module file.
+// modfile returns the go command's flag for the release's module file.
 func (r Release) modfile() []string {
 	if r == DefaultRelease {
 		return nil
@@ -70,8 +70,8 @@ func (r Release) modfile() []string {
 	return []string{"-modfile=" + filepath.Join(versions, string(r)+".mod")}
 }
 
-// version returns the version of Kubernetes that the module file requires,
-// which is what the API server reports.
+// version returns the Kubernetes version that the module file requires, which the API
+// server reports.
 func (r Release) version(ctx context.Context, moduleDir string) (string, error) {
 	arguments := slices.Concat([]string{"list", "-m", "-f", "{{.Version}}"}, r.modfile(), []string{"k8s.io/kubernetes"})
 	command := exec.CommandContext(ctx, "go", arguments...)

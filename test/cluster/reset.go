@@ -15,10 +15,10 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Reset empties the cluster between two cases and waits until everything is
-// gone: workloads, pods, disruption budgets, ConfigMaps, Leases and Events
-// outside the system's namespaces, every node, and every other namespace except
-// those in keep. RBAC and priority classes stay: they do no harm.
+// Reset empties the cluster between two cases and waits until everything is gone:
+// workloads, pods, disruption budgets, ConfigMaps, Leases and Events outside the system
+// namespaces, all nodes, and all other namespaces except those in keep. It leaves RBAC
+// objects and priority classes, which do not affect other cases.
 func (c *Cluster) Reset(ctx context.Context, keep ...string) error {
 	namespaces, err := c.userNamespaces(ctx)
 	if err != nil {
@@ -61,8 +61,8 @@ func (c *Cluster) userNamespaces(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// emptyNamespace deletes owners before pods, so that nothing is replaced
-// meanwhile, and pods without a grace period.
+// emptyNamespace deletes owners before pods, so that no pod is replaced, and pods without
+// a grace period.
 func (c *Cluster) emptyNamespace(ctx context.Context, namespace string) error {
 	var (
 		core, apps, batch = c.client.CoreV1(), c.client.AppsV1(), c.client.BatchV1()
@@ -127,8 +127,8 @@ func (c *Cluster) waitEmpty(ctx context.Context, keep []string) error {
 	return nil
 }
 
-// leftover names something that a reset should have removed, or returns "". It
-// also deletes pods that their owner has created meanwhile.
+// leftover names something that Reset should have removed; empty if there is nothing. It
+// also deletes pods that their owners have created in the meantime.
 func (c *Cluster) leftover(ctx context.Context, keep []string) (string, error) {
 	pods, err := c.client.CoreV1().Pods("").List(ctx, metav1.ListOptions{})
 	if err != nil {

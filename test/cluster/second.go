@@ -10,14 +10,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// Second is another API server on the same etcd, next to the one that the parts
-// use.
+// Second is another API server that uses the same etcd as the parts' API server.
 type Second struct {
 	process *Process
 	url     string
 }
 
-// StartSecond starts one and waits until it is ready. It accepts the same
+// StartSecond starts a second API server and waits until it is ready. It accepts the same
 // credentials and has the same certificate.
 func (c *Cluster) StartSecond(ctx context.Context) (*Second, error) {
 	const name = "second-kube-apiserver"
@@ -53,8 +52,8 @@ func (c *Cluster) StartSecond(ctx context.Context) (*Second, error) {
 	return s, nil
 }
 
-// URL is where it listens.
+// URL returns the server's address.
 func (s *Second) URL() string { return s.url }
 
-// Stop ends it. Whatever is lost does not matter.
+// Stop stops the server. Losing requests does not matter.
 func (s *Second) Stop() { s.process.StopWithin(drainGrace) }

@@ -22,8 +22,8 @@ var files embed.FS
 // stateMarker marks a folder as safe to empty.
 const stateMarker = ".evenkeel-test-cluster"
 
-// openState makes the state folder, or empties that of an earlier cluster. ours
-// reports whether it is temporary.
+// openState makes the state folder, or empties the one of an earlier cluster. ours
+// reports whether the folder is temporary.
 func openState(dir string) (path string, ours bool, err error) {
 	if dir == "" {
 		path, err = os.MkdirTemp("", "evenkeel-cluster-")
@@ -77,7 +77,7 @@ func (c *Cluster) writeFiles() error {
 	return c.writeSchedulerConfig()
 }
 
-// forwards makes kwok forward ports of pods.
+// forwards returns kwok's configuration for forwarding ports of pods.
 func forwards(ports map[int]int) (document string) {
 	if len(ports) == 0 {
 		return ""

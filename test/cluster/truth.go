@@ -12,35 +12,34 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Amounts are CPU in milli-cores and memory in bytes.
+// Amounts holds CPU in milli-cores and memory in bytes.
 type Amounts struct{ CPUMilli, MemoryBytes int64 }
 
-// NodeTruth is a node and everything running on it at one moment, whether or
-// not it has been measured.
+// NodeTruth describes a node and everything that runs on it at one moment, measured or
+// not.
 type NodeTruth struct {
 	Name string
 	// InternalIP and KubeletPort are its kubelet's address.
 	InternalIP  string
 	KubeletPort int32
 	Capacity    Amounts
-	// Used is the sum of the pods.
+	// Used is the sum of the pods' usage.
 	Used Amounts
-	// StolenMilli is the CPU that the node is denied.
+	// StolenMilli is the CPU stolen from the node, in milli-cores.
 	StolenMilli int64
 	Pods        []PodTruth
 }
 
-// PodTruth is a running pod; one that is being deleted runs until it is gone.
+// PodTruth is a running pod. A pod that is being deleted runs until it is gone.
 type PodTruth struct {
 	Namespace, Name, UID string
 	Started              time.Time
 	Containers           []string
-	// Used is the sum of the containers, which have equal shares.
+	// Used is the sum of the containers' usage, which is the same for each container.
 	Used Amounts
 }
 
-// Truth returns the real usage of every node and pod according to scrapes of
-// kwok, sorted by name.
+// Truth returns the real usage of every node and pod, sorted by name, by scraping kwok.
 func (c *Cluster) Truth(ctx context.Context) ([]NodeTruth, error) {
 	nodes, err := c.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {

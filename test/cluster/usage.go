@@ -11,20 +11,21 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// stolenCPUAnnotation holds the CPU that a node is denied, as a quantity, for the
-// metric in files/kwok.yaml.
+// stolenCPUAnnotation contains the CPU stolen from a node, as a quantity, for the metric
+// in files/kwok.yaml.
 const stolenCPUAnnotation = "evenkeel.io/test-stolen-cpu"
 
-// NodeLoad is the load of a node, in percent of its allocatable.
+// NodeLoad is the load of a node, in percent of its allocatable resources.
 type NodeLoad struct {
 	CPUPercent    float64
 	MemoryPercent float64
-	// Pods is the number of pods on the node; the percentages exclude Terminating
-	// ones, which are being deleted.
+	// Pods is the number of pods on the node, Terminating the number of them that are being
+	// deleted. The percentages exclude terminating pods.
 	Pods, Terminating int
 }
 
-// SetUsage changes what a live pod uses; an empty quantity is left unchanged.
+// SetUsage changes the usage of an existing pod. An empty quantity leaves the usage
+// unchanged.
 func (c *Cluster) SetUsage(ctx context.Context, namespace, pod string, usage Resources) error {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": usage.annotations()}})
 	if err != nil {
@@ -37,7 +38,7 @@ func (c *Cluster) SetUsage(ctx context.Context, namespace, pod string, usage Res
 	return nil
 }
 
-// StealCPU denies a node an amount of CPU, as if since its creation. Only
+// StealCPU takes an amount of CPU away from a node, as if since its creation. Only
 // Prometheus, with node-exporter's metric names, shows it.
 func (c *Cluster) StealCPU(ctx context.Context, node, cpu string) error {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]string{stolenCPUAnnotation: cpu}}})
@@ -50,8 +51,8 @@ func (c *Cluster) StealCPU(ctx context.Context, node, cpu string) error {
 	return nil
 }
 
-// NodeUsage returns the current true usage of every node: that of its bound
-// pods according to their annotations, whether or not it has been measured.
+// NodeUsage returns the current true usage of every node: that of its bound pods
+// according to their annotations, measured or not.
 func (c *Cluster) NodeUsage(ctx context.Context) (map[string]NodeLoad, error) {
 	nodes, err := c.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -97,8 +98,8 @@ func trueUsage(nodes []corev1.Node, pods []corev1.Pod) (map[string]NodeLoad, err
 	return known, nil
 }
 
-// podUsage returns what kwok is configured to report: the annotations, or 1m
-// and 1Mi, for each container.
+// podUsage returns the usage that kwok is configured to report: that in the annotations,
+// or 1m and 1Mi, for each container.
 func podUsage(pod *corev1.Pod) (cpu, memory resource.Quantity, err error) {
 	read := func(annotation, fallback string) (resource.Quantity, error) {
 		text, set := pod.Annotations[annotation]

@@ -15,34 +15,34 @@ import (
 )
 
 const (
-	// GraceLabel with the value "true" makes kwok keep a deleted pod for its
-	// grace period; other pods go at once.
+	// GraceLabel with the value "true" makes kwok keep a deleted pod for its grace period.
+	// Other pods disappear immediately.
 	GraceLabel = "evenkeel.io/test-grace"
-	// ReadyAfterAnnotation holds how long a bound pod takes to become ready,
-	// such as "2s"; other pods are ready at once.
+	// ReadyAfterAnnotation states how long a bound pod takes to become ready, such as "2s".
+	// Other pods are ready immediately.
 	ReadyAfterAnnotation = "evenkeel.io/test-ready-after"
-	// appLabel carries the workload's name and selects its pods.
+	// appLabel contains the workload's name and selects its pods.
 	appLabel = "app"
 
-	// UsageCPUAnnotation holds how much CPU each container of a pod uses, as a
-	// quantity.
+	// UsageCPUAnnotation states how much CPU each container of a pod uses, as a quantity.
 	UsageCPUAnnotation = "kwok.x-k8s.io/usage-cpu"
-	// UsageMemoryAnnotation holds how much memory.
+	// UsageMemoryAnnotation states how much memory each container of a pod uses, as a
+	// quantity.
 	UsageMemoryAnnotation = "kwok.x-k8s.io/usage-memory"
 )
 
-// Resources are quantities of CPU and memory; an empty one is not set.
+// Resources are quantities of CPU and memory. An empty quantity is not set.
 type Resources struct{ CPU, Memory string }
 
 // Workload describes a Deployment of one-container pods.
 type Workload struct {
-	// Namespace is created if it does not exist. Empty: "default".
+	// Namespace is created if it does not exist. If it is empty, "default" is used.
 	Namespace string
 	Name      string
 	Replicas  int
 	Requests  Resources
-	// Usage is the real usage of each pod. It is stored in the template, so that
-	// replacements have the same usage.
+	// Usage is the real usage of each pod. It is part of the template, so that replacements
+	// have the same usage.
 	Usage Resources
 	// Grace, if positive, is how long a deleted pod still counts on its node.
 	Grace             time.Duration
@@ -50,7 +50,7 @@ type Workload struct {
 	SchedulerName     string
 	NodeSelector      map[string]string
 	Affinity          *corev1.Affinity
-	// Adjust changes anything else in the pod template.
+	// Adjust makes further changes to the pod template.
 	Adjust func(*corev1.PodTemplateSpec)
 }
 
@@ -146,7 +146,7 @@ func (r Resources) annotations() map[string]string {
 	return annotations
 }
 
-// WaitReady waits until a Deployment has all its pods ready.
+// WaitReady waits until all pods of a Deployment are ready.
 func (c *Cluster) WaitReady(ctx context.Context, namespace, name string) error {
 	var ready, want int32
 	err := wait.PollUntilContextCancel(ctx, pollEvery, true, func(ctx context.Context) (bool, error) {
@@ -164,7 +164,8 @@ func (c *Cluster) WaitReady(ctx context.Context, namespace, name string) error {
 	return nil
 }
 
-// EnsureNamespace creates a namespace if needed, ready for pods.
+// EnsureNamespace creates a namespace if needed, and waits until pods can be created in
+// it.
 func (c *Cluster) EnsureNamespace(ctx context.Context, name string) error {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	_, err := c.client.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{})
