@@ -17,17 +17,17 @@ import (
 )
 
 const (
-	// device is the node's end of its link.
+	// device is the node's end of its network link.
 	device = "eth0"
-	// The node's own paths.
+	// Paths in the node.
 	nodeBin, nodeDir = "/run/evenkeel/bin", "/run/evenkeel/node"
 	containerdSocket = "/run/containerd/containerd.sock"
-	// startWithin bounds each wait at the start; all take less than a second.
+	// startWithin bounds each wait at the start. Usually, each takes less than a second.
 	startWithin = 30 * time.Second
 )
 
-// boot is process 1 of a node. It obeys the lines of its standard input and reports each
-// by a line of standard output.
+// boot is process 1 of a node. It reads commands from standard input, one per line, and
+// reports each on standard output.
 func boot(args []string) error {
 	s, err := readSpec("boot", args)
 	if err != nil {
@@ -58,7 +58,7 @@ func boot(args []string) error {
 	return s.serve()
 }
 
-// network waits for the node's link and configures it.
+// network waits for the node's network link and configures it.
 func (s spec) network() error {
 	var link netlink.Link
 	err := await(func() (err error) {
@@ -80,7 +80,7 @@ func (s spec) network() error {
 	if err := addAddress(link, nodeAddress(s.number)); err != nil {
 		return err
 	}
-	// Of this network namespace.
+	// This is a setting of the network namespace.
 	if err := os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("1"), 0o644); err != nil {
 		return fmt.Errorf("forwarding pods' packets: %w", err)
 	}
@@ -98,7 +98,7 @@ func await(condition func() error) error {
 	}
 }
 
-// services are the processes that the node restarts when they end.
+// services are processes that the node restarts when they end.
 type services struct {
 	spec
 	commands map[string][]string
@@ -146,7 +146,7 @@ func (s *services) start(name string) error {
 		return fmt.Errorf("opening the log of %s: %w", name, err)
 	}
 	defer log.Close()
-	// Not exec.Command: run waits for all children at once.
+	// This does not use exec.Command, because run waits for all children at once.
 	process, err := os.StartProcess(path, arguments, &os.ProcAttr{Files: []*os.File{nil, log, log}, Env: os.Environ()})
 	if err != nil {
 		return fmt.Errorf("starting %s: %w", name, err)
@@ -155,10 +155,10 @@ func (s *services) start(name string) error {
 	return process.Release()
 }
 
-// restartAfter is what systemd waits, too, before it starts a service again.
+// restartAfter is how long to wait before restarting a service, the same as for systemd.
 const restartAfter = 100 * time.Millisecond
 
-// run obeys commands and starts services again that have ended.
+// run executes commands and restarts services that have ended.
 func (s *services) run() error {
 	commands, ended, failed := make(chan string), make(chan int), make(chan error, 1)
 	go func() {
@@ -200,7 +200,7 @@ func (s *services) run() error {
 	}
 }
 
-// obey carries out "kill NAME", which ends a service and thereby restarts it.
+// obey executes "kill NAME", which ends a service and thereby restarts it.
 func (s *services) obey(command string) error {
 	name, kill := strings.CutPrefix(command, "kill ")
 	if !kill || s.commands[name] == nil {

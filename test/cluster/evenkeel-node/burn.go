@@ -10,7 +10,7 @@ import (
 )
 
 // burn uses a share of a CPU and some memory until SIGTERM. Without flags it only waits,
-// as the container that holds a pod's namespaces does.
+// like the container that holds a pod's namespaces.
 func burn(args []string) error {
 	flags := flag.NewFlagSet("burn", flag.ContinueOnError)
 	var l load
@@ -42,7 +42,7 @@ type load struct {
 	after, lasts time.Duration
 }
 
-// at returns how much that is at some time after the start.
+// at returns the CPU to use at an age of the process.
 func (l load) at(age time.Duration) int {
 	if age >= l.after && age < l.after+l.lasts {
 		return l.milli + l.spike
@@ -50,8 +50,8 @@ func (l load) at(age time.Duration) int {
 	return l.milli
 }
 
-// spin uses CPU in each tenth of a second until the process has had its share. What it had
-// to wait for it catches up within the period.
+// spin uses CPU in each tenth of a second until the process has had its share. If the
+// process had to wait for CPU, it catches up within the same period.
 func (l load) spin() {
 	const period = 100 * time.Millisecond
 	begin := time.Now()
@@ -68,9 +68,9 @@ func (l load) spin() {
 	}
 }
 
-// used is the CPU time that the process has had.
+// used returns the CPU time that the process has had.
 func used() time.Duration {
 	var usage syscall.Rusage
-	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &usage) // it has no error to return for itself
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &usage) // cannot fail for the process itself
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }

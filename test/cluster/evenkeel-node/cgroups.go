@@ -13,17 +13,18 @@ import (
 	"time"
 )
 
-// hierarchy is one of the machine's cgroup hierarchies: a set of controllers of version
-// 1, a named one, or that of version 2.
+// hierarchy is one of the machine's cgroup hierarchies: of version 1, with a set of
+// controllers or a name, or of version 2.
 type hierarchy struct {
-	// controllers as in /proc/self/cgroup: "cpu,cpuacct", "name=systemd", "" for version 2.
+	// controllers is as in /proc/self/cgroup: "cpu,cpuacct", "name=systemd", or "" for
+	// version 2.
 	controllers string
-	// base is this process's own cgroup in it, below which nodes are made, so that whatever
-	// limits this process limits them, too.
+	// base is this process's own cgroup in the hierarchy. Nodes' cgroups are below it, so
+	// whatever limits this process limits them, too.
 	base string
 }
 
-// hierarchies lists the mounted ones.
+// hierarchies lists the mounted hierarchies.
 func hierarchies() ([]hierarchy, error) {
 	mounts, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
@@ -45,7 +46,7 @@ func hierarchies() ([]hierarchy, error) {
 	return found, nil
 }
 
-// mountOf returns where a cgroup of a hierarchy is found in the file system.
+// mountOf returns where a cgroup of a hierarchy is in the file system.
 func mountOf(mountinfo, controllers, path string) (dir string, mounted bool) {
 	for line := range strings.Lines(mountinfo) {
 		// 36 35 98:0 ROOT POINT OPTIONS… - TYPE SOURCE SUPER-OPTIONS
@@ -80,12 +81,12 @@ func (h hierarchy) has(controller string) bool {
 	return slices.Contains(strings.Split(h.controllers, ","), controller)
 }
 
-// nodeShares gives nodes a greater share of a busy machine than its other processes
-// have: what a pod uses must not depend on them.
+// nodeShares gives nodes a greater share of a busy machine than its other processes, so
+// that those do not affect what a pod uses.
 const nodeShares = 8192
 
-// makeGroups makes the cgroup of a node in each hierarchy, limits it, and puts this
-// process into it.
+// makeGroups makes a node's cgroup in each hierarchy, limits it, and moves this process
+// into it.
 func makeGroups(all []hierarchy, name string, cpuMilli, memoryMiB int) error {
 	for _, h := range all {
 		dir := filepath.Join(h.base, name)
@@ -117,7 +118,7 @@ func makeGroups(all []hierarchy, name string, cpuMilli, memoryMiB int) error {
 	return nil
 }
 
-// leaveGroups takes this process back to where it began.
+// leaveGroups moves this process back to its original cgroups.
 func leaveGroups(all []hierarchy) error {
 	var errs []error
 	for _, h := range all {
@@ -127,13 +128,13 @@ func leaveGroups(all []hierarchy) error {
 }
 
 const (
-	// removeWithin bounds the wait for the processes of a cgroup to be gone.
+	// removeWithin bounds the wait until the processes of a cgroup have ended.
 	removeWithin = 20 * time.Second
 	retryEvery   = 100 * time.Millisecond
 )
 
-// removeGroups removes the cgroups that match a pattern, and those below them, once their
-// processes have ended.
+// removeGroups removes the cgroups that match a pattern, and the cgroups below them, once
+// their processes have ended.
 func removeGroups(all []hierarchy, pattern string) error {
 	deadline := time.Now().Add(removeWithin)
 	for {
@@ -153,8 +154,8 @@ func removeGroups(all []hierarchy, pattern string) error {
 	}
 }
 
-// removeTree removes a cgroup and those below it, the deepest first. Its files cannot be
-// removed.
+// removeTree removes a cgroup and those below it, the deepest first. The files in a
+// cgroup cannot be removed.
 func removeTree(dir string) error {
 	var dirs []string
 	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {

@@ -11,9 +11,9 @@ import (
 	"syscall"
 )
 
-// clean waits until its standard input ends, which is when the process that made the site
-// has ended, for whatever reason. All of the site's processes end with that one, but
-// cgroups and files would stay.
+// clean waits until its standard input ends, which happens when the process that made the
+// site has ended, for whatever reason. All of the site's processes end with that process,
+// but cgroups and files would remain; clean removes them.
 func clean(args []string) error {
 	flags := flag.NewFlagSet("clean", flag.ContinueOnError)
 	dir := flags.String("dir", "", "folder of the site")

@@ -15,13 +15,13 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// spec is a node, as package kubelets describes it by flags.
+// spec is a node as described by the flags from package kubelets.
 type spec struct {
 	name string
-	// number is 1 for the first node of the site; its addresses derive from it.
+	// number is 1 for the first node of the site. The node's addresses are derived from it.
 	number int
-	// dir is the node's folder, which holds its settings and gets its files and logs. bin
-	// is the folder of the binaries.
+	// dir is the node's folder: it contains the node's settings, its files and its logs. bin
+	// is the folder with the binaries.
 	dir, bin            string
 	cpuMilli, memoryMiB int
 }
@@ -43,11 +43,12 @@ func readSpec(role string, args []string) (s spec, err error) {
 	return s, nil
 }
 
-// group is the name of the node's cgroup. It begins with the site's folder, by which clean
-// finds it.
+// group returns the name of the node's cgroup. It begins with the name of the site's
+// folder, by which clean finds it.
 func (s spec) group() string { return filepath.Base(filepath.Dir(s.dir)) + "-" + s.name }
 
-// keep runs a node until it ends or SIGTERM comes, which is like pulling its plug.
+// keep runs a node until it ends or SIGTERM arrives, which is like pulling the node's
+// plug.
 func keep(args []string) (err error) {
 	s, err := readSpec("keep", args)
 	if err != nil {
@@ -58,7 +59,7 @@ func keep(args []string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, leaveGroups(all), removeGroups(all, s.group())) }()
-	// The cgroup namespace of the node begins where this process is when it starts the node.
+	// The node's cgroup namespace begins at this process's cgroup when the node is started.
 	if err := makeGroups(all, s.group(), s.cpuMilli, s.memoryMiB); err != nil {
 		return err
 	}
@@ -80,7 +81,7 @@ func keep(args []string) (err error) {
 	}
 	plugged := s.plug(node.Process.Pid)
 	if plugged != nil {
-		_ = node.Process.Kill() // the error of Wait is expected
+		_ = node.Process.Kill() // Wait's error is expected
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- node.Wait() }()
@@ -94,7 +95,7 @@ func keep(args []string) (err error) {
 	}
 }
 
-// plug links the node to the site's bridge and routes its pods' addresses to it.
+// plug connects the node to the site's bridge and routes its pods' addresses to it.
 func (s spec) plug(pid int) error {
 	site, err := netlink.LinkByName(bridge)
 	if err != nil {

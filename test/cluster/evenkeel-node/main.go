@@ -1,9 +1,9 @@
-// Command evenkeel-node makes a Kubernetes node of a part of this machine: namespaces, a
-// cgroup and a network link, in which containerd and a kubelet run. Package kubelets
-// starts it. This module also pins what nodes run besides the kubelet: containerd, runc
-// and the CNI plugins, so that other modules do not get their dependencies.
+// Command evenkeel-node makes a Kubernetes node out of a part of this machine:
+// namespaces, a cgroup and a network link, in which containerd and a kubelet run. Package
+// kubelets starts it. This module also pins what nodes run besides the kubelet
+// (containerd, runc and the CNI plugins), so that other modules do not depend on them.
 //
-// The program has several roles, because a namespace begins with a process:
+// The program has several roles, because every namespace begins with a process:
 //
 //	site -- COMMAND…  process 1 of the namespaces that all nodes and their control plane share
 //	keep              makes a node's cgroup and network link, and removes the cgroup

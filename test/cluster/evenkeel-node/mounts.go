@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// kernelSettings are what a kubelet sets. They belong to the machine, so it is shown the
-// values that it wants, and changes nothing.
+// kernelSettings holds settings that a kubelet sets. They apply to the whole machine, so
+// the kubelet is shown the values that it wants, and does not change anything.
 var kernelSettings = map[string]string{
 	"vm/overcommit_memory":      "1",
 	"vm/panic_on_oom":           "0",
@@ -20,8 +20,8 @@ var kernelSettings = map[string]string{
 	"kernel/keys/root_maxbytes": "25000000",
 }
 
-// mountAll makes the node's file tree, which is the machine's with folders of its own,
-// and returns its root. All mounts end with the node.
+// mountAll makes the node's file tree, which is the machine's with some folders of its
+// own, and returns its root. All mounts end with the node.
 func (s spec) mountAll() (root string, err error) {
 	if err := ownMounts(); err != nil {
 		return "", err
@@ -61,13 +61,13 @@ func (s spec) mountProc(root string) error {
 			return err
 		}
 	}
-	// By this file, the kubelet knows its capacity.
+	// The kubelet reads its capacity from this file.
 	kib := s.memoryMiB << 10
 	return s.show(filepath.Join(proc, "meminfo"),
 		fmt.Sprintf("MemTotal: %d kB\nMemFree: %d kB\nMemAvailable: %d kB\nSwapTotal: 0 kB\nSwapFree: 0 kB\n", kib, kib/2, kib*9/10))
 }
 
-// show makes the node read a text in place of a file of the kernel, if the kernel has it.
+// show makes the node read a text instead of a kernel file, if the kernel has that file.
 func (s spec) show(path, text string) error {
 	if _, err := os.Stat(path); err != nil {
 		return nil
@@ -103,7 +103,7 @@ func (s spec) mountFolders(root string) error {
 	return nil
 }
 
-// bind makes a folder or file appear at a path as well; folders are made.
+// bind makes a folder or file also appear at another path. It creates missing folders.
 func bind(source, target string) error {
 	if info, err := os.Stat(source); err == nil && info.IsDir() {
 		if err := os.MkdirAll(target, 0o755); err != nil {
@@ -113,8 +113,8 @@ func bind(source, target string) error {
 	return mount(source, target, "", unix.MS_BIND, "")
 }
 
-// mountGroups mounts each hierarchy of version 1. In this cgroup namespace it begins at
-// the node's cgroup, so that the kubelet takes that for the machine.
+// mountGroups mounts each hierarchy of version 1. In this cgroup namespace, a hierarchy
+// begins at the node's cgroup, so the kubelet takes that cgroup for the whole machine.
 func mountGroups(root string) error {
 	all, err := hierarchies()
 	if err != nil {

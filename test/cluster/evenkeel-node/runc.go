@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// runc replaces this process by runc. Containers get no seccomp profile, because this
+// runc replaces this process with runc. Containers get no seccomp profile, because this
 // runc was built without libseccomp, which is not a Go module.
 func runc(args []string) error {
 	self, err := os.Executable()

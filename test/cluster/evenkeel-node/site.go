@@ -13,12 +13,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The site's network. Package kubelets knows the same addresses.
+// The site's network. Package kubelets uses the same addresses.
 const (
 	bridge      = "br0"
 	siteAddress = "10.99.0.1"
-	// nowhere is the gateway of the default route, without which kube-apiserver does not
-	// start.
+	// nowhere is the gateway of the default route. kube-apiserver does not start without
+	// such a route.
 	nowhere = "10.99.0.254"
 )
 
@@ -26,8 +26,8 @@ func nodeAddress(number int) string { return fmt.Sprintf("10.99.0.%d", 10+number
 
 func podSubnet(number int) string { return fmt.Sprintf("10.88.%d.0/24", number) }
 
-// site runs a command in the namespaces that this process began, and returns its exit
-// code. Whatever runs in them ends with this process.
+// site runs a command in the new namespaces of this process, and returns its exit code.
+// Everything that runs in them ends with this process.
 func site(args []string) (code int, err error) {
 	if len(args) < 2 || args[0] != "--" {
 		return 1, fmt.Errorf("usage: evenkeel-node site -- COMMAND")
@@ -70,7 +70,7 @@ func site(args []string) (code int, err error) {
 	}
 }
 
-// reap waits for the next child to end, orphans included, which process 1 inherits.
+// reap waits for the next child to end, including orphans, which process 1 inherits.
 func reap() (pid int, status unix.WaitStatus, err error) {
 	for {
 		pid, err = unix.Wait4(-1, &status, 0, nil)
@@ -87,7 +87,7 @@ func exitCode(status unix.WaitStatus) int {
 	return status.ExitStatus()
 }
 
-// siteNetwork makes the bridge to which nodes are linked.
+// siteNetwork makes the bridge that connects the nodes.
 func siteNetwork() error {
 	lo, err := netlink.LinkByName("lo")
 	if err != nil {
@@ -124,7 +124,7 @@ func addAddress(link netlink.Link, ip string) error {
 	return nil
 }
 
-// addRoute adds a route to a network, "" for all of them.
+// addRoute adds a route to a network; "" means all networks.
 func addRoute(link netlink.Link, to, via string) error {
 	route := netlink.Route{LinkIndex: link.Attrs().Index, Gw: net.ParseIP(via)}
 	if to != "" {
@@ -140,7 +140,7 @@ func addRoute(link netlink.Link, to, via string) error {
 	return nil
 }
 
-// ownMounts keeps mounts of this process's namespace out of the machine's.
+// ownMounts keeps mounts in this process's namespace from propagating to the machine's.
 func ownMounts() error {
 	return mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, "")
 }
