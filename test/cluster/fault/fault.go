@@ -1,8 +1,8 @@
-// Package fault defines what can be wrong with a source of usage. It applies those faults
-// to an HTTP server that do not depend on the format: no response, a late response, an
-// error, half of the text or far too much of it. Faults that depend on the format, such
-// as wrong values, are left to the packages that write it, exporters and faultproxy. The
-// zero Fault means no fault.
+// Package fault defines what can be wrong with a source of usage. It applies faults that
+// do not depend on the format to an HTTP server: no response, a late response, an error,
+// half of the text, or far too much text. Faults that depend on the format, such as wrong
+// values, are left to the packages that know it: exporters and faultproxy. The zero Fault
+// means no fault.
 package fault
 
 import "time"
@@ -10,7 +10,7 @@ import "time"
 // Kind is one way in which a source misbehaves.
 type Kind string
 
-// The kinds of faults. Those up to Huge work on any HTTP server.
+// The kinds of faults. Those up to Huge work with any HTTP server.
 const (
 	// None changes nothing.
 	None Kind = ""
@@ -18,31 +18,29 @@ const (
 	Down Kind = "down"
 	// Slow answers correctly, but late.
 	Slow Kind = "slow"
-	// Status answers with only an HTTP status.
+	// Status answers only with an HTTP status.
 	Status Kind = "status"
-	// Truncated cuts the true answer in the middle, in a well-formed HTTP
-	// message.
+	// Truncated ends the true answer in the middle, in a well-formed HTTP message.
 	Truncated Kind = "truncated"
-	// Huge answers with 200 MB: the true answer behind that much white space,
-	// which a reader without a bound would accept.
+	// Huge answers with 200 MB: the true answer after that much white space, which a reader
+	// without a size limit would accept.
 	Huge Kind = "huge"
 
 	// Missing omits the values. The response is empty if it contains nothing else.
 	Missing Kind = "missing"
-	// HalfMissing omits every second node, OneMissing the first one, in order
-	// of names.
+	// HalfMissing omits every second node, OneMissing the first one, in the order of names.
 	HalfMissing Kind = "half-missing"
 	OneMissing  Kind = "one-missing"
-	// NaN, Negative, Tenfold and Hundredth replace each value: by NaN, by -1,
-	// by ten times and by a hundredth of itself. Tenfold turns 97% into 970%,
-	// Hundredth a percentage into a fraction.
+	// NaN, Negative, Tenfold and Hundredth replace each value: with NaN, with -1, with ten
+	// times the value, and with a hundredth of it. Tenfold turns 97% into 970%; Hundredth
+	// turns a percentage into a fraction.
 	NaN       Kind = "nan"
 	Negative  Kind = "negative"
 	Tenfold   Kind = "tenfold"
 	Hundredth Kind = "hundredth"
-	// Shifted adds to each timestamp.
+	// Shifted adds an offset to each timestamp.
 	Shifted Kind = "shifted"
-	// Duplicate gives each value twice, the second time at half.
+	// Duplicate reports each value twice, the second time halved.
 	Duplicate Kind = "duplicate"
 )
 
@@ -51,7 +49,7 @@ type Fault struct {
 	Kind Kind
 	// Delay is how late Slow answers.
 	Delay time.Duration
-	// Shift is what Shifted adds: 8 hours for a clock in Shanghai that is
+	// Shift is the offset that Shifted adds, for example 8 hours if a clock in Shanghai is
 	// mistaken for UTC.
 	Shift time.Duration
 	// Code is the HTTP status of Status.
@@ -70,8 +68,8 @@ func ShiftedBy(shift time.Duration) Fault { return Fault{Kind: Shifted, Shift: s
 // WithStatus returns a fault that answers with an HTTP error.
 func WithStatus(code int) Fault { return Fault{Kind: Status, Code: code} }
 
-// Value applies the fault to a value. nan means not a number, which each format
-// writes in its own way.
+// Value applies the fault to a value. nan means that the value is not a number, which
+// each format writes differently.
 func (f Fault) Value(truth float64) (value float64, nan bool) {
 	switch f.Kind {
 	case NaN:

@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// hugeBytes is the length of the white space at the start of Huge.
+// hugeBytes is the amount of white space at the beginning of Huge.
 const hugeBytes = 200 << 20
 
-// Handler applies the current fault to a server's answers; faults that need the
+// Handler applies the current fault to a server's answers. Faults that depend on the
 // format change nothing.
 func Handler(current func(*http.Request) Fault, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -33,7 +33,7 @@ func Handler(current func(*http.Request) Fault, next http.Handler) http.Handler 
 	})
 }
 
-// hangUp closes the connection, which only works on HTTP/1.1.
+// hangUp closes the connection. This works only with HTTP/1.1.
 func hangUp(w http.ResponseWriter) {
 	connection, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {
@@ -43,7 +43,7 @@ func hangUp(w http.ResponseWriter) {
 	_ = connection.Close()
 }
 
-// waited reports whether the client is still connected after the delay.
+// waited waits and reports whether the client is still connected afterwards.
 func waited(r *http.Request, delay time.Duration) bool {
 	timer := time.NewTimer(delay)
 	defer timer.Stop()
@@ -59,7 +59,7 @@ func truncate(w http.ResponseWriter, r *http.Request, next http.Handler) {
 	answer := Record(next, r)
 	copyHeader(w, answer)
 	w.WriteHeader(answer.Code)
-	_, _ = w.Write(answer.Body.Bytes()[:answer.Body.Len()/2]) // an error means that the client has gone
+	_, _ = w.Write(answer.Body.Bytes()[:answer.Body.Len()/2]) // an error means that the client has disconnected
 }
 
 func flood(w http.ResponseWriter, r *http.Request, next http.Handler) {
@@ -72,10 +72,10 @@ func flood(w http.ResponseWriter, r *http.Request, next http.Handler) {
 			return
 		}
 	}
-	_, _ = w.Write(answer.Body.Bytes()) // an error means that the client has gone
+	_, _ = w.Write(answer.Body.Bytes()) // an error means that the client has disconnected
 }
 
-// Answer is what a handler wrote.
+// Answer is the response that a handler wrote.
 type Answer struct {
 	Code   int
 	Body   bytes.Buffer
@@ -100,15 +100,15 @@ func (a *Answer) WriteHeader(code int) { a.Code = code }
 // Write implements http.ResponseWriter.
 func (a *Answer) Write(p []byte) (int, error) { return a.Body.Write(p) }
 
-// Send writes the answer with another body.
+// Send sends the answer with another body.
 func (a *Answer) Send(w http.ResponseWriter, body []byte) {
 	copyHeader(w, a)
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(a.Code)
-	_, _ = w.Write(body) // an error means that the client has gone
+	_, _ = w.Write(body) // an error means that the client has disconnected
 }
 
-// copyHeader leaves out the length, which the caller changes.
+// copyHeader omits the content length, which the caller may change.
 func copyHeader(w http.ResponseWriter, a *Answer) {
 	for name, values := range a.header {
 		if name != "Content-Length" {
