@@ -11,7 +11,7 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/fault"
 )
 
-// answer is Prometheus's answer to a query, with its series unchanged.
+// answer is Prometheus' answer to a query. Its series are kept as they are.
 type answer struct {
 	Status string `json:"status"`
 	Data   struct {
@@ -20,7 +20,7 @@ type answer struct {
 	} `json:"data"`
 }
 
-// series is one of a vector, which has Value, or of a matrix, which has Values.
+// series is a series of a vector, which has Value, or of a matrix, which has Values.
 type series struct {
 	Metric map[string]string `json:"metric"`
 	Value  *point            `json:"value,omitempty"`
@@ -53,8 +53,8 @@ func spoilAnswer(body []byte, f fault.Fault) ([]byte, error) {
 	return json.Marshal(a)
 }
 
-// nodeOf returns the label that distinguishes series of nodes; series of pods
-// mostly have none.
+// nodeOf returns the label that distinguishes series of nodes. Most series of pods do not
+// have it.
 func (s series) nodeOf() string {
 	for _, label := range []string{"node", "instance"} {
 		if value, has := s.Metric[label]; has {
@@ -64,7 +64,7 @@ func (s series) nodeOf() string {
 	return ""
 }
 
-// drop removes the series of nodes by their place in the order of names.
+// drop removes series of nodes by their index in the order of names.
 func (a *answer) drop(dropped func(place int) bool) {
 	nodes := map[string]bool{}
 	for _, s := range a.Data.Result {
@@ -81,8 +81,8 @@ func (a *answer) drop(dropped func(place int) bool) {
 	})
 }
 
-// duplicate adds each series again with half the value and one more label, as a
-// second replica of a scraper would.
+// duplicate adds each series again with half the value and one more label, as if a second
+// replica of a scraper had written it.
 func (a *answer) duplicate() {
 	for _, s := range slices.Clone(a.Data.Result) {
 		again := series{Metric: maps.Clone(s.Metric), Values: slices.Clone(s.Values)}

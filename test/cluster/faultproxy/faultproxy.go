@@ -1,7 +1,6 @@
-// Package faultproxy sits between a reader and Prometheus, or anything that
-// answers in Prometheus's format, and corrupts the answers to queries according
-// to a fault.Fault. The truth comes from the server behind it; answers to
-// anything but queries pass unchanged, except for faults that need no format.
+// Package faultproxy is a proxy between a reader and Prometheus, or anything that answers
+// in Prometheus' format. It corrupts answers to queries according to a fault.Fault. Other
+// answers pass unchanged, except for faults that do not depend on the format.
 package faultproxy
 
 import (
@@ -32,8 +31,8 @@ type Proxy struct {
 	fault fault.Fault
 }
 
-// Start runs a proxy in front of a server's base URL until Stop or the end of
-// the context.
+// Start runs a proxy for the server at a base URL, until Stop is called or the context
+// ends.
 func Start(ctx context.Context, target string) (*Proxy, error) {
 	behind, err := url.Parse(target)
 	if err != nil {
@@ -46,7 +45,7 @@ func Start(ctx context.Context, target string) (*Proxy, error) {
 	p := &Proxy{url: "http://" + listener.Addr().String(), done: make(chan struct{})}
 	reverse := &httputil.ReverseProxy{
 		Rewrite:  func(r *httputil.ProxyRequest) { r.SetURL(behind) },
-		ErrorLog: log.New(io.Discard, "", 0), // a target that is down is a case, answered with 502
+		ErrorLog: log.New(io.Discard, "", 0), // a target that is down is a valid case, and is answered with 502
 	}
 	p.server = &http.Server{
 		Handler:           fault.Handler(p.current, p.spoil(reverse)),
@@ -54,27 +53,26 @@ func Start(ctx context.Context, target string) (*Proxy, error) {
 	}
 	go func() {
 		defer close(p.done)
-		_ = p.server.Serve(listener) // it ends with ErrServerClosed
+		_ = p.server.Serve(listener) // it returns ErrServerClosed
 	}()
 	context.AfterFunc(ctx, func() { _ = p.server.Close() })
 	return p, nil
 }
 
-// URL is the proxy's base URL.
+// URL returns the proxy's base URL.
 func (p *Proxy) URL() string { return p.url }
 
 // Requests returns the number of requests so far, answered or not.
 func (p *Proxy) Requests() int64 { return p.requests.Load() }
 
-// SetFault changes the fault from the next request on; the zero Fault fixes
-// all.
+// SetFault sets the fault for all following requests. The zero Fault removes all faults.
 func (p *Proxy) SetFault(f fault.Fault) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.fault = f
 }
 
-// Stop ends the proxy and cuts off unfinished answers.
+// Stop stops the proxy and cuts off unfinished answers.
 func (p *Proxy) Stop() error {
 	err := p.server.Close()
 	<-p.done
@@ -95,7 +93,7 @@ func (p *Proxy) now() fault.Fault {
 	return p.fault
 }
 
-// spoil changes the answers to queries.
+// spoil applies the fault to the answers to queries.
 func (p *Proxy) spoil(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		f := p.now()
