@@ -16,8 +16,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// lasts is the number of minutes for which a state continues. It exceeds the sum of any
-// alert's waiting time and the range of its expression.
+// lasts is how long a state continues, in minutes. It exceeds every alert's waiting time
+// plus the range of its expression.
 const lasts = 4 * 60
 
 // Installed reports whether promtool is on the PATH.
@@ -26,9 +26,9 @@ func Installed() bool {
 	return err == nil
 }
 
-// CheckFiring returns an error unless exactly these of the shipped alerts fire
-// once processes have continued for hours as they were recorded. Without a
-// recording there is nothing for Prometheus to scrape.
+// CheckFiring returns an error unless exactly the given ones of the shipped alerts fire
+// when processes continue for hours as they were recorded. Without a recording,
+// Prometheus has nothing to scrape.
 func CheckFiring(ctx context.Context, dir string, want []string, recordings ...Recording) error {
 	rules, err := RulesFile(ctx)
 	if err != nil {
@@ -53,10 +53,10 @@ func CheckFiring(ctx context.Context, dir string, want []string, recordings ...R
 	return nil
 }
 
-// metric is a name in an expression.
+// metric matches the name of a metric in an expression.
 var metric = regexp.MustCompile(`\b(evenkeel|process|go|rest_client)_[a-z_]+`)
 
-// named returns the names of the metrics in rules.
+// named returns the names of the metrics that rules use.
 func named(rules string) map[string]bool {
 	names := map[string]bool{}
 	for _, name := range metric.FindAllString(rules, -1) {
@@ -67,7 +67,7 @@ func named(rules string) map[string]bool {
 
 type object = map[string]any
 
-// sample formats a value for rule tests, in which _ is none.
+// sample formats a value for promtool's rule tests, where _ means no value.
 func sample(value float64) string {
 	if math.IsNaN(value) {
 		return "_"
@@ -75,7 +75,8 @@ func sample(value float64) string {
 	return strconv.FormatFloat(value, 'g', -1, 64)
 }
 
-// ruleTest returns a test for promtool: at its end exactly these alerts fire.
+// ruleTest returns a test for promtool that expects exactly the given alerts to fire at
+// its end.
 func ruleTest(rules string, names map[string]bool, want []string, recordings []Recording) object {
 	series := []object{}
 	for i := range recordings {

@@ -1,11 +1,11 @@
-// Package monitoring reads the shipped alerts and dashboard, and evaluates them
-// on the metrics of real processes.
+// Package monitoring reads the shipped alerts and dashboard, and evaluates them with the
+// metrics of real processes.
 //
-// An alert fires when its condition has lasted for minutes or an hour. No test
-// waits that long: a process is brought into the state, its metrics are
-// recorded, and promtool evaluates the rules on series that continue as these
-// did (Recording, CheckFiring). Where a real Prometheus runs long enough, it
-// has the rules as they are (RulesFile).
+// An alert fires when its condition has lasted for minutes or an hour. No test waits that
+// long. Instead, a test brings a process into the state and records its metrics, and
+// promtool evaluates the rules with series that continue like the recorded ones
+// (Recording, CheckFiring). A real Prometheus that runs long enough uses the rules
+// themselves (RulesFile).
 package monitoring
 
 import (
@@ -24,11 +24,11 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/prometheus"
 )
 
-// labels are the labels of a scrape.
+// labels holds the labels that a scrape adds.
 var labels = map[string]string{"job": "evenkeel", "namespace": evenkeel.Namespace}
 
-// Watch starts a Prometheus that scrapes processes at their metrics addresses
-// and has the shipped alerts.
+// Watch starts a Prometheus that scrapes processes at their metrics addresses and
+// evaluates the shipped alerts.
 func Watch(ctx context.Context, dir string, every time.Duration, processes ...string) (*prometheus.Server, error) {
 	rules, err := RulesFile(ctx)
 	if err != nil {
@@ -39,7 +39,7 @@ func Watch(ctx context.Context, dir string, every time.Duration, processes ...st
 	})
 }
 
-// Fired returns the alerts that fired during the last period of this length.
+// Fired returns the alerts that fired within the given duration before now.
 func Fired(ctx context.Context, server *prometheus.Server, within time.Duration) (alerts []string, err error) {
 	expr := fmt.Sprintf(`group by (alertname) (max_over_time(ALERTS{alertstate="firing"}[%ds]))`, int(within.Seconds())+1)
 	samples, err := server.Query(ctx, expr)
@@ -53,15 +53,15 @@ func Fired(ctx context.Context, server *prometheus.Server, within time.Duration)
 	return alerts, nil
 }
 
-// Empty returns the dashboard's queries that had no data at any time during the
-// last period of this length: their panels are empty.
+// Empty returns the dashboard queries that had no data at any time within the given
+// duration before now, so that their panels are empty.
 func Empty(ctx context.Context, server *prometheus.Server, within time.Duration) (empty []Query, err error) {
 	queries, err := Queries(ctx)
 	if err != nil {
 		return nil, err
 	}
 	for _, query := range queries {
-		// Comparisons with NaN are false, so series without a value are left out.
+		// Comparisons with NaN are false, so this excludes series without a value.
 		expr := fmt.Sprintf("count_over_time(((%s) > -Inf)[%ds:5s])", query.Expr, int(within.Seconds())+1)
 		samples, err := server.Query(ctx, expr)
 		if err != nil {
@@ -120,11 +120,12 @@ func readAlerts(content []byte) (alerts []Alert, err error) {
 // Query is a query of the shipped dashboard.
 type Query struct{ Panel, Expr string }
 
-// chosen are Grafana's variables: the whole range of a short run, of every
-// process.
+// chosen replaces Grafana's variables: it selects the whole range of a short run, and all
+// processes.
 var chosen = strings.NewReplacer("$__rate_interval", "1m", "$__range", "1h", "$namespace", ".*", "$job", ".*")
 
-// Queries returns the queries of the shipped dashboard, as Grafana would ask.
+// Queries returns the queries of the shipped dashboard, with variables replaced as
+// Grafana would.
 func Queries(ctx context.Context) ([]Query, error) {
 	path, err := shipped(ctx, "dashboard.json")
 	if err != nil {
@@ -155,7 +156,7 @@ func readQueries(content []byte) (queries []Query, err error) {
 	return queries, nil
 }
 
-// shipped returns the path of a file of the chart.
+// shipped returns the path of a file in the chart.
 func shipped(ctx context.Context, name string) (string, error) {
 	root, err := evenkeel.Root(ctx)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
 )
 
-// sampleEvery is the interval at which a process is read. It is several times shorter
+// sampleEvery is the time between two readings of a process. It is several times shorter
 // than a cycle, so that brief states are not missed.
 const sampleEvery = time.Second
 
@@ -27,15 +27,14 @@ type Recording struct {
 }
 
 // page holds the metrics that a process exported at one time: values by series, and which
-// series only grow.
+// of the series are counters.
 type page struct {
 	at     time.Time
 	values map[string]float64
 	counts map[string]bool
 }
 
-// Record reads the metrics of the process at this address every second for this
-// long.
+// Record reads the metrics of the process at an address every second for the given time.
 func Record(ctx context.Context, address string, lasting time.Duration) (Recording, error) {
 	r := Recording{instance: address}
 	ticker := time.NewTicker(sampleEvery)
@@ -57,7 +56,7 @@ func Record(ctx context.Context, address string, lasting time.Duration) (Recordi
 	}
 }
 
-// series returns the names of all series of the recording.
+// series returns the names of all series in the recording.
 func (r *Recording) series() []string {
 	names := map[string]bool{}
 	for _, p := range r.pages {
@@ -82,7 +81,7 @@ func scrape(ctx context.Context, address string) (page, error) {
 	return p, err
 }
 
-// parse reads Prometheus' text format without timestamps, which processes write.
+// parse reads Prometheus' text format without timestamps, as processes write it.
 func parse(text string) (page, error) {
 	p := page{values: map[string]float64{}, counts: map[string]bool{}}
 	grows := false
@@ -109,11 +108,11 @@ func parse(text string) (page, error) {
 	return p, nil
 }
 
-// taken are labels of the process that have the name of a label of the scrape.
+// taken matches labels of the process that have the same name as a label of the scrape.
 var taken = regexp.MustCompile(`([{,])(job|namespace|instance)="`)
 
-// labelled returns a series with the labels of the scrape. Prometheus renames
-// labels of the process that have the same names.
+// labelled returns a series with the labels of the scrape. Prometheus renames labels of
+// the process that have the same names.
 func (r *Recording) labelled(series string) string {
 	own := fmt.Sprintf("instance=%q,job=%q,namespace=%q", r.instance, labels["job"], labels["namespace"])
 	name, rest, has := strings.Cut(series, "{")
@@ -123,10 +122,9 @@ func (r *Recording) labelled(series string) string {
 	return name + taken.ReplaceAllString("{"+rest[:len(rest)-1], `${1}exported_${2}="`) + "," + own + "}"
 }
 
-// goOn returns the values that a series would have every minute if it continued
-// as recorded: gauges repeat their values, and counters keep growing. NaN is no
-// value. Times of day count from the last moment, where promtool's clock has
-// its zero.
+// goOn returns the values that a series would have every minute if it continued as
+// recorded: gauges repeat their values, and counters keep growing. NaN means no value.
+// Timestamps are relative to the last moment, which is time zero on promtool's clock.
 func (r *Recording) goOn(series string, minutes int) []float64 {
 	first, last := &r.pages[0], &r.pages[len(r.pages)-1]
 	name, _, _ := strings.Cut(series, "{")
@@ -135,7 +133,7 @@ func (r *Recording) goOn(series string, minutes int) []float64 {
 		switch {
 		case last.counts[series]:
 			perMinute := (last.values[series] - first.values[series]) / last.at.Sub(first.at).Minutes()
-			values[i] = last.values[series] + float64(i)*max(0, perMinute) // less than before: the process was restarted
+			values[i] = last.values[series] + float64(i)*max(0, perMinute) // if it decreased, the process was restarted
 		case strings.HasSuffix(name, "_timestamp_seconds"):
 			values[i] = last.value(series) - float64(last.at.UnixMilli())/1000
 		default:
@@ -145,7 +143,7 @@ func (r *Recording) goOn(series string, minutes int) []float64 {
 	return values
 }
 
-// value returns the value of a series, NaN if the page does not have it.
+// value returns the value of a series; NaN if the page does not contain it.
 func (p *page) value(series string) float64 {
 	value, has := p.values[series]
 	if !has {
