@@ -18,15 +18,17 @@ import (
 const (
 	// job is the job label of every series.
 	job = "nodes"
-	// targetsFile is reread whenever it changes.
+	// targetsFile is the name of the file with targets, which Prometheus rereads when it
+	// changes.
 	targetsFile = "targets.json"
 	rulesFile   = "rules.yaml"
-	// exporterPort is node-exporter's port, which is the suffix of instance labels.
-	// Nothing listens there.
+	// exporterPort is node-exporter's port, which occurs in instance labels. Nothing listens
+	// on it.
 	exporterPort = "9100"
 )
 
-// The names of one kind are dropped in favour of the other's.
+// Patterns of series names. Depending on the configuration, one kind of names is kept and
+// the other is dropped.
 const (
 	kubeletNames  = `(node_cpu_usage_seconds_total|node_memory_working_set_bytes|pod_cpu_.+|pod_memory_.+)`
 	exporterNames = `(node_cpu_seconds_total|node_memory_Mem.+)`
@@ -34,7 +36,7 @@ const (
 
 type object = map[string]any
 
-// writeConfig writes the server's configuration; only the targets change later.
+// writeConfig writes the server's configuration. Later, only the targets change.
 func (s *Server) writeConfig() error {
 	if err := s.writeRules(); err != nil {
 		return err
@@ -54,7 +56,7 @@ func (s *Server) writeConfig() error {
 	return s.replace("prometheus.yaml", content)
 }
 
-// scrapeConfigs are a job for the nodes, and one for the processes.
+// scrapeConfigs returns a job for the nodes and a job for the processes.
 func (s *Server) scrapeConfigs() (jobs []object) {
 	if s.config.Cluster != nil {
 		jobs = append(jobs, object{
@@ -87,7 +89,7 @@ func (s *Server) writeRules() error {
 	return s.replace(rulesFile, content)
 }
 
-// droppedNames returns a pattern for the series that are not kept.
+// droppedNames returns a pattern that matches the series to drop.
 func (s *Server) droppedNames() string {
 	if s.config.NodeExporter {
 		return kubeletNames
@@ -95,10 +97,11 @@ func (s *Server) droppedNames() string {
 	return exporterNames
 }
 
-// promDuration formats whole milliseconds, Prometheus's finest unit.
+// promDuration formats a duration in milliseconds, Prometheus' smallest unit.
 func promDuration(d time.Duration) string { return fmt.Sprintf("%dms", d.Milliseconds()) }
 
-// SetTargets scrapes the given nodes, or else all, from the next second on.
+// SetTargets makes the server scrape the given nodes, or all nodes if none is given, from
+// the next second on.
 func (s *Server) SetTargets(ctx context.Context, nodes ...string) error {
 	if s.config.Cluster == nil {
 		return nil
@@ -124,7 +127,7 @@ func (s *Server) SetTargets(ctx context.Context, nodes ...string) error {
 	return s.replace(targetsFile, content)
 }
 
-// nodes finds nodes by name, or all if no name is given.
+// nodes returns the named nodes, or all nodes if no name is given.
 func (s *Server) nodes(ctx context.Context, names []string) ([]cluster.NodeTruth, error) {
 	truths, err := s.config.Cluster.Truth(ctx)
 	if err != nil {
@@ -139,7 +142,7 @@ func (s *Server) nodes(ctx context.Context, names []string) ([]cluster.NodeTruth
 	return truths, nil
 }
 
-// labels returns the labels of a node's series, except the job.
+// labels returns the labels of a node's series, except the job label.
 func (s *Server) labels(node cluster.NodeTruth) map[string]string {
 	labels := map[string]string{}
 	switch s.config.Instance {

@@ -18,15 +18,15 @@ import (
 )
 
 const (
-	// historyStep is the interval of the history; two-minute rates need no
+	// historyStep is the interval of samples in the history. Two-minute rates do not need a
 	// shorter one.
 	historyStep = 30 * time.Second
-	// podHistory is the length of the pods' history. No query needs more, and pods
-	// account for most series.
+	// podHistory is the length of the pods' history. No query needs more, and most series
+	// belong to pods.
 	podHistory = 15 * time.Minute
 )
 
-// past is the current value of one series with its growth per second.
+// past is the current value of a series and its growth per second.
 type past struct {
 	labels    string
 	at        time.Time
@@ -41,9 +41,9 @@ func (p past) reach(longest time.Duration) time.Duration {
 	return longest
 }
 
-// backfill writes Config.History of the present usage into the server's data,
-// which must not exist yet. A counter's history must lead to its next scraped
-// value, or that scrape would look like a reset.
+// backfill writes a history of length Config.History with the present usage into the
+// server's data, which must not exist yet. A counter's history must lead up to its next
+// scraped value, because otherwise that scrape would look like a counter reset.
 func (s *Server) backfill(ctx context.Context) error {
 	nodes, err := s.config.Cluster.Truth(ctx)
 	if err != nil {
@@ -68,14 +68,14 @@ func (s *Server) backfill(ctx context.Context) error {
 	return nil
 }
 
-// usageLine is a line of kwok's answer: name, labels if any, value.
+// usageLine matches a line of kwok's answer: name, optional labels, value.
 var usageLine = regexp.MustCompile(`(?m)^([a-zA-Z_]+)(?:\{(.*)\})? (\S+)$`)
 
 // podLabels matches the pod in a series' labels, which are sorted: container,
 // namespace, pod.
 var podLabels = regexp.MustCompile(`(container=".*",)?namespace="(.*)",pod="(.*)"`)
 
-// addPast adds kwok's series of a node, as they would be scraped.
+// addPast adds the series that kwok serves for a node, as Prometheus would scrape them.
 func (s *Server) addPast(families map[string][]past, node cluster.NodeTruth, text string) {
 	dropped := regexp.MustCompile("^" + s.droppedNames() + "$")
 	labels := s.labels(node)
@@ -99,8 +99,8 @@ func (s *Server) addPast(families map[string][]past, node cluster.NodeTruth, tex
 	}
 }
 
-// coresOf returns the growth rate of a CPU counter of the node, or of the pod
-// or container in its labels.
+// coresOf returns the growth rate of a CPU counter: the node's, or that of the pod or
+// container in the labels.
 func coresOf(node cluster.NodeTruth, labels string) float64 {
 	if strings.Contains(labels, `mode="steal"`) {
 		return float64(node.StolenMilli) / 1000

@@ -33,55 +33,52 @@ import (
 
 const (
 	pollEvery = 100 * time.Millisecond
-	// readyWithin is generous: an empty server is ready in half a second.
+	// readyWithin is generous: a server without data is ready within half a second.
 	readyWithin = 30 * time.Second
 )
 
 // Instance is the format of the instance label of a node's series.
 type Instance string
 
-// What instance labels look like in the wild.
+// Formats of instance labels that are used in practice.
 const (
-	// ByAddress is the InternalIP with node-exporter's port, ByIP without a
-	// port, ByName the node's name.
+	// ByAddress is the InternalIP with node-exporter's port, ByIP the InternalIP alone,
+	// ByName the node's name.
 	ByAddress Instance = "address"
 	ByIP      Instance = "ip"
 	ByName    Instance = "name"
 )
 
-// Config configures what is scraped and how it is named.
+// Config defines what is scraped and how it is named.
 type Config struct {
 	// Cluster is the cluster to scrape; nil scrapes no nodes.
 	Cluster *cluster.Cluster
-	// Dir holds configuration, data and log; it must exist.
+	// Dir is an existing folder for configuration, data and log.
 	Dir string
-	// ScrapeInterval is 5 s by default. One kwok serves hundreds of nodes per
-	// second.
+	// ScrapeInterval defaults to 5 s. One kwok can serve hundreds of nodes per second.
 	ScrapeInterval time.Duration
-	// Instance is ByAddress by default. Nodes without their own address
-	// (cluster.NodeTemplate.OwnAddresses) all have the same.
+	// Instance defaults to ByAddress. Nodes without their own address
+	// (cluster.NodeTemplate.OwnAddresses) all have the same label.
 	Instance Instance
 	// NodeLabel adds the label node with the node's name.
 	NodeLabel bool
-	// NodeExporter keeps node-exporter's names of node usage, not the
-	// kubelet's.
+	// NodeExporter keeps node-exporter's names for node usage instead of the kubelet's.
 	NodeExporter bool
-	// Rules are recording rules, evaluated at every scrape interval. They map the name of
-	// a series to its expression.
+	// Rules holds recording rules: the names of series and their expressions. They are
+	// evaluated at every scrape interval.
 	Rules map[string]string
-	// Processes are addresses of metrics that are scraped as well, with these
-	// labels.
+	// Processes maps addresses of further metrics to scrape to the labels of their series.
 	Processes []string
 	Labels    map[string]string
-	// RuleFiles are evaluated at every scrape interval, too.
+	// RuleFiles are also evaluated at every scrape interval.
 	RuleFiles []string
-	// History, if positive, is the length of the nodes' history at the server's first
-	// start, with their present usage throughout. The history of pods is 15 minutes. It
-	// needs promtool, which is in the same package.
+	// History, if positive, is the length of the nodes' history when the server is first
+	// started, with constant usage equal to the present one. The pods' history is 15 minutes
+	// long. It needs promtool, which is in the same package as prometheus.
 	History time.Duration
 }
 
-// Server is a Prometheus process with its own data.
+// Server is a Prometheus process and its data.
 type Server struct {
 	config Config
 	url    string
@@ -97,8 +94,8 @@ func Installed() bool {
 	return err == nil
 }
 
-// Start runs a server that scrapes the given nodes, or else all, and waits
-// until it answers. It runs until Stop or the end of the context.
+// Start runs a server that scrapes the given nodes, or all nodes if none is given, and
+// waits until it answers. The server runs until Stop is called or the context ends.
 func Start(ctx context.Context, config Config, nodes ...string) (*Server, error) {
 	if config.Cluster == nil && len(config.Processes) == 0 || config.Dir == "" {
 		return nil, errors.New("starting prometheus: Dir is not set, or neither Cluster nor Processes is")
@@ -132,7 +129,7 @@ func (s *Server) URL() string { return s.url }
 // LogPath returns the server's log file.
 func (s *Server) LogPath() string { return s.file("prometheus.log") }
 
-// Stop ends the server gracefully; Restart brings it back. It is fine if the
+// Stop stops the server gracefully; Restart starts it again. It is not an error if the
 // server is down.
 func (s *Server) Stop() error {
 	s.mu.Lock()
@@ -143,7 +140,7 @@ func (s *Server) Stop() error {
 	return s.process.Stop()
 }
 
-// Restart stops the server if it runs and starts it again on the same address
+// Restart stops the server if it is running, and starts it again with the same address
 // and data.
 func (s *Server) Restart(ctx context.Context) error {
 	if err := s.Stop(); err != nil {

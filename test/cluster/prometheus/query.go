@@ -14,13 +14,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// Sample is one series of a query result.
+// Sample is one series in a query result.
 type Sample struct {
 	Labels map[string]string
 	Value  float64
 }
 
-// Query returns the current value of an expression that gives a vector.
+// Query returns the current value of an expression whose result is a vector.
 func (s *Server) Query(ctx context.Context, expression string) ([]Sample, error) {
 	var result struct {
 		Result []struct {
@@ -43,8 +43,8 @@ func (s *Server) Query(ctx context.Context, expression string) ([]Sample, error)
 	return samples, nil
 }
 
-// WaitScraped waits until each of the nodes, or else every target, was scraped
-// twice since this call, so that counters have a current rate.
+// WaitScraped waits until each of the given nodes, or every target if none is given, was
+// scraped twice since this call, so that counters have a current rate.
 func (s *Server) WaitScraped(ctx context.Context, nodes ...string) error {
 	truths, err := s.nodes(ctx, nodes)
 	if err != nil {
@@ -79,7 +79,7 @@ func (s *Server) WaitScraped(ctx context.Context, nodes ...string) error {
 	return nil
 }
 
-// target is one of GET /api/v1/targets.
+// target is an element of GET /api/v1/targets.
 type target struct {
 	ScrapeURL  string    `json:"scrapeUrl"`
 	LastScrape time.Time `json:"lastScrape"`
@@ -95,7 +95,7 @@ func (s *Server) targets(ctx context.Context) ([]target, error) {
 	return slices.DeleteFunc(result.ActiveTargets, func(t target) bool { return !strings.Contains(t.ScrapeURL, "/metrics/nodes/") }), err
 }
 
-// get reads the data of an API response.
+// get decodes the data in an API response.
 func (s *Server) get(ctx context.Context, path string, data any) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url+path, nil)
 	if err != nil {
