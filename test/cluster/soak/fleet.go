@@ -7,13 +7,12 @@ import (
 	"slices"
 )
 
-// Shape is the size of a run.
+// Shape defines the size of a run.
 type Shape struct {
 	Nodes, Pods, Deployments int
 	// Node is the capacity of each node.
 	Node Amounts
-	// MeanCPUPercent and MeanMemoryPercent are the fleet's mean usage of all
-	// nodes.
+	// MeanCPUPercent and MeanMemoryPercent are the mean usage of all nodes.
 	MeanCPUPercent, MeanMemoryPercent float64
 	Seed                              uint64
 }
@@ -38,19 +37,20 @@ func (s Shape) validate() error {
 type Deployment struct {
 	Name     string
 	Replicas int
-	// First is the number of its first replica in the fleet; the others follow.
+	// First is the fleet-wide number of its first replica; the others follow.
 	First int
 	// Request is the amount that a pod requests, Allocation the amount that corresponds
 	// to 100% in its series.
 	Request, Allocation Amounts
 }
 
-// minReplicas is the least that the shipped policy treats as movable.
+// minReplicas is the minimum number of replicas that the shipped policy treats as
+// movable.
 const minReplicas = 2
 
-// NewFleet returns Deployments of different sizes whose pods use, on average
-// over the traces, the means of the shape. As in most clusters, what a pod
-// requests hardly depends on what it uses.
+// NewFleet returns Deployments of different sizes whose mean usage over the traces equals
+// the means of the shape. As in most clusters, a pod's requests hardly depend on its
+// usage.
 func NewFleet(shape Shape, cpuMeanPercent, memoryMeanPercent float64) ([]Deployment, error) {
 	if err := shape.validate(); err != nil {
 		return nil, err
@@ -65,7 +65,7 @@ func NewFleet(shape Shape, cpuMeanPercent, memoryMeanPercent float64) ([]Deploym
 	for i, replicas := range sizes(shape.Pods, shape.Deployments) {
 		fleet[i] = Deployment{Name: fmt.Sprintf("app-%03d", i), Replicas: replicas, First: first}
 		first += replicas
-		// From a half to four times, evenly on a logarithmic scale.
+		// From half to four times the mean, uniformly on a logarithmic scale.
 		cpuWeights[i], memoryWeights[i] = math.Exp2(-1+3*random.Float64()), math.Exp2(-1+3*random.Float64())
 	}
 	nodes := int64(shape.Nodes)
@@ -81,13 +81,13 @@ func NewFleet(shape Shape, cpuMeanPercent, memoryMeanPercent float64) ([]Deploym
 	return fleet, nil
 }
 
-// maxShareOfNode limits a pod at 100% to this fraction of a node, a half:
-// larger ones could not be balanced.
+// maxShareOfNode limits a pod at 100% to this fraction of a node, one half, because
+// larger pods could not be balanced.
 const maxShareOfNode = 2
 
-// allocations distributes a sum over all replicas by weight, with a limit for
-// each. The excess of the largest goes to the others; if that is not enough,
-// the sum is not reached.
+// allocations distributes a sum over all replicas by weight, with a limit for each. The
+// excess of the largest ones is distributed over the others. If that is not possible, the
+// sum is not reached.
 func allocations(fleet []Deployment, weights []float64, sum float64, limit int64) []int64 {
 	const rounds = 30
 	weight := 0.0
@@ -106,8 +106,8 @@ func allocations(fleet []Deployment, weights []float64, sum float64, limit int64
 	return shares
 }
 
-// sizes distributes pods over Deployments, the largest first: the k-th gets a
-// share proportional to k^-0.7, at least minReplicas.
+// sizes distributes pods over Deployments, starting with the largest: the k-th Deployment
+// gets a share proportional to k^-0.7, but at least minReplicas.
 func sizes(pods, deployments int) []int {
 	const decline = 0.7
 	weights, sum := make([]float64, deployments), 0.0
@@ -122,15 +122,15 @@ func sizes(pods, deployments int) []int {
 		all[i] = minReplicas + more
 		left -= more
 	}
-	for i := range left { // the remainder of rounding down
+	for i := range left { // distribute the remainder from rounding down
 		all[i%deployments]++
 	}
 	return all
 }
 
-// Place places the pods at the beginning: Deployment by Deployment, each pod on
-// the node with the least requests, like kube-scheduler. The result counts a
-// Deployment's pods per node.
+// Place determines the initial placement of the pods: Deployment by Deployment, it puts
+// each pod on the node with the least requests, like kube-scheduler. It returns, for each
+// Deployment, the number of pods per node.
 func Place(fleet []Deployment, nodes []string, node Amounts) []map[string]int {
 	asked := make([]float64, len(nodes))
 	order := make([]int, len(nodes))

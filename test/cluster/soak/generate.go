@@ -6,15 +6,15 @@ import (
 )
 
 const (
-	// generatedSteps is the number of steps before generated series repeat.
+	// generatedSteps is the number of steps after which generated series repeat.
 	generatedSteps = 288
-	// dayInSteps is the compressed day of the generator: short enough for a run
-	// of an hour to see all of it.
+	// dayInSteps is the length of the generator's compressed day. It is short enough for an
+	// hour-long run to include a whole day.
 	dayInSteps = 48
 )
 
-// source returns a separate random stream for each purpose, so that drawing
-// more numbers for one does not change another.
+// source returns a separate random stream for each purpose, so that drawing more numbers
+// for one purpose does not affect the others.
 func source(seed uint64, purpose string) *rand.Rand {
 	stream := uint64(14695981039346656037) // FNV-1a
 	for _, c := range []byte(purpose) {
@@ -23,8 +23,8 @@ func source(seed uint64, purpose string) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, stream))
 }
 
-// GenerateCPU makes series of daily waves with their peaks at different times,
-// noise that lasts some steps, and bursts.
+// GenerateCPU generates series of daily waves that peak at different times, with noise
+// that lasts some steps, and with bursts.
 func GenerateCPU(n int, seed uint64) *Trace {
 	random := source(seed, "cpu")
 	trace := &Trace{Name: "generated.cpu"}
@@ -49,8 +49,7 @@ func GenerateCPU(n int, seed uint64) *Trace {
 	return trace
 }
 
-// GenerateMemory makes steady series, except that one in twenty leaks until it
-// restarts.
+// GenerateMemory generates steady series. One in twenty leaks until it is restarted.
 func GenerateMemory(n int, seed uint64) *Trace {
 	random := source(seed, "memory")
 	trace := &Trace{Name: "generated.memory"}

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// LoadConfig describes what drives a fleet.
+// LoadConfig defines what drives a fleet.
 type LoadConfig struct {
 	Fleet       []Deployment
 	CPU, Memory *Trace
@@ -21,20 +21,19 @@ type Load struct {
 	replicas []replica
 }
 
-// replica is the usage of one of a Deployment's replicas, regardless of which pod fills
-// it.
+// replica is the usage of one of a Deployment's replicas, whichever pod fills it.
 type replica struct {
 	allocation Amounts
-	// cpuSeries and memorySeries are the series that it follows, shift its
-	// initial position in them.
+	// cpuSeries and memorySeries are the series that it follows. shift is its initial
+	// position in them.
 	cpuSeries, memorySeries, shift int
-	// phase is the replica's initial offset within a step, so that all change
-	// at different times, as in real life.
+	// phase is the replica's offset within a step, so that replicas change their usage at
+	// different times, as in practice.
 	phase time.Duration
 }
 
-// NewLoad gives each replica of the fleet a series. If there are fewer series
-// than replicas, several replicas follow one at different offsets.
+// NewLoad assigns a series to each replica of the fleet. If there are fewer series than
+// replicas, several replicas follow the same series at different offsets.
 func NewLoad(config LoadConfig) (*Load, error) {
 	switch {
 	case config.Step < time.Second:
@@ -49,7 +48,7 @@ func NewLoad(config LoadConfig) (*Load, error) {
 		for range d.Replicas {
 			i := len(l.replicas)
 			r := replica{allocation: d.Allocation, cpuSeries: order[i%len(order)], phase: time.Duration(random.Int64N(int64(config.Step)))}
-			// Recorded memory is from the same machine as the CPU.
+			// Recorded memory and CPU usage are from the same machine.
 			r.memorySeries = r.cpuSeries
 			if round := i / len(order); round > 0 {
 				rounds := (sizeOf(config.Fleet) + len(order) - 1) / len(order)
@@ -69,7 +68,7 @@ func sizeOf(fleet []Deployment) int {
 	return n
 }
 
-// At returns what a replica of the fleet uses after a time.
+// At returns what a replica of the fleet uses after the given time.
 func (l *Load) At(number int, elapsed time.Duration) Amounts {
 	r := &l.replicas[number]
 	step := int((max(elapsed, 0)+r.phase)/l.config.Step) + r.shift
@@ -83,8 +82,8 @@ func share(percent float64, of int64) int64 {
 	return max(1, int64(math.Round(percent/100*float64(of))))
 }
 
-// Changed reports whether usage differs enough to be updated: by 5% and a
-// little, of either resource.
+// Changed reports whether the usage of either resource has changed enough to be updated,
+// which is by 5% plus a small constant.
 func Changed(from, to Amounts) bool {
 	const leastCPUMilli, leastMemoryBytes = 10, 8 << 20
 	return changed(from.CPUMilli, to.CPUMilli, leastCPUMilli) || changed(from.MemoryBytes, to.MemoryBytes, leastMemoryBytes)

@@ -11,26 +11,26 @@ import (
 	"strings"
 )
 
-// Message is a kind of error in a log and how often it was written.
+// Message is a kind of error message in a log and the number of its occurrences.
 type Message struct {
 	Text  string `json:"text"`
 	Count int    `json:"count"`
 }
 
-// LogErrors counts the errors of one process's logs.
+// LogErrors counts the errors in the logs of one process.
 type LogErrors struct {
 	total int
 	kinds map[string]int
 }
 
-// maxKinds bounds the number of kinds of errors.
+// maxKinds is the maximum number of kinds of error messages.
 const maxKinds = 200
 
-// errorLine is klog's text format: severity, month and day, time, thread,
-// place, then the message.
+// errorLine matches klog's text format: severity, month and day, time, thread, location,
+// message.
 var errorLine = regexp.MustCompile(`^[EF]\d{4} \S+ +\d+ \S+\] (.*)$`)
 
-// Read counts the errors of a log.
+// Read counts the errors in a log.
 func (l *LogErrors) Read(r io.Reader) error {
 	lines := bufio.NewReader(r)
 	for {
@@ -59,8 +59,7 @@ func (l *LogErrors) add(kind string) {
 	l.kinds[kind]++
 }
 
-// kindOf returns an error's message without the varying parts; "" for other
-// lines.
+// kindOf returns an error message without its varying parts; empty for other lines.
 func kindOf(line string) string {
 	if strings.HasPrefix(line, "evenkeel: ") || strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ") {
 		return line
@@ -82,7 +81,7 @@ func kindOf(line string) string {
 // Total returns the number of errors.
 func (l *LogErrors) Total() int { return l.total }
 
-// Most returns the n most frequent kinds.
+// Most returns the n most frequent messages.
 func (l *LogErrors) Most(n int) []Message {
 	var all []Message
 	for _, text := range slices.Sorted(maps.Keys(l.kinds)) {

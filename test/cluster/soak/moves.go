@@ -5,9 +5,9 @@ import (
 	"fmt"
 )
 
-// Moves adds up what Evenkeel's processes report on GET /status. They forget
-// old moves, and those that do not evict learn of moves a little late: each
-// move counts with the furthest state that any of them reported.
+// Moves combines the reports of Evenkeel's processes on GET /status. Processes forget old
+// moves, and those that do not evict learn of moves a little later. A move counts in the
+// furthest state that any process has reported.
 type Moves struct {
 	known map[moveKey]moveState
 }
@@ -18,23 +18,23 @@ type moveState struct {
 	rank        int
 	state       string
 	planned     bool
-	replacement string // UID
+	replacement string // replacement's UID
 }
 
-// MoveCounts counts the moves by their outcome.
+// MoveCounts holds the numbers of moves by outcome.
 type MoveCounts struct {
 	All     int `json:"all"`
 	Landed  int `json:"landed"`
 	OnPlan  int `json:"onPlan"`
 	Expired int `json:"expired"`
-	// Cancelled includes those whose eviction was refused or never called.
+	// Cancelled includes moves whose eviction was refused or never requested.
 	Cancelled int `json:"cancelled"`
 	InFlight  int `json:"inFlight"`
-	// Doubled are landed moves whose replacement another move has, too.
+	// Doubled counts landed moves that have the same replacement as another move.
 	Doubled int `json:"doubled"`
 }
 
-// Read adds one answer.
+// Read adds one response.
 func (m *Moves) Read(status []byte) error {
 	var answer struct {
 		Moves []struct{ Namespace, Pod, From, To, Node, State, Replacement string }

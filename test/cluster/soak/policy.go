@@ -7,8 +7,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// LinesOf reads the evict lines of a policy file, with the shipped policy's as
-// defaults.
+// LinesOf reads the evict lines from a policy file. The shipped policy provides defaults.
 func LinesOf(policy []byte) (Lines, error) {
 	lines := Lines{CPUPercent: 65, MemoryPercent: 80}
 	for document := range bytes.SplitSeq(policy, []byte("\n---")) {

@@ -12,7 +12,7 @@ import (
 	"github.com/evenkeel/evenkeel/hack/measure"
 )
 
-// Minute is the report of one minute.
+// Minute is the report about one minute.
 type Minute struct {
 	Minute int `json:"minute"`
 	Now    Now `json:"now"`
@@ -24,12 +24,12 @@ type Minute struct {
 	LedgerKB float64            `json:"ledgerKB"`
 }
 
-// Patches is the cost of changing the pods' usage.
+// Patches describes the cost of changing the pods' usage.
 type Patches struct {
 	Made   int `json:"made"`
 	Failed int `json:"failed"`
-	// MeanMilliseconds is the mean duration of a patch; LateSeconds is the
-	// longest delay before one.
+	// MeanMilliseconds is the mean duration of a patch, LateSeconds the longest delay of
+	// one.
 	MeanMilliseconds float64 `json:"meanMilliseconds"`
 	LateSeconds      float64 `json:"lateSeconds"`
 }
@@ -46,8 +46,8 @@ type Report struct {
 	Counts Counts     `json:"counts"`
 	Moves  MoveCounts `json:"moves"`
 	Totals Totals     `json:"totals"`
-	// EvictionsPerPodDay is based on the time of the run, EvictionsPerPodTraceDay on the
-	// time of the trace, whose steps are five minutes.
+	// EvictionsPerPodDay refers to days of the run, EvictionsPerPodTraceDay to days of the
+	// trace, whose steps are five minutes long.
 	EvictionsPerPodDay      float64   `json:"evictionsPerPodDay"`
 	EvictionsPerPodTraceDay float64   `json:"evictionsPerPodTraceDay"`
 	Patches                 Patches   `json:"patches"`
@@ -55,41 +55,41 @@ type Report struct {
 	LedgerPeakBytes         int       `json:"ledgerPeakBytes"`
 	Processes               []Process `json:"processes"`
 	Timeline                []Minute  `json:"timeline"`
-	// Alerts are the alerts that were evaluated during the run; nil if none were.
+	// Alerts describes the alerts that were evaluated during the run; nil if none were.
 	Alerts *Alerts `json:"alerts,omitempty"`
-	// Trouble holds the faults and hostile requests to which Evenkeel was exposed; nil
-	// if there were none.
+	// Trouble describes the faults and hostile requests that Evenkeel was exposed to; nil if
+	// there were none.
 	Trouble *Trouble `json:"trouble,omitempty"`
-	// Pending are pods that stayed pending.
+	// Pending names pods that stayed pending.
 	Pending []string `json:"pending,omitempty"`
-	// Failures are the reasons why the run has failed; empty if it has not.
+	// Failures lists why the run has failed; empty if it has not.
 	Failures []string `json:"failures"`
 }
 
-// Trouble holds the faults and hostile requests that a run caused on purpose.
+// Trouble describes the faults and hostile requests that a run caused on purpose.
 type Trouble struct {
-	// Faults counts the faults of the API server by name.
+	// Faults counts the API server's faults by name.
 	Faults map[string]int `json:"faults,omitempty"`
-	// HostileSent counts the requests of a hostile client, HostileAnswered those
+	// HostileSent counts the requests of a hostile client, HostileAnswered the responses
 	// with status 200.
 	HostileSent     int64 `json:"hostileSent,omitempty"`
 	HostileAnswered int64 `json:"hostileAnswered,omitempty"`
-	// EvictedTwice are pods for which two evictions were granted.
+	// EvictedTwice names pods for which two evictions were granted.
 	EvictedTwice []string `json:"evictedTwice,omitempty"`
 }
 
 // Alerts describes how the shipped alerts behaved in a run. None should fire, because the
-// trouble that a run causes on purpose is shorter than the waiting time of each alert.
+// trouble that a run causes on purpose is shorter than the waiting time of any alert.
 type Alerts struct {
-	// Watched are the alerts that could have fired in a run of this length, TooLong the
-	// alerts that wait longer.
+	// Watched names the alerts that could have fired in a run of this length, TooLong those
+	// with a longer waiting time.
 	Watched []string `json:"watched"`
 	TooLong []string `json:"tooLong,omitempty"`
 	Fired   []string `json:"fired,omitempty"`
 }
 
-// troubleFailures returns the additional reasons why a run with trouble has failed:
-// memory that grew, and moves that were made twice.
+// troubleFailures returns further reasons why a run with trouble has failed: growing
+// memory, and moves that were made twice.
 func (r *Report) troubleFailures() (failures []string) {
 	if r.Trouble == nil {
 		return nil
@@ -109,7 +109,7 @@ func (r *Report) troubleFailures() (failures []string) {
 	return failures
 }
 
-// traceStep is the duration of a recorded step of a trace.
+// traceStep is the duration of a step in a recorded trace.
 const traceStep = 5 * time.Minute
 
 // Finish computes the derived figures and the failures.
@@ -149,7 +149,7 @@ func (r *Report) JSON(w io.Writer) error {
 	return nil
 }
 
-// Table writes the report for people, without the timeline.
+// Table writes the report without the timeline, for reading.
 func (r *Report) Table(w io.Writer) error {
 	var rows [][]string
 	with := "with Evenkeel"

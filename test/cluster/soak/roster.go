@@ -14,14 +14,14 @@ type Pod struct {
 	// Node is empty until the pod is bound.
 	Node    string
 	Created time.Time
-	// Used is its usage by its annotations.
+	// Used is the pod's usage according to its annotations.
 	Used Amounts
-	// Evicted means that it is leaving because of an eviction, Leaving that it is being
-	// deleted.
+	// Leaving reports whether the pod is being deleted, Evicted whether that is because of
+	// an eviction.
 	Evicted, Leaving bool
 }
 
-// Change is a pod whose usage has to be updated.
+// Change is a pod whose usage must be updated.
 type Change struct {
 	UID, Name string
 	Used      Amounts
@@ -31,27 +31,27 @@ type Change struct {
 type Landing struct {
 	Pod  Pod
 	Node string
-	// Boomerang means that a pod of the Deployment was evicted from the node
+	// Boomerang reports whether a pod of the same Deployment was evicted from the node
 	// shortly before.
 	Boomerang bool
-	// NodeUsed is what the node's other pods used at that moment.
+	// NodeUsed is the usage of the node's other pods at that moment.
 	NodeUsed Amounts
 }
 
-// Counts counts what happened to the pods since Begin.
+// Counts counts what has happened to the pods since Begin.
 type Counts struct {
 	Evictions int `json:"evictions"`
-	// Deletions counts pods that went without an eviction.
+	// Deletions counts pods that were deleted without an eviction.
 	Deletions  int `json:"deletions"`
 	Landings   int `json:"landings"`
 	Boomerangs int `json:"boomerangs"`
-	// LandedHot counts landings on nodes above their evict line by true usage.
+	// LandedHot counts landings on nodes whose true usage was above their evict line.
 	LandedHot int `json:"landedHot"`
-	// MostEvicted is the highest number of evictions of a replica.
+	// MostEvicted is the highest number of evictions of any replica.
 	MostEvicted int `json:"mostEvictedReplica"`
 }
 
-// boomerangWithin is the shipped policy's eviction.sourceAvoidance.
+// boomerangWithin equals eviction.sourceAvoidance in the shipped policy.
 const boomerangWithin = 10 * time.Minute
 
 // RosterConfig configures a Roster.
@@ -62,7 +62,7 @@ type RosterConfig struct {
 	Hot func(Amounts) bool
 }
 
-// Roster tracks which pod acts as which replica and where it is. It is safe for
+// Roster tracks which pod represents which replica, and where it is. It is safe for
 // concurrent use.
 type Roster struct {
 	config RosterConfig
@@ -70,7 +70,7 @@ type Roster struct {
 	mu    sync.Mutex
 	pods  map[string]*member
 	crews map[string]*crew
-	// began is when landings and evictions began to count; zero before.
+	// began is when counting of landings and evictions began; zero before that.
 	began   time.Time
 	counts  Counts
 	evicted []int // evictions by replica
@@ -79,9 +79,9 @@ type Roster struct {
 // member is a pod on the roster.
 type member struct {
 	Pod
-	// replica is its number in the fleet.
+	// replica is the fleet-wide number of the replica.
 	replica int
-	// sent is the last usage patched, which appears in its annotations a moment
+	// sent is the last usage that was patched. It appears in the pod's annotations a moment
 	// later.
 	sent    Amounts
 	initial bool
@@ -91,12 +91,13 @@ type member struct {
 // crew is the state of one Deployment.
 type crew struct {
 	deployment Deployment
-	// free are replicas without a pod, the one that was left first in front.
+	// free holds the replicas without a pod, starting with the one that has been free
+	// longest.
 	free []int
-	// left is when an eviction last left a node.
+	// left holds, by node, the time of the last eviction from it.
 	left map[string]time.Time
-	// extras are pods beyond the Deployment's size, as a rollout creates them:
-	// each uses what another pod does until a replica is free.
+	// extras holds pods beyond the Deployment's size, such as those that a rollout creates.
+	// Until a replica is free, each of them uses as much as another pod.
 	extras []*member
 }
 
@@ -113,7 +114,7 @@ func NewRoster(config RosterConfig) *Roster {
 	return r
 }
 
-// Begin starts to count evictions and landings.
+// Begin starts counting evictions and landings.
 func (r *Roster) Begin(now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -123,8 +124,8 @@ func (r *Roster) Begin(now time.Time) {
 	}
 }
 
-// Saw processes the state of a pod as the watch reports it. The landing is nil
-// unless a replacement was just bound.
+// Saw processes the state of a pod as reported by the watch. It returns a Landing if a
+// replacement was just bound, otherwise nil.
 func (r *Roster) Saw(pod Pod, now time.Time) *Landing {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -165,7 +166,7 @@ func (r *Roster) Gone(pod Pod, now time.Time) {
 	delete(r.pods, pod.UID)
 }
 
-// leave frees the replica of a leaving pod, once.
+// leave frees the replica of a pod that is leaving, once.
 func (r *Roster) leave(c *crew, m *member, now time.Time) {
 	if m.leaving {
 		return
@@ -205,7 +206,7 @@ func (r *Roster) land(c *crew, pod Pod, now time.Time) *Landing {
 	return landing
 }
 
-// take gives a new pod the replica that has been free longest.
+// take assigns to a new pod the replica that has been free longest.
 func (c *crew) take(m *member) {
 	if len(c.free) == 0 {
 		m.replica = c.deployment.First + len(c.extras)%c.deployment.Replicas
@@ -215,8 +216,8 @@ func (c *crew) take(m *member) {
 	m.replica, c.free = c.free[0], c.free[1:]
 }
 
-// giveBack frees a pod's replica for a pod that waits for one or for the next
-// one that comes.
+// giveBack frees a pod's replica. It is assigned to a pod that waits for one, or to the
+// next one that comes.
 func (c *crew) giveBack(m *member) {
 	if i := slices.Index(c.extras, m); i >= 0 {
 		c.extras = slices.Delete(c.extras, i, i+1)
@@ -230,8 +231,8 @@ func (c *crew) giveBack(m *member) {
 	c.extras = slices.Delete(c.extras, 0, 1)
 }
 
-// Due lists, sorted by name, the pods whose usage has changed, and records it
-// as sent.
+// Due returns the pods whose usage has changed, sorted by name, and records their new
+// usage as sent.
 func (r *Roster) Due(elapsed time.Duration) []Change {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -249,7 +250,7 @@ func (r *Roster) Due(elapsed time.Duration) []Change {
 	return due
 }
 
-// Untold reverts that a pod's usage was sent; it will be due again.
+// Untold undoes the record that a pod's usage was sent, so that the pod is due again.
 func (r *Roster) Untold(uid string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -258,7 +259,7 @@ func (r *Roster) Untold(uid string) {
 	}
 }
 
-// Usage returns what the pods of each node use; nodes without pods are missing.
+// Usage returns the total usage of the pods on each node; nodes without pods are missing.
 func (r *Roster) Usage() map[string]Amounts {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -271,7 +272,8 @@ func (r *Roster) Usage() map[string]Amounts {
 	return usage
 }
 
-// Pending lists the sorted names of unbound pods that are older than given.
+// Pending returns the sorted names of unbound pods that are older than the given
+// duration.
 func (r *Roster) Pending(longerThan time.Duration, now time.Time) []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -285,7 +287,7 @@ func (r *Roster) Pending(longerThan time.Duration, now time.Time) []string {
 	return names
 }
 
-// Counts returns what has happened so far.
+// Counts returns the counts so far.
 func (r *Roster) Counts() Counts {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Lines are the evict lines, in percent of a node.
+// Lines holds the evict lines, in percent of a node.
 type Lines struct {
 	CPUPercent    float64 `json:"cpuPercent"`
 	MemoryPercent float64 `json:"memoryPercent"`
@@ -23,18 +23,18 @@ func (l Lines) Hot(used, node Amounts) bool {
 
 func percent(part, whole int64) float64 { return 100 * float64(part) / float64(whole) }
 
-// sustainedWindow is the shipped policy's: a node that is hot for less than
-// about half of it need not be cooled.
+// sustainedWindow equals the window in the shipped policy. A node that is hot for less
+// than about half of it need not be cooled.
 const sustainedWindow = 5 * time.Minute
 
 // Now is the state of the nodes at one moment.
 type Now struct {
-	// HotNodes are above a line at this moment, SustainedNodes by their means
-	// of the last five minutes.
+	// HotNodes is the number of nodes above a line at this moment, SustainedNodes that of
+	// nodes above a line by their means over the last five minutes.
 	HotNodes       int `json:"hotNodes"`
 	SustainedNodes int `json:"sustainedNodes"`
-	// MeanPercent, DeviationPercent and PeakPercent are of the CPU of all
-	// nodes, in percentage points of a node.
+	// MeanPercent, DeviationPercent and PeakPercent refer to the CPU usage of all nodes, in
+	// percentage points of a node.
 	MeanPercent      float64 `json:"meanPercent"`
 	DeviationPercent float64 `json:"deviationPercent"`
 	PeakPercent      float64 `json:"peakPercent"`
@@ -42,7 +42,7 @@ type Now struct {
 	MemoryDeviationPercent float64 `json:"memoryDeviationPercent"`
 }
 
-// Totals describes the nodes over time.
+// Totals describes the nodes over the whole run.
 type Totals struct {
 	NodeMinutes          float64 `json:"nodeMinutes"`
 	HotNodeMinutes       float64 `json:"hotNodeMinutes"`
@@ -53,8 +53,8 @@ type Totals struct {
 	DeviationPercent       float64 `json:"deviationPercent"`
 	MemoryDeviationPercent float64 `json:"memoryDeviationPercent"`
 	PeakPercent            float64 `json:"peakPercent"`
-	// LongestGapSeconds is between two samples: if it is much longer than their
-	// interval, the machine stalled.
+	// LongestGapSeconds is the longest time between two samples. If it is much longer than
+	// their interval, the machine has stalled.
 	LongestGapSeconds float64 `json:"longestGapSeconds"`
 }
 
@@ -63,18 +63,18 @@ type ScoreConfig struct {
 	Nodes []string
 	Node  Amounts
 	Lines Lines
-	// Every is the interval of samples.
+	// Every is the interval between samples.
 	Every time.Duration
 }
 
-// Score sums up samples of the nodes' true usage.
+// Score accumulates samples of the nodes' true usage.
 type Score struct {
 	config ScoreConfig
-	// recent holds the samples of the sustained window, the oldest first.
+	// recent holds the samples in the sustained window, oldest first.
 	recent [][]load
 	last   time.Time
 	totals Totals
-	// minutes is the weight of the means in the totals.
+	// minutes is the total weight of the means in totals.
 	minutes float64
 }
 
@@ -83,8 +83,8 @@ type load struct{ cpuPercent, memoryPercent float64 }
 // NewScore returns a score without samples.
 func NewScore(config ScoreConfig) *Score { return &Score{config: config} }
 
-// Sample adds the current usage of the nodes. A node that is missing uses nothing. The
-// first sample only starts the clock.
+// Sample adds the current usage of the nodes. A missing node uses nothing. The first
+// sample only starts the clock.
 func (s *Score) Sample(usage map[string]Amounts, at time.Time) Now {
 	loads := make([]load, len(s.config.Nodes))
 	for i, name := range s.config.Nodes {
@@ -151,8 +151,7 @@ func (s *Score) add(now Now, minutes float64) {
 // Totals returns the sums so far.
 func (s *Score) Totals() Totals { return s.totals }
 
-// spread is a running mean and deviation of a population, by Welford's
-// recurrence.
+// spread is a running mean and deviation, computed with Welford's recurrence.
 type spread struct{ n, average, squares float64 }
 
 func (s *spread) add(value float64) {

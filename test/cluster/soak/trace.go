@@ -12,17 +12,17 @@ import (
 	"github.com/evenkeel/evenkeel/sim/trace"
 )
 
-// Trace is a set of utilization series of the same length, in percent of each
-// one's own allocation, one value per step.
+// Trace holds utilization series of the same length, with one value per step, in percent
+// of each series' own allocation.
 type Trace = trace.Trace
 
-// percentAt returns the value of a series at a step; both wrap around.
+// percentAt returns the value of a series in a step. Both indices wrap around.
 func percentAt(t *Trace, series, step int) float64 {
 	values := t.Series[series%len(t.Series)]
 	return float64(values[step%len(values)])
 }
 
-// MeanPercent returns the mean of all values of a trace; 0 without any.
+// MeanPercent returns the mean of all values in a trace; 0 if there are none.
 func MeanPercent(t *Trace) float64 {
 	sum, n := 0.0, 0
 	for _, series := range t.Series {
@@ -34,10 +34,10 @@ func MeanPercent(t *Trace) float64 {
 	return sum / float64(max(n, 1))
 }
 
-// FindTraces opens a CPU trace and, if there is one, the memory trace of the
-// same set. The path is that of a CPU file or of a folder. Of a folder's sets
-// it takes the one with the most series, the first by name among equals. The
-// memory trace is nil if the set has none.
+// FindTraces opens a CPU trace and, if there is one, the memory trace of the same set.
+// The path is that of a CPU file or of a folder. From a folder, it takes the set with the
+// most series; in case of a tie, the first by name. The memory trace is nil if the set
+// has none.
 func FindTraces(path string) (cpu, memory *Trace, err error) {
 	files := []string{path}
 	if info, err := os.Stat(path); err != nil {

@@ -7,14 +7,14 @@ import (
 	"github.com/evenkeel/evenkeel/hack/measure"
 )
 
-// Vitals are a process's own figures at one moment.
+// Vitals holds a process's own figures at one moment.
 type Vitals struct {
 	RSSBytes   int64 `json:"rssBytes"`
 	HeapBytes  int64 `json:"heapBytes"`
 	Goroutines int64 `json:"goroutines"`
 }
 
-// ReadVitals reads them from a page in Prometheus' text format. Not every
+// ReadVitals reads vitals from a page in Prometheus' text format. Not every operating
 // system reports a process's resident memory.
 func ReadVitals(page string) (Vitals, error) {
 	var v Vitals
@@ -39,37 +39,38 @@ func ReadVitals(page string) (Vitals, error) {
 	return v, nil
 }
 
-// Trend is the development of one figure of a process over a run.
+// Trend describes how one figure of a process develops during a run.
 type Trend struct {
 	Start  int64 `json:"start"`
 	Middle int64 `json:"middle"`
 	End    int64 `json:"end"`
 	Peak   int64 `json:"peak"`
-	// SecondQuarter and LastQuarter are medians; the first quarter is start-up.
+	// SecondQuarter and LastQuarter are medians. The first quarter is ignored, because it
+	// includes start-up.
 	SecondQuarter int64 `json:"secondQuarter"`
 	LastQuarter   int64 `json:"lastQuarter"`
 	Verdict       Flat  `json:"verdict"`
 }
 
-// Flat reports whether a figure grew.
+// Flat states whether a figure has grown.
 type Flat string
 
-// The verdicts on a figure.
+// The possible verdicts on a figure.
 const (
 	IsFlat Flat = "flat"
 	Grew   Flat = "grew"
-	// TooShort means that there are not enough samples to decide.
+	// TooShort means that there are too few samples to decide.
 	TooShort Flat = "too short"
 )
 
 const (
-	// leastSamples is the minimum for a verdict: four in each quarter.
+	// leastSamples is the minimum number of samples for a verdict: four in each quarter.
 	leastSamples = 16
-	// slackPercent is how much a median may vary without counting as growth.
+	// slackPercent is by how much a median may vary without counting as growth.
 	slackPercent = 10
 )
 
-// NewTrend evaluates samples in time order. Growth below slack counts as none.
+// NewTrend evaluates samples in time order. Growth of less than slack is ignored.
 func NewTrend(samples []int64, slack int64) Trend {
 	n := len(samples)
 	if n == 0 {
@@ -94,7 +95,7 @@ type Process struct {
 	RSS        Trend  `json:"rssBytes"`
 	Heap       Trend  `json:"heapBytes"`
 	Goroutines Trend  `json:"goroutines"`
-	// Errors counts the errors in its log; Messages are the most frequent ones.
+	// Errors counts the errors in the process's log. Messages holds the most frequent ones.
 	Errors   int       `json:"errors"`
 	Messages []Message `json:"messages,omitempty"`
 }
