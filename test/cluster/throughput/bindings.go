@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Bindings counts the pods that were bound, from the API server's audit log: a
-// watch would cost the API server and the machine more.
+// Bindings counts bound pods using the API server's audit log, because a watch would put
+// more load on the API server and the machine.
 type Bindings struct {
 	Count       int
 	First, Last time.Time
@@ -19,10 +19,10 @@ type Bindings struct {
 	partial []byte
 }
 
-// bindingMark occurs in all lines of bindings.
+// bindingMark occurs in every line about a binding.
 var bindingMark = []byte(`"subresource":"binding"`)
 
-// binding is a line of the log.
+// binding is a line of the log about a binding.
 type binding struct {
 	StageTimestamp time.Time `json:"stageTimestamp"`
 	ObjectRef      struct {
@@ -34,7 +34,7 @@ type binding struct {
 	} `json:"responseStatus"`
 }
 
-// Read reads the growth of the log.
+// Read reads what was appended to the log.
 func (b *Bindings) Read(log io.Reader) error {
 	grown, err := io.ReadAll(log)
 	if err != nil {
@@ -68,7 +68,7 @@ func (b *Bindings) take(line []byte) error {
 	if b.Count++; b.Count == 1 {
 		b.First, b.Last = one.StageTimestamp, one.StageTimestamp
 	}
-	// The log has concurrent writers, so it is not quite in order.
+	// Several goroutines write the log, so it is not quite in order.
 	if one.StageTimestamp.Before(b.First) {
 		b.First = one.StageTimestamp
 	}
@@ -78,7 +78,7 @@ func (b *Bindings) take(line []byte) error {
 	return nil
 }
 
-// PodsPerSecond returns the rate from the first binding to the last.
+// PodsPerSecond returns the rate between the first binding and the last.
 func (b *Bindings) PodsPerSecond() (float64, error) {
 	took := b.Last.Sub(b.First)
 	if b.Count < 2 || took <= 0 {

@@ -14,22 +14,22 @@ import (
 )
 
 const (
-	// maxBody bounds a request of kube-scheduler.
+	// maxBody is the maximum size of a request from kube-scheduler.
 	maxBody = 64 << 20
 	// score is the score of every node.
 	score = 5
-	// MetricsPath is where a handler reports its number of requests and their
-	// cost.
+	// MetricsPath is the path at which a handler reports the number of its requests and
+	// their cost.
 	MetricsPath = "/metrics"
 	// AskedMetric counts the answers.
 	AskedMetric = "neutral_requests_total"
 )
 
-// answer writes the reply to one request, or returns what is wrong with it.
+// answer writes the reply to a request, or returns why the request is invalid.
 type answer func(path string, body []byte, reply *bytes.Buffer) error
 
 // NewHandler makes one of the handlers that decide nothing. It keeps every node and gives
-// each the same score.
+// all nodes the same score.
 func NewHandler(kind Handler) (http.Handler, error) {
 	switch kind {
 	case Decoding:
@@ -41,7 +41,7 @@ func NewHandler(kind Handler) (http.Handler, error) {
 	return nil, fmt.Errorf("unknown neutral handler %q", kind)
 }
 
-// neutral answers and counts.
+// neutral serves neutral answers and counts them.
 type neutral struct {
 	answer  answer
 	asked   atomic.Int64
@@ -70,8 +70,8 @@ func (n *neutral) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	n.asked.Add(1)
 	w.Header().Set("Content-Type", "application/json")
-	// With chunks, kube-scheduler would leave the last one unread and open a
-	// new connection each time.
+	// With chunked encoding, kube-scheduler would leave the last chunk unread and open a new
+	// connection for each request.
 	w.Header().Set("Content-Length", strconv.Itoa(reply.Len()))
 	_, _ = w.Write(reply.Bytes())
 }
@@ -85,7 +85,7 @@ func (n *neutral) buffer() *bytes.Buffer {
 	return b
 }
 
-// decode uses the Kubernetes types, as extenders usually do.
+// decode uses the Kubernetes types, as most extenders do.
 func decode(path string, body []byte, reply *bytes.Buffer) error {
 	var args extenderv1.ExtenderArgs
 	if err := json.Unmarshal(body, &args); err != nil {
@@ -106,9 +106,8 @@ func decode(path string, body []byte, reply *bytes.Buffer) error {
 
 var namesKey = []byte(`"NodeNames":[`)
 
-// echo finds the names and copies them. Quotes within a pod's texts are
-// escaped, so the key occurs nowhere else, and names of nodes contain nothing
-// that JSON escapes.
+// echo finds the node names and copies them. Quotes in a pod's strings are escaped, so
+// the key occurs nowhere else, and node names contain no characters that JSON escapes.
 func echo(path string, body []byte, reply *bytes.Buffer) error {
 	_, names, found := bytes.Cut(body, namesKey)
 	if !found {

@@ -11,17 +11,16 @@ import (
 // Figure is the result of a variant in one round.
 type Figure struct {
 	PodsPerSecond float64
-	// SchedulerMilliPerPod and HandlerMilliPerPod are processor time, in
-	// milliseconds; 0 if a process does not report it. If other work shares the
-	// processors they are the steadier figures. The handler's includes what it
-	// does besides answering.
+	// SchedulerMilliPerPod and HandlerMilliPerPod are processor times in milliseconds; 0 if
+	// a process does not report them. If other work uses the same processors, they are
+	// steadier than rates. The handler's time includes its other work.
 	SchedulerMilliPerPod, HandlerMilliPerPod float64
 }
 
 // Mean combines the figures of successive waves with the same number of pods.
 func Mean(waves []Figure) Figure {
 	var mean Figure
-	seconds, n := 0.0, float64(len(waves)) // per pod of every wave
+	seconds, n := 0.0, float64(len(waves)) // time per pod, summed over all waves
 	for _, f := range waves {
 		seconds += 1 / f.PodsPerSecond
 		mean.SchedulerMilliPerPod += f.SchedulerMilliPerPod / n
@@ -31,14 +30,14 @@ func Mean(waves []Figure) Figure {
 	return mean
 }
 
-// Report is what was measured.
+// Report holds the results of a measurement.
 type Report struct {
 	Nodes, Pods int
-	// Figures has an entry per round for each variant.
+	// Figures holds, for each variant, one figure per round.
 	Figures map[string][]Figure
 }
 
-// Add adds a variant's figure of another round.
+// Add adds a variant's figure for another round.
 func (r *Report) Add(variant string, figure Figure) {
 	if r.Figures == nil {
 		r.Figures = map[string][]Figure{}
@@ -64,7 +63,7 @@ func (r *Report) rates(variant string) []float64 {
 	return r.figures(variant, func(f Figure) float64 { return f.PodsPerSecond })
 }
 
-// figures returns one number of each round.
+// figures returns one number from each round's figure.
 func (r *Report) figures(variant string, number func(Figure) float64) []float64 {
 	var numbers []float64
 	for _, f := range r.Figures[variant] {

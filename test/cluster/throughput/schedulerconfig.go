@@ -17,20 +17,20 @@ import (
 )
 
 const (
-	// schedulerQPS is more than kube-scheduler reaches here: its own throttling
-	// must not be what is measured.
+	// schedulerQPS is more than kube-scheduler can reach, so that its own throttling does
+	// not affect the measurement.
 	schedulerQPS = 5000
-	// extenderTimeout is longer than the shipped one, so that no answer is
-	// skipped on a busy machine.
+	// extenderTimeout is longer than in the shipped configuration, so that no answer is
+	// dropped on a busy machine.
 	extenderTimeout = 10 * time.Second
 	// pluginName and extenderWeight are the values in the shipped configurations.
 	pluginName     = "EvenkeelLoad"
 	extenderWeight = 15
-	// ManagedResource is one that no pod requests.
+	// ManagedResource is a resource that no pod requests.
 	ManagedResource v1.ResourceName = "evenkeel.io/steered"
 
-	// LeaseNamespace is the namespace of kube-scheduler's Lease, which it needs
-	// to begin.
+	// LeaseNamespace is the namespace of the Lease that kube-scheduler needs before it
+	// begins.
 	LeaseNamespace = metav1.NamespaceSystem
 	// LeaseName is the name of that Lease.
 	LeaseName = "kube-scheduler"
@@ -40,15 +40,15 @@ const (
 type SchedulerConfig struct {
 	Variant    Variant
 	Kubeconfig string
-	// HandlerURL is the URL of the variant's handler, if it has one. Files is
-	// the folder with the certificates of a secure one.
+	// HandlerURL is the URL of the variant's handler, if it has one. Files is the folder
+	// with the certificates for a secure handler.
 	HandlerURL, Files string
-	// PolicyFile and Namespace are for the plugin.
+	// PolicyFile and Namespace are settings of the plugin.
 	PolicyFile, Namespace string
 }
 
-// YAML returns the configuration as a file. kube-scheduler waits for its Lease, so that
-// pods can exist before the first one is placed. A kube-scheduler that is paused instead
+// YAML returns the configuration file. kube-scheduler waits for its Lease, so that pods
+// can be created before it places the first one. A kube-scheduler that is paused instead
 // needs no Lease, and places the pods that name its variant.
 func (c SchedulerConfig) YAML() ([]byte, error) {
 	elect := !c.Variant.SideBySide

@@ -15,13 +15,13 @@ type Handler string
 
 // The handlers.
 const (
-	// NoHandler leaves kube-scheduler alone.
+	// NoHandler means that kube-scheduler has no extender.
 	NoHandler Handler = ""
 	// Decoding is a handler that decodes with encoding/json into the Kubernetes
 	// types and decides nothing.
 	Decoding Handler = "decoding"
-	// Echoing is a handler that decides nothing and does not even decode: it
-	// finds the names and copies them.
+	// Echoing is a handler that decides nothing and does not even decode requests: it only
+	// finds the node names and copies them.
 	Echoing Handler = "echoing"
 	// Evenkeel is `evenkeel extender`.
 	Evenkeel Handler = "evenkeel"
@@ -31,20 +31,19 @@ const (
 type Variant struct {
 	Name    string
 	Handler Handler
-	// Secure asks over mutual TLS, with client certificates.
+	// Secure uses mutual TLS with client certificates.
 	Secure bool
 	// PrioritizeAlone omits the filter verb.
 	PrioritizeAlone bool
-	// Managed restricts the extender to pods that request a resource, which
-	// none does.
+	// Managed restricts the extender to pods that request a resource. No pod requests it.
 	Managed bool
-	// Own runs the kube-scheduler that is built with Evenkeel's plugin; Plugin
-	// enables the plugin in it.
+	// Own runs the kube-scheduler that contains Evenkeel's plugin; Plugin enables the
+	// plugin.
 	Own, Plugin bool
-	// SideBySide places its pods in turns with others, seconds apart.
+	// SideBySide places the variant's pods in turns with other variants, seconds apart.
 	SideBySide bool
-	// Admission runs `evenkeel serve`, with steering by the API server, while this
-	// variant places pods. It is frozen while any other variant does.
+	// Admission runs `evenkeel serve`, with steering by the API server, while this variant
+	// places pods. While any other variant does, `evenkeel serve` is paused.
 	Admission bool
 }
 
@@ -60,8 +59,8 @@ func (v Variant) Verbs() int {
 	}
 }
 
-// SchedulerName returns the scheduler that a variant's pods name: those that
-// run side by side have one each.
+// SchedulerName returns the scheduler name in a variant's pods. Each variant that runs
+// side by side has its own.
 func (v Variant) SchedulerName() string {
 	if v.SideBySide {
 		return v.Name
@@ -69,8 +68,8 @@ func (v Variant) SchedulerName() string {
 	return v1.DefaultSchedulerName
 }
 
-// Variants returns all variants, in the order in which each round runs them:
-// compared ones are adjacent.
+// Variants returns all variants in the order in which each round runs them; variants that
+// are compared are adjacent.
 func Variants() []Variant {
 	return []Variant{
 		{Name: "none"},
