@@ -12,9 +12,9 @@ type NodeSync struct {
 	// Prometheus, if not empty, overrides the address of the policy's
 	// Prometheus source.
 	Prometheus string
-	// WebAddress is the address that serves Pages; "0" disables it.
+	// Interval, if not 0, overrides the time between two samples.
 	Interval time.Duration
-	// WebAddress serves Pages; "0" serves nothing.
+	// WebAddress is the address that serves Pages; "0" disables it.
 	WebAddress string
 	// Pages makes the handler for /nodes and /status. labelled returns the label's value
 	// and the nodes that carry it.
