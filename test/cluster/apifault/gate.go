@@ -5,10 +5,9 @@ import (
 	"sync"
 )
 
-// gate holds back the bytes of all connections in both directions while it is
-// shut, like a network that drops packets: connections stay open, new ones are
-// accepted by the kernel but receive nothing, and held bytes arrive once the
-// gate opens.
+// gate holds back the bytes of all connections in both directions while it is shut, like
+// a network that drops packets. Connections stay open, and the kernel accepts new ones,
+// but nothing is received. When the gate opens, the held bytes arrive.
 type gate struct {
 	mu sync.Mutex
 	// open is closed while bytes may pass.
@@ -42,7 +41,7 @@ func (g *gate) passage() <-chan struct{} {
 	return g.open
 }
 
-// gated is a listener whose connections pass a gate.
+// gated is a listener whose connections pass through a gate.
 type gated struct {
 	net.Listener
 	gate *gate
@@ -84,7 +83,7 @@ func (c *connection) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// Close implements net.Conn and ends waiting.
+// Close implements net.Conn. It also ends waiting.
 func (c *connection) Close() error {
 	c.once.Do(func() { close(c.closed) })
 	return c.Conn.Close()

@@ -1,9 +1,9 @@
-// Package apifault provides a proxy between one process and the API server that makes
-// requests fail: by rules about verbs and resources, by closing watches, or for all
-// requests by refusing connections or holding back all bytes. It terminates TLS with the
-// cluster's serving certificate and passes on the client's credentials, so the process
-// needs only a kubeconfig file with another address. The caller decides what fails. Seen
-// reports what did fail, because a case without failures would prove nothing.
+// Package apifault provides a proxy between a process and the API server that makes
+// requests fail: according to rules about verbs and resources, by closing watches, or,
+// for all requests, by refusing connections or holding back all bytes. It terminates TLS
+// with the cluster's serving certificate and passes on the client's credentials, so the
+// process needs only a kubeconfig file with another address. Seen reports what has
+// failed, because a case without failures would prove nothing.
 package apifault
 
 import (
@@ -27,12 +27,12 @@ import (
 
 // Config configures a Proxy.
 type Config struct {
-	// Target is the API server's address and how its certificate is verified; its
+	// Target is the API server's address and defines how its certificate is verified. Its
 	// credentials are not used.
 	Target *rest.Config
 	// CertFile and KeyFile are the serving certificate for loopback.
 	CertFile, KeyFile string
-	// Seed of the random draws for rules with a Percent.
+	// Seed is the seed of the random numbers for rules with a Percent.
 	Seed uint64
 }
 
@@ -53,8 +53,8 @@ type Proxy struct {
 	watches map[*http.Request]context.CancelFunc
 }
 
-// Start runs a proxy that passes everything on, until Stop or the end of the
-// context.
+// Start runs a proxy until Stop is called or the context ends. Initially, all requests
+// pass.
 func Start(ctx context.Context, config Config) (*Proxy, error) {
 	behind, err := url.Parse(config.Target.Host)
 	if err != nil {
@@ -76,7 +76,7 @@ func Start(ctx context.Context, config Config) (*Proxy, error) {
 		Transport:      transport,
 		FlushInterval:  -1, // watches are streams
 		ModifyResponse: p.listen,
-		ErrorLog:       log.New(io.Discard, "", 0), // an API server that is down is a valid case, answered with 502
+		ErrorLog:       log.New(io.Discard, "", 0), // an API server that is down is a valid case, and is answered with 502
 	}
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -95,14 +95,14 @@ func (p *Proxy) serve(listener net.Listener) {
 	p.server = server
 	p.mu.Unlock()
 	p.serving.Go(func() {
-		_ = server.ServeTLS(gated{listener, p.gate}, p.config.CertFile, p.config.KeyFile) // it ends with ErrServerClosed
+		_ = server.ServeTLS(gated{listener, p.gate}, p.config.CertFile, p.config.KeyFile) // it returns ErrServerClosed
 	})
 }
 
-// URL is the proxy's base URL.
+// URL returns the proxy's base URL.
 func (p *Proxy) URL() string { return "https://" + p.address }
 
-// Kubeconfig writes to path the kubeconfig file of, with the proxy's address.
+// Kubeconfig copies the kubeconfig file of to path, with the proxy's address.
 func (p *Proxy) Kubeconfig(of, path string) error {
 	config, err := clientcmd.LoadFromFile(of)
 	if err != nil {
@@ -117,14 +117,14 @@ func (p *Proxy) Kubeconfig(of, path string) error {
 	return nil
 }
 
-// Apply replaces the rules; with none, requests pass.
+// Apply replaces the rules. Without rules, all requests pass.
 func (p *Proxy) Apply(all ...Rule) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.rules.all = all
 }
 
-// Partition holds back all bytes in both directions, or lets them go again.
+// Partition starts or stops holding back all bytes in both directions.
 func (p *Proxy) Partition(partitioned bool) { p.gate.set(partitioned) }
 
 // Refuse closes all connections and refuses new ones until Accept.
@@ -142,7 +142,7 @@ func (p *Proxy) Refuse() error {
 	return nil
 }
 
-// Accept accepts connections again, at the same address.
+// Accept makes the proxy accept connections again, at the same address.
 func (p *Proxy) Accept(ctx context.Context) error {
 	p.mu.Lock()
 	accepting := p.server != nil
@@ -158,7 +158,7 @@ func (p *Proxy) Accept(ctx context.Context) error {
 	return nil
 }
 
-// CloseWatches ends all watches and returns how many there were.
+// CloseWatches ends all watches and returns their number.
 func (p *Proxy) CloseWatches() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -168,22 +168,22 @@ func (p *Proxy) CloseWatches() int {
 	return len(p.watches)
 }
 
-// Seen returns how many requests each kind of effect has affected.
+// Seen returns the number of requests that were affected by effects of a kind.
 func (p *Proxy) Seen(kind Kind) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.seen[kind]
 }
 
-// TooOld returns how many watches the API server itself has answered with "too
-// old resource version".
+// TooOld returns how many watches the API server itself has answered with "too old
+// resource version".
 func (p *Proxy) TooOld() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.tooOld
 }
 
-// Stop ends the proxy and cuts off unfinished answers.
+// Stop stops the proxy and cuts off unfinished responses.
 func (p *Proxy) Stop() error {
 	err := p.Refuse()
 	p.gate.set(false)

@@ -22,7 +22,7 @@ const (
 	Slow Kind = "slow"
 	// Status answers with an HTTP error; the API server never sees the request.
 	Status Kind = "status"
-	// Lost lets the API server do what is requested but resets its response.
+	// Lost lets the API server execute the request but resets its response.
 	Lost Kind = "lost"
 )
 
@@ -31,41 +31,43 @@ type Effect struct {
 	Kind Kind
 	// Delay is how late Slow passes a request on.
 	Delay time.Duration
-	// Code is the HTTP status of Status. 429 has the form sent by priority and
-	// fairness, 410 that of "too old resource version".
+	// Code is the HTTP status of Status. A response with 429 looks as if it were sent by API
+	// priority and fairness, one with 410 like "too old resource version".
 	Code int
-	// RetryAfter is sent with Status, in whole seconds; 0 is not sent.
+	// RetryAfter is sent with Status, in whole seconds; 0 means that it is not sent.
 	RetryAfter time.Duration
 }
 
 // OfKind returns an effect without parameters.
 func OfKind(kind Kind) Effect { return Effect{Kind: kind} }
 
-// SlowBy returns the effect of a late answer.
+// SlowBy returns an effect that passes requests on late.
 func SlowBy(delay time.Duration) Effect { return Effect{Kind: Slow, Delay: delay} }
 
-// WithStatus returns the effect of an HTTP error.
+// WithStatus returns an effect that answers with an HTTP error.
 func WithStatus(code int, retryAfter time.Duration) Effect {
 	return Effect{Kind: Status, Code: code, RetryAfter: retryAfter}
 }
 
-// Rule sets what happens to which requests.
+// Rule defines what happens to which requests.
 type Rule struct {
 	// Verbs are RBAC verbs, such as "list" and "watch"; empty means all.
 	Verbs []string
-	// Resources include the subresource: "pods", "pods/eviction"; none: all.
+	// Resources may include subresources, such as "pods" or "pods/eviction"; empty means
+	// all.
 	Resources []string
-	// Namespaces are the objects' namespaces; none means all. Except are the names
-	// of objects to which the rule does not apply.
+	// Namespaces are the objects' namespaces; empty means all. Except holds the names of
+	// objects to which the rule does not apply.
 	Namespaces, Except []string
-	// Percent of the matching requests, drawn by lot; 0: all of them.
+	// Percent is the percentage of matching requests that are affected, chosen at random; 0
+	// means all of them.
 	Percent int
-	// Times is the number of requests to which the rule applies; 0 means all.
+	// Times is the maximum number of affected requests; 0 means unlimited.
 	Times  int
 	Effect Effect
 }
 
-// matches reports whether the rule is about a request.
+// matches reports whether the rule applies to a request.
 func (r *Rule) matches(info *request.RequestInfo) bool {
 	resource := info.Resource
 	if info.Subresource != "" {
@@ -76,14 +78,14 @@ func (r *Rule) matches(info *request.RequestInfo) bool {
 		(len(r.Namespaces) == 0 || slices.Contains(r.Namespaces, info.Namespace)) && !slices.Contains(r.Except, info.Name)
 }
 
-// rules are the current rules; the first match decides.
+// rules holds the current rules. The first one that matches decides.
 type rules struct {
 	all []Rule
-	// roll returns a number from 0 to 99.
+	// roll returns a random number from 0 to 99.
 	roll func() int
 }
 
-// effect decides about a request and counts it against the rule's Times.
+// effect returns the effect on a request and counts it against the rule's Times.
 func (r *rules) effect(info *request.RequestInfo) Effect {
 	for i := range r.all {
 		rule := &r.all[i]
@@ -94,7 +96,7 @@ func (r *rules) effect(info *request.RequestInfo) Effect {
 			continue
 		}
 		if rule.Times == 1 {
-			rule.Times = -1 // it has applied for the last time
+			rule.Times = -1 // it has been applied for the last time
 		} else if rule.Times > 1 {
 			rule.Times--
 		}

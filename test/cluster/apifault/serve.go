@@ -16,7 +16,7 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/fault"
 )
 
-// ServeHTTP passes a request on, or makes it fail.
+// ServeHTTP passes a request on or makes it fail.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	info, err := p.infos.NewRequestInfo(r)
 	if err != nil {
@@ -31,7 +31,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case Status:
 		refuse(w, effect)
 	case Lost:
-		_ = fault.Record(p.reverse, r) // done, but the response is lost
+		_ = fault.Record(p.reverse, r) // executed, but the response is lost
 		reset()
 	case Slow:
 		if waited(r.Context(), effect.Delay) {
@@ -50,7 +50,7 @@ func (p *Proxy) decide(info *request.RequestInfo) Effect {
 	return effect
 }
 
-// pass passes a request on; watches can be closed meanwhile.
+// pass passes a request on. Watches can be closed while they are served.
 func (p *Proxy) pass(w http.ResponseWriter, r *http.Request, info *request.RequestInfo) {
 	if info.Verb == "watch" {
 		ctx, cancel := context.WithCancel(r.Context())
@@ -68,7 +68,7 @@ func (p *Proxy) pass(w http.ResponseWriter, r *http.Request, info *request.Reque
 	p.reverse.ServeHTTP(w, r)
 }
 
-// reset ends one request as a lost connection would.
+// reset ends a request like a lost connection.
 func reset() {
 	panic(http.ErrAbortHandler) //nolint:forbidigo // it is net/http's way to end one stream of HTTP/2
 }
@@ -80,14 +80,14 @@ func refuse(w http.ResponseWriter, effect Effect) {
 	}
 	var status *apierrors.StatusError
 	switch effect.Code {
-	case http.StatusTooManyRequests: // priority and fairness answers in plain text
+	case http.StatusTooManyRequests: // priority and fairness responds with plain text
 		http.Error(w, "Too many requests, please try again later.", effect.Code)
 		return
 	case http.StatusGone:
 		status = apierrors.NewResourceExpired("too old resource version: by a fault")
 	default:
 		status = apierrors.NewInternalError(fmt.Errorf("status %d by a fault", effect.Code))
-		status.ErrStatus.Code = int32(effect.Code) // fits: an HTTP status
+		status.ErrStatus.Code = int32(effect.Code) // an HTTP status fits
 	}
 	body, err := json.Marshal(status.Status())
 	if err != nil {
@@ -96,10 +96,10 @@ func refuse(w http.ResponseWriter, effect Effect) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(effect.Code)
-	_, _ = w.Write(body) // an error means that the client has gone
+	_, _ = w.Write(body) // an error means that the client has disconnected
 }
 
-// waited reports whether the client is still connected after the delay.
+// waited waits and reports whether the client is still connected afterwards.
 func waited(ctx context.Context, delay time.Duration) bool {
 	timer := time.NewTimer(delay)
 	defer timer.Stop()
@@ -111,11 +111,11 @@ func waited(ctx context.Context, delay time.Duration) bool {
 	}
 }
 
-// tooOldWords occur in the API server's response to a watch from a revision
-// that it no longer has, in every encoding.
+// tooOldWords occurs, in every encoding, in the API server's response to a watch from a
+// revision that it no longer has.
 var tooOldWords = []byte("too old resource version")
 
-// listen searches responses to watches for tooOldWords.
+// listen searches the responses to watches for tooOldWords.
 func (p *Proxy) listen(response *http.Response) error {
 	if response.Request.URL.Query().Has("watch") {
 		response.Body = &listener{ReadCloser: response.Body, proxy: p}
@@ -128,8 +128,8 @@ type listener struct {
 	proxy *Proxy
 }
 
-// Read implements io.Reader. An error is the first and only event of its
-// stream, so it comes in one piece.
+// Read implements io.Reader. An error is the first and only event in its stream, so it
+// arrives in one piece.
 func (l *listener) Read(b []byte) (int, error) {
 	n, err := l.ReadCloser.Read(b)
 	if bytes.Contains(b[:n], tooOldWords) {
