@@ -25,12 +25,12 @@ func (i instance) state() string   { return filepath.Join(i.home, "state") }
 func (i instance) pidFile() string { return filepath.Join(i.home, "pid") }
 func (i instance) log() string     { return filepath.Join(i.home, "log") }
 
-// upFile holds how to use the cluster, once it is up.
+// upFile returns the file that describes how to use the cluster, once it is up.
 func (i instance) upFile() string { return filepath.Join(i.home, "up") }
 
-// running returns the process id of the cluster's process, or 0. The lock on
-// its file shows whether it lives, not the number: the kernel drops the lock
-// with the process and may reuse the number.
+// running returns the ID of the cluster's process; 0 if it does not run. The lock on the
+// ID's file shows whether the process runs. The ID alone does not: the kernel releases
+// the lock when the process ends, but may reuse the ID.
 func (i instance) running() int {
 	file, err := os.Open(i.pidFile())
 	if err != nil {
@@ -51,7 +51,8 @@ func (i instance) running() int {
 	return pid
 }
 
-// claim reserves the home folder for this process, until release or its end.
+// claim reserves the home folder for this process, until release is called or the process
+// ends.
 func (i instance) claim() (release func(), err error) {
 	if err := os.MkdirAll(i.home, 0o755); err != nil {
 		return nil, fmt.Errorf("making the cluster's home: %w", err)
@@ -82,7 +83,7 @@ func (i instance) alreadyRunning() error {
 	return fmt.Errorf("a cluster is already running (process %d); stop it by `make cluster-down`", i.running())
 }
 
-// announce lets detach, which waits for it, print how to use the cluster.
+// announce writes how to use the cluster. detach waits for it and prints it.
 func (i instance) announce(usage string) error {
 	if err := os.WriteFile(i.upFile(), []byte(usage), 0o644); err != nil {
 		return fmt.Errorf("announcing the cluster: %w", err)
@@ -90,8 +91,8 @@ func (i instance) announce(usage string) error {
 	return nil
 }
 
-// detach runs the same command line without --detach in a new session and waits
-// until the cluster is up.
+// detach runs the same command line without --detach in a new session, and waits until
+// the cluster is up.
 func (i instance) detach(ctx context.Context, out io.Writer) error {
 	if i.running() != 0 {
 		return i.alreadyRunning()
@@ -145,7 +146,7 @@ func (i instance) await(ctx context.Context, out io.Writer, ended <-chan error) 
 	}
 }
 
-// stop asks the cluster's process to end and waits for it.
+// stop asks the cluster's process to end, and waits for it.
 func (i instance) stop(ctx context.Context, out io.Writer) error {
 	pid := i.running()
 	if pid == 0 {

@@ -1,7 +1,7 @@
-// Command cluster starts and stops the local test cluster by hand: `up` builds
-// it, starts it with nodes and stays in the foreground until Ctrl-C, or in the
-// background with --detach until `down`. Package cluster runs the cluster; this
-// command keeps a process id and a log next to its state folder.
+// Command cluster starts and stops the local test cluster by hand: `up` builds it, starts
+// it with nodes and stays in the foreground until Ctrl-C or, with --detach, in the
+// background until `down`. Package cluster runs the cluster; this command keeps a process
+// ID and a log next to the state folder.
 package main
 
 import (

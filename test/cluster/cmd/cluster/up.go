@@ -30,7 +30,7 @@ const (
 	realKubelets      = "real"
 )
 
-// realNodes is how many nodes with real kubelets there are by default.
+// realNodes is the default number of nodes with real kubelets.
 const realNodes = 3
 
 func (f *upFlags) validate(set func(flag string) bool) error {
@@ -84,7 +84,7 @@ func up(ctx context.Context, i instance, flags upFlags, out io.Writer) error {
 	if kubelets.Inside() {
 		return run(ctx, i, binDir, flags, out)
 	}
-	// Before detaching, so that the progress of the first build is visible.
+	// This happens before detaching, so that the progress of the first build is visible.
 	if err := cluster.Build(ctx, binDir, out); err != nil {
 		return err
 	}
@@ -107,7 +107,7 @@ func up(ctx context.Context, i instance, flags upFlags, out io.Writer) error {
 	return run(ctx, i, binDir, flags, out)
 }
 
-// enter runs this command again in a site of nodes.
+// enter runs this command again, inside a new site.
 func enter(ctx context.Context, binDir string, i instance) error {
 	self, err := os.Executable()
 	if err != nil {
