@@ -13,30 +13,30 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/prometheus"
 )
 
-// board watches the demo like a dashboard does: with a Prometheus and an
-// extender that only observes.
+// board watches the demo as a dashboard would: with a Prometheus and an extender that
+// only observes.
 type board struct {
 	prometheus *prometheus.Server
 	observer   *evenkeel.Process
-	// extender and metrics are the addresses of the observer.
+	// extender and metrics are the addresses of the observing extender.
 	extender, metrics string
-	// empty are the dashboard's queries that have no data.
+	// empty holds the dashboard's queries that returned no data.
 	empty []monitoring.Query
 }
 
 const (
 	// memoryLimit is GOMEMLIMIT in the shipped Deployment.
 	memoryLimit = "900MiB"
-	// scrapeEvery is often enough for rates over a minute.
+	// scrapeEvery is short enough for rates over a minute.
 	scrapeEvery = 5 * time.Second
-	// judgedWithin bounds the wait until moves are judged, a minute after they
+	// judgedWithin bounds the wait until moves are judged, which happens a minute after they
 	// landed.
 	judgedWithin = 2 * time.Minute
 )
 
 func newBoard() (b *board, err error) {
 	b = &board{}
-	if err := os.Setenv("GOMEMLIMIT", memoryLimit); err != nil { // for the processes started from here on
+	if err := os.Setenv("GOMEMLIMIT", memoryLimit); err != nil { // for the processes that are started from now on
 		return nil, err
 	}
 	if b.extender, err = evenkeel.FreeAddress(); err != nil {
@@ -46,7 +46,7 @@ func newBoard() (b *board, err error) {
 	return b, err
 }
 
-// watch starts both.
+// watch starts the Prometheus and the extender.
 func (b *board) watch(ctx context.Context, s *show, kubeconfig, policy string) (err error) {
 	b.observer, err = evenkeel.Start(s.binary, filepath.Join(s.dir, "observer.log"),
 		"extender", "--kubeconfig", kubeconfig, "--namespace", evenkeel.Namespace, "--policy-config-file", policy,
@@ -74,8 +74,8 @@ func (b *board) stop() (err error) {
 	return err
 }
 
-// panels lists the dashboard's queries without data since the start, after
-// everything in the story has been scraped and its moves were judged.
+// panels lists the dashboard's queries that have had no data since the start. It waits
+// until everything in the story has been scraped and its moves have been judged.
 func (s *show) panels(ctx context.Context) (err error) {
 	if s.board == nil {
 		return nil
@@ -95,7 +95,7 @@ func (s *show) panels(ctx context.Context) (err error) {
 	return nil
 }
 
-// judged waits until a move has been judged, and for two more scrapes, which a
+// judged waits until a move has been judged and there have been two more scrapes, which a
 // rate requires.
 func (b *board) judged(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, judgedWithin, fmt.Errorf("no move was judged within %v", judgedWithin))

@@ -1,7 +1,6 @@
-// Command demo shows what Evenkeel does, on a real control plane on this
-// machine: two nodes are hot although they look emptiest by requests, Evenkeel
-// cools them with the fewest evictions, and kube-scheduler puts every pod where
-// the plan said.
+// Command demo shows what Evenkeel does, on a real control plane on this machine: two
+// nodes are hot although they look emptiest by requests, Evenkeel cools them with the
+// fewest evictions, and kube-scheduler puts every pod on its planned node.
 package main
 
 import (
@@ -17,7 +16,7 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
 )
 
-// limit bounds the demo once everything is built.
+// limit is the time limit for the demo once everything is built.
 const limit = 6 * time.Minute
 
 func main() {
@@ -57,8 +56,8 @@ func run(ctx context.Context, steering string, ui, dashboard bool) error {
 	return os.RemoveAll(s.dir)
 }
 
-// tell runs one act after another. The processes that acts start run until ctx ends, so
-// they outlast the story. The end of ctx also ends a story that takes too long.
+// tell runs one act after another. Processes started by acts run until ctx ends, so they
+// outlast the story. The end of ctx also ends a story that takes too long.
 func (s *show) tell(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	late := fmt.Errorf("the demo takes longer than %v", limit)

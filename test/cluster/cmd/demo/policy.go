@@ -10,8 +10,8 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
 )
 
-// writePolicy writes the shipped policy.yaml with a few waits shortened, so
-// that the demo takes minutes.
+// writePolicy writes the shipped policy.yaml with some waiting times shortened, so that
+// the demo takes only minutes.
 func writePolicy(ctx context.Context, dir string) (string, error) {
 	root, err := evenkeel.Root(ctx)
 	if err != nil {
@@ -23,11 +23,11 @@ func writePolicy(ctx context.Context, dir string) (string, error) {
 	}
 	text := string(content)
 	for from, to := range map[string]string{
-		"sampleInterval: 15s":     "sampleInterval: 10s", // as often as this metrics-server measures
+		"sampleInterval: 15s":     "sampleInterval: 10s", // equals the interval of this metrics-server
 		"observationPeriod: 150s": "observationPeriod: 80s",
 		"minWindow: 150s":         "minWindow: 75s",
 		"startup: 3m":             "startup: 0s", // these nodes and pods are a minute old,
-		// and so are their Deployments; outcomes show while people watch.
+		// and so are their Deployments; outcomes must appear while users are watching
 		"ownerSettle: 3m": "ownerSettle: 10s\n  outcomeAfter: 1m",
 	} {
 		if !strings.Contains(text, from) {

@@ -24,11 +24,11 @@ import (
 type show struct {
 	out   io.Writer
 	style layout.Style
-	// steering is one of the ways to steer.
+	// steering is the selected way to steer.
 	steering string
 	// ui reports whether the address of the page is printed.
 	ui bool
-	// board is nil unless the dashboard is tried as well.
+	// board is nil unless the dashboard is checked as well.
 	board   *board
 	started time.Time
 	dir     string
@@ -84,8 +84,8 @@ func (s *show) close() {
 	}
 }
 
-// raise starts the cluster, with a kube-scheduler that calls Evenkeel or a
-// default one, and Evenkeel with only its shipped rights.
+// raise starts the cluster, with a kube-scheduler that either calls Evenkeel or is the
+// default one, and Evenkeel with only its shipped permissions.
 func (s *show) raise(ctx context.Context) (err error) {
 	if s.listen, err = evenkeel.FreeAddress(); err != nil {
 		return err
@@ -142,7 +142,7 @@ func (s *show) serve(ctx context.Context) error {
 	return s.board.watch(ctx, s, access.Extender, policy)
 }
 
-// before waits until metrics-server measures every node, and draws them.
+// before waits until metrics-server has measured every node, and draws the nodes.
 func (s *show) before(ctx context.Context) error {
 	if err := s.cluster.WaitMetrics(ctx); err != nil {
 		return err
@@ -157,12 +157,12 @@ func (s *show) before(ctx context.Context) error {
 	return err
 }
 
-// planWait bounds the wait for the first plan: metrics-server keeps no history,
-// so windows have to fill.
+// planWait bounds the wait for the first plan. metrics-server keeps no history, so
+// windows have to fill first.
 const planWait = 3 * time.Minute
 
-// cool waits for the plan and prints it and each eviction and landing, until
-// every node is under its line.
+// cool waits for the plan. It prints the plan and each eviction and landing, until every
+// node is below its line.
 func (s *show) cool(ctx context.Context) error {
 	s.chapter("The plan")
 	s.say("Evenkeel watches until it is sure: 75 s of samples and three in a row above the line.")
@@ -186,7 +186,7 @@ func (s *show) cool(ctx context.Context) error {
 
 // newPods shows the scheduling half: new pods are kept off hot nodes, too.
 func (s *show) newPods(ctx context.Context) error {
-	if s.steering != byExtender { // it steers replacements alone
+	if s.steering != byExtender { // otherwise, only replacements are steered
 		return nil
 	}
 	s.chapter("New pods go to cool nodes, too")
@@ -273,12 +273,12 @@ func (s *show) say(format string, args ...any) { fmt.Fprintf(s.out, "  "+format+
 
 const barWidth = 50
 
-// bars draws a bar per node with the evict line in it.
+// bars draws a bar for each node, with the evict line in it.
 func (s *show) bars(usage map[string]cluster.NodeLoad) {
 	line := s.story.EvictLinePercent
 	for _, name := range s.story.Nodes {
 		load := usage[name]
-		pods := "" // metrics-server does not report their number
+		pods := "" // metrics-server does not report the number of pods
 		if load.Pods > 0 {
 			pods = fmt.Sprintf("  %d pods", load.Pods)
 		}

@@ -10,14 +10,14 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
 )
 
-// The ways to steer that --steering takes.
+// The values of --steering.
 const (
 	byExtender  = "extender"
 	byAdmission = "admission"
 	byWebhook   = "webhook"
 )
 
-// components are the shipped manifests for steering through the API server.
+// components maps ways to steer through the API server to their shipped manifests.
 var components = map[string]string{byAdmission: "admission-steering", byWebhook: "admission-steering-webhook"}
 
 // letSteer makes the API server steer, with a kube-scheduler that calls no
@@ -42,8 +42,8 @@ func (s *show) letSteer(ctx context.Context) (args []string, err error) {
 	return s.answer(ctx)
 }
 
-// answer makes certificates and makes the API server call the webhook. The
-// extender has the same certificate, as the shipped Deployment does.
+// answer makes certificates and lets the API server call the webhook. The extender uses
+// the same certificate, as in the shipped Deployment.
 func (s *show) answer(ctx context.Context) ([]string, error) {
 	made := filepath.Join(s.dir, "pki")
 	if out, err := exec.CommandContext(ctx, s.binary, "certificates", "--directory", made).CombinedOutput(); err != nil {

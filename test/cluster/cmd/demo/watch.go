@@ -20,20 +20,19 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/scenario"
 )
 
-// watch prints evictions and landings as the API server reports them, and
-// counts them.
+// watch prints and counts evictions and landings as reported by the API server.
 type watch struct {
 	story  *scenario.Story
 	say    func(string, ...any)
 	cancel context.CancelFunc
 
 	mu       sync.Mutex
-	initial  map[string]bool // UIDs of the pods that existed before
+	initial  map[string]bool // UIDs of the pods that existed at the beginning
 	evicted  map[string]bool
-	landings map[string]string // replacement's UID to its node
+	landings map[string]string // nodes by the replacement's UID
 
-	// By Evenkeel's ledger: replacements on their planned node, on another one,
-	// and moves recorded.
+	// According to Evenkeel's ledger: replacements on their planned node, replacements on
+	// another cool node, and recorded moves.
 	planned, cool, recorded int
 }
 
@@ -68,7 +67,7 @@ func newWatch(ctx context.Context, c *cluster.Cluster, story *scenario.Story, sa
 
 func (w *watch) stop() { w.cancel() }
 
-// event prints an eviction with the reason in Evenkeel's Event.
+// event prints an eviction and the reason from Evenkeel's Event.
 func (w *watch) event(e *eventsv1.Event) {
 	if e.Reason != "EvictedFromHotNode" {
 		return
@@ -107,7 +106,7 @@ func (w *watch) landed() int {
 
 func (w *watch) settled() bool { return w.landed() == w.evictions() }
 
-// boomerangs counts replacements that returned to a node that was hot.
+// boomerangs counts replacements that returned to a node that had been hot.
 func (w *watch) boomerangs() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -120,8 +119,8 @@ func (w *watch) boomerangs() int {
 	return n
 }
 
-// compare compares the landings that the API server reported with the plan in
-// Evenkeel's ledger.
+// compare compares the landings reported by the API server with the plan in Evenkeel's
+// ledger.
 func (w *watch) compare(ctx context.Context, url string) error {
 	_, body, err := evenkeel.Get(ctx, url)
 	if err != nil {
@@ -147,7 +146,7 @@ func (w *watch) compare(ctx context.Context, url string) error {
 	return nil
 }
 
-// podsByNode counts a Deployment's pods per node, in words.
+// podsByNode describes the number of a Deployment's pods on each node.
 func podsByNode(ctx context.Context, c *cluster.Cluster, namespace, name string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
