@@ -17,16 +17,16 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/tiers"
 )
 
-// workplace holds the folders in use.
+// workplace holds the folders that are used.
 type workplace struct {
 	release cluster.Release
-	// module is the folder of this module, binDir the folder of the binaries, temp the
+	// module is the folder of this module, binDir the folder for the binaries, temp the
 	// folder for temporary files.
 	module, binDir, temp string
 }
 
-// build compiles everything before the first case, so that no case waits for a
-// compiler or runs concurrently with one.
+// build compiles everything before the first case, so that no case waits for a compiler
+// or runs at the same time as one.
 func build(ctx context.Context, module string, release cluster.Release, tasks []tiers.Case, progress io.Writer) (w workplace, err error) {
 	w.release, w.module = release, module
 	if w.binDir, err = release.BinDir(ctx); err != nil {
@@ -48,7 +48,7 @@ func build(ctx context.Context, module string, release cluster.Release, tasks []
 			return w, err
 		}
 	}
-	// The plugin is only compiled into the default release's kube-scheduler.
+	// The plugin is compiled only into the default release's kube-scheduler.
 	if release == cluster.DefaultRelease {
 		if _, err := evenkeel.BuildScheduler(ctx, w.binDir); err != nil {
 			return w, err
@@ -63,20 +63,20 @@ func build(ctx context.Context, module string, release cluster.Release, tasks []
 	return w, nil
 }
 
-// needsKubelets reports whether cases have real kubelets, which are of the default release.
+// needsKubelets reports whether any case needs real kubelets, which exist only for the
+// default release.
 func needsKubelets(release cluster.Release, tasks []tiers.Case) bool {
 	return release == cluster.DefaultRelease && slices.ContainsFunc(tasks, func(c tiers.Case) bool { return c.Package == "e2e/realkubelets" })
 }
 
-// Temporary files are kept in memory if there is enough.
+// Temporary files are kept in memory if there is enough of it.
 const (
 	inMemory    = "/dev/shm"
-	minInMemory = 8 << 30 // bytes; the lanes write some 2 GiB
+	minInMemory = 8 << 30 // in bytes; the lanes write about 2 GiB
 )
 
-// scratch returns the folder for temporary files, "" for the default. A disk is
-// slow for minutes after a build, and every API server waits for its etcd to
-// write.
+// scratch returns the folder for temporary files; "" means the default. A disk is slow
+// for minutes after a build, and every API server waits for its etcd to write.
 func scratch() string {
 	var room syscall.Statfs_t
 	if os.Getenv("TMPDIR") != "" || syscall.Statfs(inMemory, &room) != nil {
@@ -109,7 +109,7 @@ func (w *workplace) compile(ctx context.Context, tasks []tiers.Case, progress io
 
 func (w *workplace) tests() string { return filepath.Join(w.module, "_build", "e2e") }
 
-// summary returns the file for the results of the cases.
+// summary returns the path of the file with the results of the cases.
 func (w *workplace) summary() string {
 	name := "summary.json"
 	if w.release != cluster.DefaultRelease {
@@ -120,7 +120,8 @@ func (w *workplace) summary() string {
 
 func (w *workplace) folder(task tiers.Case) string { return filepath.Join(w.module, task.Package) }
 
-// binary returns the test binary of a package, which go names after its folder.
+// binary returns the path of a package's test binary, which go names after the package's
+// folder.
 func (w *workplace) binary(task tiers.Case) string {
 	return filepath.Join(w.tests(), path.Base(task.Package)+".test")
 }

@@ -14,12 +14,12 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/tiers"
 )
 
-// testFlags are for every test binary. Parallel subtests mostly wait. A case
-// that hangs is ended with the stacks of its goroutines.
+// testFlags are passed to every test binary. Parallel subtests mostly wait. A case that
+// hangs is ended and prints the stacks of its goroutines.
 var testFlags = []string{"-test.v", "-test.parallel=4", "-test.timeout=25m"}
 
-// runner is one lane: it runs one case at a time, on a control plane that it
-// keeps for the next case of the same package.
+// runner is one lane. It runs one case at a time, on a control plane that it keeps for
+// further cases of the same package.
 type runner struct {
 	workplace
 	worker *lane.Worker
@@ -39,20 +39,20 @@ func (r *runner) run(ctx context.Context, task tiers.Case) outcome {
 		result.problems = append(result.problems, "the test binary says that the case failed")
 	}
 	if !result.ok() {
-		// A failed case may have left anything behind.
+		// A failed case may leave the control plane in any state.
 		_ = r.close()
 	}
 	return result
 }
 
-// hand lets a test binary run the case. Binaries of packages that share a control plane
-// run many cases, the others one.
+// hand makes a test binary run the case. Binaries of packages whose cases share a control
+// plane run many cases, all others only one.
 func (r *runner) hand(ctx context.Context, task tiers.Case) (output []byte, code int, err error) {
 	if !shares(task.Package) {
 		return r.single(ctx, task)
 	}
 	if r.with != task.Package {
-		_ = r.close() // how another package's control plane ends is irrelevant to this case
+		_ = r.close() // how another package's control plane ends does not matter here
 	}
 	if r.worker == nil {
 		if r.worker, err = lane.Start(ctx, r.binary(task), r.folder(task), r.binDir, r.temp, testFlags...); err != nil {
@@ -63,8 +63,8 @@ func (r *runner) hand(ctx context.Context, task tiers.Case) (output []byte, code
 	return r.worker.Run(lane.Case{Run: task.Run()})
 }
 
-// shares reports whether a package's cases share a control plane: those that
-// use package stage.
+// shares reports whether a package's cases share a control plane, which is the case for
+// packages that use package stage.
 func shares(of string) bool { return of == "e2e" || strings.HasPrefix(of, "e2e/") }
 
 func (r *runner) single(ctx context.Context, task tiers.Case) (output []byte, code int, err error) {
@@ -81,7 +81,7 @@ func (r *runner) single(ctx context.Context, task tiers.Case) (output []byte, co
 	return output, 0, err
 }
 
-// close ends the test binary, and its control plane with it.
+// close stops the test binary and its control plane.
 func (r *runner) close() error {
 	if r.worker == nil {
 		return nil
@@ -96,10 +96,10 @@ type outcome struct {
 	task   tiers.Case
 	took   time.Duration
 	output string
-	// ran, failed and skipped are as in the output.
+	// ran, failed and skipped are taken from the output.
 	ran, failed bool
 	skipped     []string
-	// problems are the problems that the case itself did not report.
+	// problems holds the problems that the case itself did not report.
 	problems []string
 }
 
@@ -107,7 +107,7 @@ func (o *outcome) ok() bool { return !o.failed && len(o.problems) == 0 }
 
 var verdict = regexp.MustCompile(`(?m)^ *--- (PASS|FAIL|SKIP): (\S+) \([0-9.]+s\)$`)
 
-// read parses from the output what ran and how it ended.
+// read extracts from the output what ran and how it ended.
 func (o *outcome) read() {
 	for _, found := range verdict.FindAllStringSubmatch(o.output, -1) {
 		o.ran = true
@@ -120,17 +120,17 @@ func (o *outcome) read() {
 	}
 }
 
-// Limits of the repeated output of a failed case.
+// Limits for repeating the output of a failed case.
 const (
 	maxComplaints    = 30
-	maxComplaintSize = 400 // bytes of a line
+	maxComplaintSize = 400 // bytes per line
 )
 
-// message matches output of Log, Error or Fatal: the place in the source, and
-// the first line of the text.
+// message matches output of Log, Error or Fatal: the source position, and the first line
+// of the text.
 var message = regexp.MustCompile(`(?m)^ +\w+\.go:\d+: .*$`)
 
-// whySkipped returns the reason that a skipped case gave just before it ended.
+// whySkipped returns the reason that a skipped case printed just before it ended.
 func (o *outcome) whySkipped(name string) string {
 	reason := regexp.MustCompile(`(?m)^ +\w+\.go:\d+: (.*)\n *--- SKIP: ` + regexp.QuoteMeta(name) + ` `)
 	if found := reason.FindStringSubmatch(o.output); found != nil {
@@ -139,8 +139,8 @@ func (o *outcome) whySkipped(name string) string {
 	return "it gave no reason"
 }
 
-// complaints returns the problems and the last messages of the case, without
-// its processes' logs.
+// complaints returns the problems and the last messages of the case, without the logs of
+// its processes.
 func (o *outcome) complaints() []string {
 	lines := slices.Clone(o.problems)
 	found := message.FindAllString(o.output, -1)

@@ -1,9 +1,8 @@
-// Command e2e runs the end-to-end cases of a tier: it compiles each package's
-// test binary once and hands the cases to several lanes, each with its own
-// control plane, because cases mostly wait. Package tiers finds the cases of a
-// tier; one that does not run is a failure. The control planes can be of any
-// Kubernetes release that has modules in versions; cases do not depend on the
-// release.
+// Command e2e runs the end-to-end cases of a tier: it compiles each package's test binary
+// once and hands the cases to several lanes, each with its own control plane, because
+// cases mostly wait. Package tiers finds the cases of a tier; a case that does not run
+// counts as a failure. The control planes can be of any Kubernetes release with modules
+// in the folder versions; cases do not depend on the release.
 package main
 
 import (
@@ -92,8 +91,8 @@ func run(ctx context.Context, o options, out io.Writer) error {
 	return errors.Join(ctx.Err(), r.err(), r.write(w.summary()), os.RemoveAll(w.temp))
 }
 
-// choose returns the test functions of the tier that match, and those that the
-// release leaves out.
+// choose returns the tier's test functions that match, and those that the release
+// excludes.
 func choose(cases []tiers.Case, o options) (tasks []tiers.Case, left []tiers.CoreCase, err error) {
 	pattern, err := regexp.Compile(o.match)
 	if err != nil {
@@ -124,7 +123,7 @@ func show(tasks []tiers.Case, out io.Writer) {
 	}
 }
 
-// runAll runs the cases marked alone one by one, and the others in lanes.
+// runAll runs the cases that must run alone one by one, and the others in lanes.
 func runAll(ctx context.Context, w workplace, tasks []tiers.Case, o options, r *report) {
 	apart := slices.DeleteFunc(slices.Clone(tasks), func(c tiers.Case) bool { return !c.Alone })
 	others := slices.DeleteFunc(slices.Clone(tasks), func(c tiers.Case) bool { return c.Alone })
@@ -138,10 +137,10 @@ func runAll(ctx context.Context, w workplace, tasks []tiers.Case, o options, r *
 			return nil
 		})
 	}
-	_ = lanes.Wait() // a lane only has the errors of its cases
+	_ = lanes.Wait() // only cases have errors
 }
 
-// drain is a lane: it runs cases of the queue until it is empty.
+// drain is one lane: it runs cases from the queue until the queue is empty.
 func drain(ctx context.Context, w workplace, q *queue, r *report) {
 	lane := runner{workplace: w}
 	for with := ""; ctx.Err() == nil; {
@@ -162,8 +161,8 @@ func drain(ctx context.Context, w workplace, q *queue, r *report) {
 	}
 }
 
-// check adds the problems that the test binary does not report: a case that did
-// not run, or was skipped without need.
+// check adds problems that the test binary does not report: the case did not run, or was
+// skipped without need.
 func (o *outcome) check() {
 	switch {
 	case o.failed:
@@ -174,8 +173,8 @@ func (o *outcome) check() {
 	}
 }
 
-// mayBeSkipped reports whether the machine lacks what a case needs that is skipped without
-// it.
+// mayBeSkipped reports whether the machine lacks something without which the case may be
+// skipped.
 func (o *outcome) mayBeSkipped() bool {
 	switch {
 	case strings.Contains(o.output, kubelets.ErrUnable.Error()):

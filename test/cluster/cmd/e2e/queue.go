@@ -8,16 +8,15 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/tiers"
 )
 
-// queue hands out cases to lanes, the longest of a package first. A lane stays
-// with a package as long as it has cases, because another one needs a new
-// control plane.
+// queue distributes cases to lanes, the longest of a package first. A lane stays with a
+// package as long as it has cases, because another package needs a new control plane.
 type queue struct {
 	mu      sync.Mutex
 	pending map[string][]queued
 	lanes   map[string]int
 }
 
-// queued is a case and how long it is expected to take.
+// queued is a case and its expected duration.
 type queued struct {
 	tiers.Case
 	seconds float64
@@ -26,8 +25,8 @@ type queued struct {
 // typicalSeconds is the expected duration of a case that has not run before.
 const typicalSeconds = 40
 
-// newQueue returns a queue of cases. took has the seconds of the last run, by
-// package and name.
+// newQueue returns a queue with cases. took holds the durations of the last run in
+// seconds, by package and name.
 func newQueue(cases []tiers.Case, took map[[2]string]float64) *queue {
 	q := &queue{pending: map[string][]queued{}, lanes: map[string]int{}}
 	for _, c := range cases {
@@ -43,8 +42,8 @@ func newQueue(cases []tiers.Case, took map[[2]string]float64) *queue {
 	return q
 }
 
-// next returns the next case for a lane. with is the package that the lane is working on,
-// or "" at first. It returns false if there are no more cases.
+// next returns the next case for a lane. with is the package that the lane is working on;
+// empty at first. It returns false if there are no more cases.
 func (q *queue) next(with string) (tiers.Case, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -60,8 +59,8 @@ func (q *queue) next(with string) (tiers.Case, bool) {
 	return first.Case, true
 }
 
-// neediest returns the package with the most time left per lane if it had one
-// more. The caller holds mu.
+// neediest returns the package that would have the most work left per lane if it had one
+// more lane. The caller must hold mu.
 func (q *queue) neediest() (name string) {
 	longest := -1.0
 	for of, tasks := range q.pending {

@@ -16,23 +16,23 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/tiers"
 )
 
-// report collects the outcomes, reports each as it ends, and all at the end.
+// report collects the outcomes. It reports each case when it ends, and all cases at the
+// end.
 type report struct {
 	out     io.Writer
 	release cluster.Release
 	total   int
-	// left are the cases that the release leaves out.
+	// left holds the cases that the release excludes.
 	left []tiers.CoreCase
 
 	mu       sync.Mutex
 	outcomes []outcome
 }
 
-// figures matches what a case measured, in its output.
+// figures matches the figures that a case has measured, in its output.
 var figures = regexp.MustCompile(`(?m)^ +\w+\.go:\d+: (figures: .*)$`)
 
-// add reports a case, with the full output if it failed and with its figures if
-// it did not.
+// add reports a case: with its full output if it failed, otherwise with its figures.
 func (r *report) add(o outcome) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -51,7 +51,7 @@ func (r *report) add(o outcome) {
 	}
 }
 
-// word returns the outcome as a word.
+// word describes the outcome in a word.
 func (o *outcome) word() string {
 	switch {
 	case !o.ok():
@@ -62,8 +62,8 @@ func (o *outcome) word() string {
 	return "ok"
 }
 
-// summarize prints the time of each case, the longest first, and repeats what
-// was skipped or failed and why, because CI shows the end of a long output.
+// summarize prints the duration of each case, the longest first. It repeats what was
+// skipped or failed and why, because CI shows the end of a long output.
 func (r *report) summarize(took time.Duration) {
 	slices.SortStableFunc(r.outcomes, func(a, b outcome) int { return cmp.Compare(b.took, a.took) })
 	table := tabwriter.NewWriter(r.out, 0, 0, 2, ' ', 0)
@@ -94,7 +94,7 @@ func (r *report) summarize(took time.Duration) {
 		r.release, len(r.outcomes), failed, took.Seconds(), sum.Seconds())
 }
 
-// leftOut prints the cases that the release leaves out, and why.
+// leftOut prints the cases that the release excludes, and why.
 func (r *report) leftOut() {
 	for _, c := range r.left {
 		fmt.Fprintf(r.out, "left out on Kubernetes %s: %s %s: %s\n", r.release, c.Package, c.Name, c.Why)
@@ -142,8 +142,8 @@ func (r *report) write(path string) error {
 	return nil
 }
 
-// lastRun returns how many seconds each case took in the run that wrote a
-// summary, by package and name; nothing if there was none.
+// lastRun returns the durations of the cases in the run that wrote the summary, in
+// seconds, by package and name; empty if there was no run.
 func lastRun(summary string) map[[2]string]float64 {
 	took := map[[2]string]float64{}
 	file, err := os.Open(summary)
