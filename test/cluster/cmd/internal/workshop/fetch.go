@@ -9,13 +9,13 @@ import (
 )
 
 const (
-	// fetchWithin bounds a request for a page: the machine is busy.
+	// fetchWithin bounds a request for a page. It is generous, because the machine is busy.
 	fetchWithin = 10 * time.Second
-	// maxPage is the maximum of a page that is read, in bytes.
+	// maxPage is the maximum size of a page, in bytes.
 	maxPage = 64 << 20
 )
 
-// Fetch reads a page of a process, such as its metrics.
+// Fetch reads a page from a process, such as its metrics.
 func Fetch(ctx context.Context, client *http.Client, url string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, fetchWithin)
 	defer cancel()

@@ -1,6 +1,6 @@
 // Package workshop is shared by commands that start a cluster on this machine and run
-// something on it. It determines how they end and where they build and log, and makes
-// sure that nothing is left running. What they run is up to the commands.
+// something on it. It determines how they end and where they build and log, and ensures
+// that nothing is left running.
 package workshop
 
 import (
@@ -20,9 +20,9 @@ import (
 )
 
 const (
-	// NodeCores is how many cores each node of AddNodes has.
+	// NodeCores is the number of cores of each node of AddNodes.
 	NodeCores = 32
-	// NodeGiB is how much memory each of them has.
+	// NodeGiB is the memory of each of them.
 	NodeGiB = 256
 )
 
@@ -38,8 +38,8 @@ func Main(name string, run func(context.Context) error) (code int) {
 	return 0
 }
 
-// Command returns a command without arguments or flags yet, whose run writes
-// its result to out and its progress to progress.
+// Command returns a command that has no arguments or flags yet. run writes its result to
+// out and its progress to progress.
 func Command(name, short string, run func(ctx context.Context, out, progress io.Writer) error) *cobra.Command {
 	return &cobra.Command{
 		Use:           name,
@@ -51,11 +51,11 @@ func Command(name, short string, run func(ctx context.Context, out, progress io.
 	}
 }
 
-// Workshop is a folder of logs, with the processes that write them.
+// Workshop is a folder with logs, and the processes that write them.
 type Workshop struct {
 	// BinDir is the folder of the binaries.
 	BinDir string
-	// Dir, the folder of logs, and Cluster are set by Start.
+	// Dir is the folder with logs. Start sets Dir and Cluster.
 	Dir     string
 	Cluster *cluster.Cluster
 
@@ -73,8 +73,8 @@ func Open(ctx context.Context, name string, progress io.Writer) (*Workshop, erro
 	return &Workshop{BinDir: binDir, name: name, progress: progress}, cluster.Build(ctx, binDir, progress)
 }
 
-// Start makes the folder of logs and starts the cluster, with binaries and
-// state in the workshop. The processes live as long as the context.
+// Start makes the folder for logs and starts the cluster, with binaries and state in the
+// workshop. The processes run until the context ends.
 func (w *Workshop) Start(ctx context.Context, options cluster.Options) (err error) {
 	if err := w.makeDir(); err != nil {
 		return err
@@ -99,7 +99,7 @@ func (w *Workshop) AddNodes(ctx context.Context, count int) ([]string, error) {
 	return w.Cluster.AddNodes(ctx, count, cluster.NodeTemplate{CPU: fmt.Sprint(NodeCores), Memory: fmt.Sprintf("%dGi", NodeGiB)})
 }
 
-// Tell writes a line of progress.
+// Tell prints a line about progress.
 func (w *Workshop) Tell(format string, args ...any) { fmt.Fprintf(w.progress, format+"\n", args...) }
 
 // OnClose registers a function for Close to call.
@@ -115,8 +115,8 @@ func (w *Workshop) Close() error {
 	return errors.Join(errs...)
 }
 
-// CleanUp removes the logs unless they are to be kept or there was an error. It adds
-// their location to the error.
+// CleanUp removes the logs unless keep is set or there was an error. It adds the location
+// of the logs to the error.
 func (w *Workshop) CleanUp(err error, keep bool) error {
 	switch {
 	case w.Dir == "":
