@@ -13,7 +13,8 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/soak"
 )
 
-// scrapeEvery is the time between two scrapes, and two evaluations of the alerts.
+// scrapeEvery is both the time between two scrapes and that between two evaluations of
+// the alerts.
 const scrapeEvery = 15 * time.Second
 
 // watchAlerts makes a Prometheus evaluate the shipped alerts from now on. It returns a

@@ -13,11 +13,11 @@ import (
 )
 
 const (
-	// patchers bounds how many pods are patched at once, because the API server shares
-	// the machine with the measured processes.
+	// patchers is the maximum number of concurrent patches. It is low, because the API
+	// server shares the machine with the measured processes.
 	patchers = 8
-	// driveEvery is the interval of checking usage; replicas change at
-	// different times within their step.
+	// driveEvery is how often usage is checked. Replicas change at different times within
+	// their step.
 	driveEvery = time.Second
 	// patchWithin bounds one patch.
 	patchWithin = 10 * time.Second
@@ -26,7 +26,7 @@ const (
 // driver updates the usage on pods.
 type driver struct {
 	stage *stage
-	// nudge makes it check at once because a new pod has arrived.
+	// nudge makes the driver check immediately, because a new pod has appeared.
 	nudge chan struct{}
 	// ready is closed once every pod has its first usage.
 	ready chan struct{}
@@ -47,8 +47,7 @@ func (d *driver) came() {
 	}
 }
 
-// run continues until the context ends. A failed patch is retried at the next
-// check.
+// run updates usage until the context ends. A failed patch is retried at the next check.
 func (d *driver) run(ctx context.Context) error {
 	ticker := time.NewTicker(driveEvery)
 	defer ticker.Stop()
@@ -77,7 +76,7 @@ func (d *driver) look(ctx context.Context) {
 			return nil
 		})
 	}
-	_ = group.Wait() // the functions return no errors
+	_ = group.Wait() // the functions never return errors
 }
 
 func (d *driver) patch(ctx context.Context, change soak.Change, late time.Duration) {
@@ -112,7 +111,7 @@ func (d *driver) patches() soak.Patches {
 	return done
 }
 
-// reset resets the counts: the start-up is not part of the run.
+// reset resets the counts, because the start-up is not part of the run.
 func (d *driver) reset() {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -1,7 +1,7 @@
-// Command soak runs Evenkeel for a long time on a real local cluster whose
-// pods' usage changes continuously, and measures what it does and whether its
-// resource usage stays as low as at the start. Package soak decides what is
-// counted and when a run has failed; docs/soak.md explains how to read it.
+// Command soak runs Evenkeel for a long time on a real local cluster whose pods' usage
+// changes continuously, and measures what Evenkeel does and whether its own resource
+// usage stays as low as at the start. Package soak defines what is counted and when a run
+// has failed; docs/soak.md explains how to read the results.
 package main
 
 import (
@@ -19,7 +19,8 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/soak"
 )
 
-// tracesVariable names the folder of traces if no flag does.
+// tracesVariable is the environment variable that names the folder with traces if no flag
+// does.
 const tracesVariable = "EVENKEEL_TRACES"
 
 // flags are the command line.

@@ -18,23 +18,23 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/soak"
 )
 
-// ledgerName is the ConfigMap in which Evenkeel keeps its moves.
+// ledgerName is the name of the ConfigMap in which Evenkeel stores its moves.
 const ledgerName = "evenkeel-ledger"
 
-// tally is the running state of a measurement.
+// tally is the current state of a measurement.
 type tally struct {
 	score      *soak.Score
 	moves      soak.Moves
 	report     *soak.Report
 	now        soak.Now
-	patched    int // until the previous minute
+	patched    int // number until the previous minute
 	ledger     int
 	stuck      map[string]bool
 	complaints int
 }
 
-// play starts everything and runs until the time is over or the context ends.
-// The report is nil if the clock never started.
+// play starts everything and runs until the time is over or the context ends. The report
+// is nil if the clock never started.
 func (s *stage) play(ctx context.Context) (*soak.Report, error) {
 	// An interrupt ends the run, but not the cluster, which the report still
 	// needs.
@@ -78,7 +78,7 @@ func (s *stage) play(ctx context.Context) (*soak.Report, error) {
 	return report, errors.Join(err, failed, unknown)
 }
 
-// settle waits until every pod has its series' usage and metrics-server has
+// settle waits until every pod has the usage given by its series, and metrics-server has
 // measured it.
 func (s *stage) settle(ctx context.Context, d *driver) error {
 	ctx, cancel := context.WithTimeout(ctx, upWithin)
@@ -129,8 +129,8 @@ func (s *stage) measure(ctx context.Context, d *driver) (*soak.Report, error) {
 	}
 }
 
-// sample measures the nodes, the pods and the processes. It only returns an
-// error if a process cannot be restarted.
+// sample measures the nodes, the pods and the processes. It returns an error only if a
+// process cannot be restarted.
 func (s *stage) sample(ctx context.Context, t *tally) error {
 	now := time.Now()
 	t.now = t.score.Sample(s.roster.Usage(), now)
@@ -156,7 +156,7 @@ func (s *stage) sample(ctx context.Context, t *tally) error {
 	return nil
 }
 
-// complain reports what could not be measured, up to a limit.
+// complain reports what could not be measured, up to a maximum number of times.
 func (s *stage) complain(t *tally, err error) {
 	const most = 20
 	if err == nil || errors.Is(err, context.Canceled) {
@@ -205,7 +205,7 @@ func (s *stage) ledgerSize(ctx context.Context) (int, error) {
 }
 
 func (s *stage) sumUp(t *tally, d *driver, elapsed time.Duration) (*soak.Report, error) {
-	t.score.Sample(s.roster.Usage(), time.Now()) // the time since the last sample counts, too
+	t.score.Sample(s.roster.Usage(), time.Now()) // so that the time since the last sample counts, too
 	report := t.report
 	report.Minutes = elapsed.Minutes()
 	report.Counts, report.Moves, report.Totals = s.roster.Counts(), t.moves.Counts(), t.score.Totals()

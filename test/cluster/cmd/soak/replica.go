@@ -13,12 +13,11 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/soak"
 )
 
-// replica is one evenkeel process, which is restarted when it ends, as its
-// Deployment would.
+// replica is one evenkeel process. It is restarted when it ends, as by its Deployment.
 type replica struct {
 	name            string
 	binary          string
-	logs            string // pattern of the log files with a %d in it
+	logs            string // pattern of the names of log files; contains %d
 	args            []string
 	listen, metrics string
 
@@ -95,7 +94,7 @@ func (r *replica) revive() (died bool, err error) {
 	return true, r.start()
 }
 
-// measure samples the process's own metrics.
+// measure reads the process's own metrics.
 func (r *replica) measure(ctx context.Context) error {
 	page, err := workshop.Fetch(ctx, http.DefaultClient, "http://"+r.metrics+"/metrics")
 	if err != nil {
@@ -109,7 +108,7 @@ func (r *replica) measure(ctx context.Context) error {
 	return nil
 }
 
-// sumUp summarizes the process.
+// sumUp summarizes the process's samples and logs.
 func (r *replica) sumUp() (soak.Process, error) {
 	var log soak.LogErrors
 	var errs []error

@@ -20,11 +20,11 @@ import (
 const (
 	// namespace holds the fleet.
 	namespace = "soak"
-	// upWithin bounds each of the steps before the clock starts.
+	// upWithin bounds each step before the clock starts.
 	upWithin = 10 * time.Minute
 )
 
-// stage is a cluster with the fleet, and Evenkeel.
+// stage is a cluster with the fleet and Evenkeel.
 type stage struct {
 	*workshop.Workshop
 	flags  flags
@@ -39,13 +39,13 @@ type stage struct {
 
 	nodes     []string
 	processes []*replica
-	// proxies are in front of the API server, one for each process, with --faults.
+	// proxies holds, with --faults, the proxies between each process and the API server.
 	proxies []*apifault.Proxy
 	// started is when usage began to change.
 	started time.Time
 }
 
-// newStage prepares everything that needs no cluster.
+// newStage prepares everything that does not need a cluster.
 func newStage(ctx context.Context, f flags, progress io.Writer) (_ *stage, err error) {
 	s := &stage{flags: f, binary: f.binary}
 	if err := s.prepareLoad(); err != nil {
@@ -108,8 +108,8 @@ func (s *stage) readPolicy(ctx context.Context) error {
 	return err
 }
 
-// raise starts the cluster, puts the fleet on it and starts Evenkeel. The
-// processes live as long as the context.
+// raise starts the cluster, creates the fleet and starts Evenkeel. The processes run
+// until the context ends.
 func (s *stage) raise(ctx context.Context) error {
 	listen, err := evenkeel.FreeAddress()
 	if err != nil {
@@ -131,7 +131,7 @@ func (s *stage) raise(ctx context.Context) error {
 	return s.startEvenkeel(ctx, listen)
 }
 
-// furnish adds the nodes and the fleet, exactly as placed by soak.Place.
+// furnish adds the nodes and the fleet. Pods are placed exactly as soak.Place determines.
 func (s *stage) furnish(ctx context.Context) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, upWithin)
 	defer cancel()

@@ -20,18 +20,18 @@ import (
 )
 
 const (
-	// elsewhere is the address that the hostile client connects from.
+	// elsewhere is the address from which the hostile client connects.
 	elsewhere = "127.0.0.66"
-	// calm is the shortest time between two faults, storm the shortest duration of
-	// one; both are up to three times as long.
+	// calm is the minimum time between two faults, storm the minimum duration of a fault.
+	// Both may be up to three times as long.
 	calm, storm = 20 * time.Second, 7 * time.Second
 )
 
-// fault is one way in which the API server fails a process.
+// fault is one way in which the API server fails for a process.
 type fault struct {
 	name  string
 	rules []apifault.Rule
-	// silent holds back all bytes, refused closes connections and accepts none,
+	// silent holds back all bytes, refused closes connections and accepts no new ones, and
 	// blind closes the watches.
 	silent, refused, blind bool
 }
@@ -53,8 +53,8 @@ func faults() []fault {
 	}
 }
 
-// wayToAPIServer returns the kubeconfig file of a process: the given one, or
-// with --faults one that leads through a proxy.
+// wayToAPIServer returns the kubeconfig file for a process: the given one or, with
+// --faults, one that leads through a proxy.
 func (s *stage) wayToAPIServer(ctx context.Context, kubeconfig string, number int) (string, error) {
 	if !s.flags.faults {
 		return kubeconfig, nil
@@ -155,7 +155,7 @@ func end(ctx context.Context, p *apifault.Proxy) error {
 	return p.Accept(ctx)
 }
 
-// pause reports whether the context is still valid after the duration.
+// pause pauses for the given duration. It returns false if the context ended first.
 func pause(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -167,8 +167,8 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// evictedTwice lists the pods for which the API server has granted two
-// evictions. Names of a Deployment's pods never come twice.
+// evictedTwice lists the pods for which the API server has granted two evictions. The
+// names of a Deployment's pods are never reused.
 func (s *stage) evictedTwice(since cluster.AuditMark) ([]string, error) {
 	requests, err := s.Cluster.Audit(since)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/soak"
 )
 
-// watchPods keeps the roster up to date until the context ends, and returns
-// when it knows every pod. It calls came for every new pod.
+// watchPods returns when the roster contains every pod, and keeps the roster up to date
+// until the context ends. It calls came for every new pod.
 func (s *stage) watchPods(ctx context.Context, came func()) error {
 	factory := informers.NewSharedInformerFactoryWithOptions(s.Cluster.Client(), 0, informers.WithNamespace(namespace))
 	informer := factory.Core().V1().Pods().Informer()
@@ -73,13 +73,13 @@ func podOf(pod *corev1.Pod) soak.Pod {
 func quantity(pod *corev1.Pod, annotation string) *resource.Quantity {
 	q, err := resource.ParseQuantity(pod.Annotations[annotation])
 	if err != nil {
-		return &resource.Quantity{} // never: every pod of the fleet has it from its template
+		return &resource.Quantity{} // impossible: every pod of the fleet has it from its template
 	}
 	return &q
 }
 
-// evicted reports whether the API server has accepted an eviction of the pod,
-// which it records before it deletes the pod.
+// evicted reports whether the API server has accepted an eviction of the pod. The API
+// server records that before it deletes the pod.
 func evicted(pod *corev1.Pod) bool {
 	for _, condition := range pod.Status.Conditions {
 		if condition.Type == corev1.DisruptionTarget && condition.Status == corev1.ConditionTrue && condition.Reason == "EvictionByEvictionAPI" {
