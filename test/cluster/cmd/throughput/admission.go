@@ -12,7 +12,7 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/throughput"
 )
 
-// evictingPolicy balances real usage without an extender for kube-scheduler.
+// evictingPolicy balances by real usage without an extender for kube-scheduler.
 const evictingPolicy = policy + `eviction: {steering: admission}
 ---
 apiVersion: descheduler/v1alpha2
@@ -27,8 +27,8 @@ profiles:
       enabled: [RealUsageLowNodeUtilization]
 `
 
-// startServing starts `evenkeel serve` with the API server steering, if a
-// variant needs it, waits until it knows the hot nodes, and freezes it until the
+// startServing starts `evenkeel serve` with steering by the API server, if a variant
+// needs it. It waits until the process knows the hot nodes, and pauses it until the
 // side-by-side variants begin.
 func (s *stage) startServing(ctx context.Context) error {
 	if !s.needs(func(v throughput.Variant) bool { return v.Admission }) {
@@ -65,7 +65,7 @@ func (s *stage) startServing(ctx context.Context) error {
 	return errors.Join(s.waitHot(ctx, http.DefaultClient, "http://"+metrics+"/metrics"), s.leave(false))
 }
 
-// leave lets the serving Evenkeel, if there is one, run or keeps it frozen.
+// leave resumes the serving Evenkeel or keeps it paused, if there is one.
 func (s *stage) leave(running bool) error {
 	switch {
 	case s.serving == nil:

@@ -12,13 +12,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// controlPlane are the processes that run on control plane machines, by the
-// names of which the kernel keeps 15 characters.
+// controlPlane holds the names of processes that run on control plane machines, cut to
+// the 15 characters that the kernel keeps.
 var controlPlane = []string{"etcd", "kube-apiserver", "kube-controller", "kube-scheduler"}
 
-// apart runs the control plane and kube-schedulers on the first processor, and
-// this process with everything else it has started on the others. Threads that
-// start later stay with the threads that start them.
+// apart runs the control plane and kube-schedulers on the first processor, and this
+// process and everything else that it has started on the others. Threads that start later
+// run on the same processors as the threads that start them.
 func apart() error {
 	var first, others unix.CPUSet
 	first.Set(0)
@@ -35,7 +35,7 @@ func apart() error {
 	for _, task := range tasks {
 		content, err := os.ReadFile(task)
 		if err != nil {
-			continue // it has ended
+			continue // it has already ended
 		}
 		process, id, _ := strings.Cut(strings.TrimPrefix(filepath.Dir(task), "/proc/"), "/task/")
 		name, ours := member(string(content), process)
@@ -54,9 +54,10 @@ func apart() error {
 	return nil
 }
 
-// member returns the name of a thread's process, from the process's files since
-// threads may be named, and whether it is this process or its child. stat is as
-// proc_pid_stat(5) has it: id (name) state parent.
+// member returns the name of a thread's process, which it reads from the process's files
+// because threads may have their own names. ours reports whether it is this process or
+// one of its children. stat has the format described in proc_pid_stat(5): id (name) state
+// parent.
 func member(stat, process string) (name string, ours bool) {
 	_, rest, _ := strings.Cut(stat, ") ")
 	fields := strings.Fields(rest)

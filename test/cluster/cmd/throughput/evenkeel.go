@@ -13,7 +13,7 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/throughput"
 )
 
-// policy shortens the default waits, but keeps the sampling interval.
+// policy shortens the default waiting times but keeps the sampling interval.
 const policy = `
 apiVersion: evenkeel.io/v1alpha1
 kind: LoadPolicy
@@ -55,7 +55,7 @@ func (s *stage) startEvenkeel(ctx context.Context) (*handler, error) {
 	return h, s.waitHot(ctx, http.DefaultClient, h.page)
 }
 
-// secure makes certificates and returns the flags to serve with them. The same process
+// secure makes certificates and returns the flags for serving with them. The same process
 // answers with and without TLS, so that its other work is the same.
 func (s *stage) secure(ctx context.Context, h *handler) (flags []string, err error) {
 	listen, err := evenkeel.FreeAddress()
@@ -72,7 +72,7 @@ func (s *stage) secure(ctx context.Context, h *handler) (flags []string, err err
 	}, nil
 }
 
-// waitHot waits until a process's metrics show the hot nodes as hot.
+// waitHot waits until a process's metrics report the hot nodes as hot.
 func (s *stage) waitHot(ctx context.Context, client *http.Client, page string) error {
 	last := 0.0
 	err := eventually(ctx, upWithin, "the hot nodes are known", func(ctx context.Context) (bool, error) {

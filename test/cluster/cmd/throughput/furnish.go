@@ -14,19 +14,19 @@ import (
 )
 
 const (
-	// maxPodsPerNode keeps a round's pods within the nodes' free capacity.
+	// maxPodsPerNode ensures that a round's pods fit into the nodes' free capacity.
 	maxPodsPerNode = 50
-	// hotEvery is the number of nodes per hot one.
+	// hotEvery means that every tenth node is hot.
 	hotEvery = 10
 	// standing is the namespace of the pods that use the nodes, wave the namespace of the
-	// pods that a round places.
+	// pods that are placed in a round.
 	standing, wave = "standing", "wave"
-	// waveName is the Deployment of a wave.
+	// waveName is the name of a wave's Deployment.
 	waveName = "web"
 )
 
-// furnish adds the nodes and puts one pod on each, which uses 90% of every
-// tenth node and 10 to 50% of the others.
+// furnish adds the nodes and puts a pod on each. The pod uses 90% of every tenth node,
+// and 10 to 50% of the others.
 func (s *stage) furnish(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, upWithin)
 	defer cancel()
@@ -35,7 +35,7 @@ func (s *stage) furnish(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	const kinds = 6 // the first is the hot one
+	const kinds = 6 // kind 0 is for the hot nodes
 	placements := make([]cluster.Placement, kinds)
 	for i := range placements {
 		percent := 10 * i
@@ -63,9 +63,9 @@ func (s *stage) furnish(ctx context.Context) error {
 	return s.Cluster.EnsureNamespace(ctx, wave)
 }
 
-// pods returns the Deployment of the pods that a variant has to place: about 6
-// kB each in kube-scheduler's requests to an extender. Once bound they stay
-// pending, so that the simulated kubelets, which would run elsewhere, use no
+// pods returns the Deployment with the pods that a variant has to place. Each takes about
+// 6 kB in kube-scheduler's requests to an extender. Once bound, they stay pending, so
+// that the simulated kubelets, which would normally run on other machines, use no
 // processor time.
 func pods(v throughput.Variant, count int) cluster.Workload {
 	return cluster.Workload{
@@ -82,7 +82,7 @@ func pods(v throughput.Variant, count int) cluster.Workload {
 	}
 }
 
-// dress gives a container realistic fields.
+// dress adds realistic fields to a container.
 func dress(c *v1.Container) {
 	for i := range 12 {
 		c.Env = append(c.Env, v1.EnvVar{Name: fmt.Sprintf("SETTING_%02d", i), Value: fmt.Sprintf("https://service-%02d.shop.svc.cluster.local:8443/api", i)})

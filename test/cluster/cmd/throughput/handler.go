@@ -20,8 +20,8 @@ import (
 // headerWithin bounds the wait for a request's header.
 const headerWithin = 10 * time.Second
 
-// handlerCommand runs this program as one of the handlers that decide nothing,
-// in its own process like Evenkeel.
+// handlerCommand returns the command that runs one of the handlers that decide nothing,
+// in a separate process like Evenkeel.
 func handlerCommand() *cobra.Command {
 	var kind, listen string
 	c := &cobra.Command{

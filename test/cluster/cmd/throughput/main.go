@@ -1,7 +1,7 @@
-// Command throughput measures how many pods per second kube-scheduler places on
-// a real local control plane: alone, with handlers that decide nothing as its
-// extender, with Evenkeel's extender, and with Evenkeel's plugin compiled in.
-// Package throughput decides what is compared.
+// Command throughput measures how many pods per second kube-scheduler places on a real
+// local control plane: alone, with extenders that decide nothing, with Evenkeel's
+// extender, and with Evenkeel's plugin compiled in. Package throughput defines what is
+// compared.
 package main
 
 import (

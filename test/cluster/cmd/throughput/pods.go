@@ -21,8 +21,8 @@ func (s *stage) createPods(ctx context.Context, w cluster.Workload) error {
 	})
 }
 
-// removePods deletes the wave and waits until it is gone. The owners go first,
-// so that nothing is replaced.
+// removePods deletes the wave and waits until it is gone. It deletes owners first, so
+// that no pod is replaced.
 func (s *stage) removePods(ctx context.Context) error {
 	client := s.Cluster.Client()
 	orphan, now := metav1.DeletePropagationOrphan, metav1.DeleteOptions{GracePeriodSeconds: new(int64)}

@@ -12,18 +12,18 @@ import (
 
 // handler is an extender of kube-scheduler.
 type handler struct {
-	// url uses plain HTTP; secureURL uses mutual TLS, if needed, with the
-	// certificates in the folder files.
+	// url uses plain HTTP; secureURL, if needed, uses mutual TLS with the certificates in
+	// the folder files.
 	url, secureURL, files string
-	// page is its metrics page, on which the metric with the label counts its
-	// answers.
+	// page is the handler's metrics page. The metric with the label on it counts the
+	// handler's answers.
 	page, metric, label string
 }
 
-// reading holds what the processes report about themselves at a moment.
+// reading holds what the processes report about themselves at one moment.
 type reading struct {
 	asked int
-	// scheduler and handler are their processor time.
+	// scheduler and handler are the processor times of kube-scheduler and its handler.
 	scheduler, handler time.Duration
 }
 
@@ -33,7 +33,7 @@ func (h *handler) read(ctx context.Context) (reading, error) {
 	return reading{asked: int(asked), handler: throughput.CPU(text)}, err
 }
 
-// read reads kube-scheduler and its handler.
+// read reads the metrics of kube-scheduler and its handler.
 func (s *stage) read(ctx context.Context, scheduler *scheduler) (reading, error) {
 	text, err := workshop.Fetch(ctx, s.client, scheduler.url+"/metrics")
 	if err != nil {

@@ -17,9 +17,8 @@ import (
 // roundWithin bounds one round of one variant.
 const roundWithin = 10 * time.Minute
 
-// round lets a variant place a wave of pods with a new kube-scheduler, and
-// removes them. Everything is prepared while kube-scheduler waits for its
-// Lease.
+// round makes a variant place a wave of pods with a new kube-scheduler, and then removes
+// the pods. Everything is prepared while kube-scheduler waits for its Lease.
 func (s *stage) round(ctx context.Context, v throughput.Variant) (throughput.Figure, error) {
 	ctx, cancel := context.WithTimeout(ctx, roundWithin)
 	defer cancel()
@@ -57,7 +56,7 @@ func (s *stage) measure(ctx context.Context, scheduler *scheduler, pods int, beg
 	if err != nil {
 		return figure, err
 	}
-	// A figure only counts if the handler was called.
+	// A figure counts only if the handler was called for every pod and verb.
 	asked, want := after.asked-before.asked, scheduler.variant.Verbs()*pods
 	if asked < want || want == 0 && asked > 0 {
 		return figure, fmt.Errorf("the handler was asked %d times for %d pods, want %d", asked, pods, want)
@@ -68,7 +67,7 @@ func (s *stage) measure(ctx context.Context, scheduler *scheduler, pods int, beg
 	return figure, err
 }
 
-// bind lets kube-scheduler begin and follows the bindings to the last.
+// bind lets kube-scheduler begin and follows the bindings up to the last one.
 func (s *stage) bind(ctx context.Context, pods int, begin func(context.Context) error) (*throughput.Bindings, error) {
 	log, err := s.openAudit()
 	if err != nil {
@@ -89,7 +88,7 @@ func (s *stage) bind(ctx context.Context, pods int, begin func(context.Context) 
 	return bindings, nil
 }
 
-// openAudit opens the audit log at its current end.
+// openAudit opens the audit log and moves to its current end.
 func (s *stage) openAudit() (*os.File, error) {
 	mark, err := s.Cluster.AuditMark()
 	if err != nil {
@@ -105,7 +104,7 @@ func (s *stage) openAudit() (*os.File, error) {
 	return log, nil
 }
 
-// holdLease takes the Lease for a long time, so that no kube-scheduler begins.
+// holdLease takes the Lease for a long time, so that kube-scheduler does not begin.
 func (s *stage) holdLease(ctx context.Context) error {
 	if err := s.releaseLease(ctx); err != nil {
 		return err

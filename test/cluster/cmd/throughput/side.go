@@ -13,16 +13,16 @@ import (
 )
 
 const (
-	// turns is how many waves a side-by-side variant places per round.
+	// turns is the number of waves that a side-by-side variant places per round.
 	turns = 4
-	// catchUp is how long every process has before a wave to process the removal
-	// of the previous one.
+	// catchUp is the time before a wave in which every process handles the removal of the
+	// previous wave.
 	catchUp = 500 * time.Millisecond
 )
 
-// sideBySide are kube-schedulers that run until everything is measured, paused
-// while another one places pods. Their turns are seconds apart, so that the
-// machine's speed varies little from one to the next.
+// sideBySide holds kube-schedulers that run until everything is measured. Each is paused
+// while another one places pods. Their turns are seconds apart, so that the machine's
+// speed varies little from one turn to the next.
 type sideBySide struct {
 	*stage
 	all []*scheduler
@@ -45,7 +45,7 @@ func (s *stage) startSideBySide(ctx context.Context) (*sideBySide, error) {
 	return side, s.leave(true)
 }
 
-// round lets the variants place their pods in turns, in alternating order.
+// round makes the variants place their pods in turns, in alternating order.
 func (s *sideBySide) round(ctx context.Context, number int) (map[string]throughput.Figure, error) {
 	ctx, cancel := context.WithTimeout(ctx, roundWithin)
 	defer cancel()
@@ -66,15 +66,14 @@ func (s *sideBySide) round(ctx context.Context, number int) (map[string]throughp
 	return figures, nil
 }
 
-// wave lets one of the kube-schedulers place its share of a round's pods, and removes the
-// pods.
+// wave makes one kube-scheduler place its share of a round's pods, and removes the pods.
 func (s *sideBySide) wave(ctx context.Context, k *scheduler) (throughput.Figure, error) {
 	select {
 	case <-ctx.Done():
 		return throughput.Figure{}, ctx.Err()
 	case <-time.After(catchUp):
 	}
-	for _, other := range s.all { // in every turn, so that all start alike
+	for _, other := range s.all { // in every turn, so that all have the same starting conditions
 		if err := s.waitScheduler(ctx, other); err != nil {
 			return throughput.Figure{}, err
 		}
@@ -112,8 +111,8 @@ func (s *sideBySide) resume() error {
 	return errors.Join(errs...)
 }
 
-// avoided returns an error if a pod is on a hot node: a figure only counts if
-// the plugin worked.
+// avoided returns an error if a pod is on a hot node. A figure counts only if the plugin
+// worked.
 func (s *sideBySide) avoided(ctx context.Context) error {
 	list, err := s.Cluster.Client().CoreV1().Pods(wave).List(ctx, metav1.ListOptions{})
 	if err != nil {

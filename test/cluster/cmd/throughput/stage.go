@@ -21,18 +21,18 @@ import (
 )
 
 const (
-	// upWithin bounds each of the steps before the first round.
+	// upWithin bounds each step before the first round.
 	upWithin = 5 * time.Minute
-	// pollEvery is the pace of waiting.
+	// pollEvery is the polling interval while waiting.
 	pollEvery = 100 * time.Millisecond
-	// nodeLease is longer than any run, in order to keep the writes of a thousand nodes
-	// out of the figures. kwok renews all Leases at nearly the same time, after a quarter
-	// of their duration, which would affect the rounds of one variant more often than
-	// those of another.
+	// nodeLease is longer than any run, so that renewing the Leases of a thousand nodes does
+	// not affect the figures. kwok renews all Leases at nearly the same time, after a
+	// quarter of their duration, which would affect the rounds of some variants more often
+	// than those of others.
 	nodeLease = 20 * time.Hour
 )
 
-// stage is a cluster whose nodes are in use, with all handlers.
+// stage is a cluster whose nodes are in use, together with all handlers.
 type stage struct {
 	*workshop.Workshop
 	flags     flags
@@ -42,19 +42,20 @@ type stage struct {
 
 	client   *http.Client
 	handlers map[throughput.Handler]*handler
-	// ownKubeconfig is for the ServiceAccount of kube-scheduler with the
+	// ownKubeconfig is the kubeconfig of the ServiceAccount of kube-scheduler with the
 	// plugin.
 	ownKubeconfig string
 	access        evenkeel.Accesses
-	// serving is the Evenkeel of the variants with Admission, nil without them.
+	// serving is the Evenkeel process for the variants with Admission; nil if there are
+	// none.
 	serving *evenkeel.Process
-	// hot are the names of the hot nodes.
+	// hot holds the names of the hot nodes.
 	hot map[string]bool
-	// runs counts the kube-schedulers started, for the names of their logs.
+	// runs counts the kube-schedulers that were started. Their logs are named by it.
 	runs int
 }
 
-// newStage prepares everything that needs no cluster.
+// newStage prepares everything that does not need a cluster.
 func newStage(ctx context.Context, f flags, progress io.Writer) (*stage, error) {
 	s := &stage{flags: f, binary: f.binary, scheduler: f.scheduler, handlers: map[throughput.Handler]*handler{}, hot: map[string]bool{}}
 	var err error
@@ -78,8 +79,8 @@ func (s *stage) needs(what func(throughput.Variant) bool) bool {
 	return slices.ContainsFunc(s.flags.variants, what)
 }
 
-// play starts the stage and runs the rounds. The report covers what was
-// finished, even in case of an error.
+// play starts the stage and runs the rounds. The report contains what was finished, even
+// if there is an error.
 func (s *stage) play(ctx context.Context, out io.Writer) (*throughput.Report, error) {
 	report := &throughput.Report{Nodes: s.flags.nodes, Pods: s.flags.pods}
 	if err := s.raise(ctx); err != nil {
@@ -107,7 +108,7 @@ func (s *stage) playAlone(ctx context.Context, report *throughput.Report, out io
 	return nil
 }
 
-// playSideBySide runs the rounds of the others.
+// playSideBySide runs the rounds of the side-by-side variants.
 func (s *stage) playSideBySide(ctx context.Context, report *throughput.Report, out io.Writer) error {
 	side, err := s.startSideBySide(ctx)
 	if err != nil || len(side.all) == 0 {
@@ -134,8 +135,8 @@ func (s *stage) report(report *throughput.Report, out io.Writer, round int, v th
 	}
 }
 
-// raise starts the cluster, puts nodes in use and starts the handlers. The
-// processes live as long as the context.
+// raise starts the cluster, puts its nodes in use and starts the handlers. The processes
+// run until the context ends.
 func (s *stage) raise(ctx context.Context) (err error) {
 	if err := s.Start(ctx, cluster.Options{NodeLease: nodeLease}); err != nil {
 		return err
@@ -165,8 +166,7 @@ func (s *stage) raise(ctx context.Context) (err error) {
 	return s.startHandlers(ctx)
 }
 
-// startHandlers starts the handlers that the variants need. They run
-// throughout.
+// startHandlers starts the handlers that the variants need. They keep running throughout.
 func (s *stage) startHandlers(ctx context.Context) (err error) {
 	for _, v := range s.flags.variants {
 		switch {
