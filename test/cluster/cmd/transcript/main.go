@@ -1,7 +1,7 @@
 // Command transcript follows the steps of a new user, on a local cluster with two hot
-// nodes, and records what was typed, the output and the time taken. The steps are
-// building, seeing which nodes are hot, a plan with metrics-server, a plan with
-// Prometheus, and relief. It fails if a step takes too long.
+// nodes, and records the input, the output and the time taken. The steps are: build, see
+// which nodes are hot, plan with metrics-server, plan with Prometheus, relieve the nodes.
+// It fails if a step takes too long.
 package main
 
 import (

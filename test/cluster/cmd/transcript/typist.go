@@ -18,16 +18,15 @@ import (
 // typist types commands in a folder, with a kubeconfig in the environment.
 type typist struct {
 	dir, kubeconfig string
-	// echo receives what is typed and the output.
+	// echo receives the input and the output.
 	echo io.Writer
 }
 
-// shell returns a shell that will run what is typed, in a separate process
-// group.
+// shell returns a shell that will run the typed command in a separate process group.
 func (y *typist) shell(ctx context.Context, typed string) *exec.Cmd {
 	c := exec.CommandContext(ctx, "bash", "-c", typed)
 	c.Dir = y.dir
-	// A user does not type commands under make, which would set these variables.
+	// Users do not run commands under make, which would set these variables.
 	inherited := slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "MAKE") || strings.HasPrefix(v, "MFLAGS") })
 	c.Env = append(inherited, "KUBECONFIG="+y.kubeconfig)
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -54,18 +53,17 @@ type process struct {
 	typed string
 	shell *exec.Cmd
 	ended chan struct{}
-	err   error // once it has ended
+	err   error // set once the command has ended
 }
 
-// start runs a command in the background, with its output in a file, until it
-// is stopped.
+// start runs a command in the background until it is stopped, with its output in a file.
 func (y *typist) start(ctx context.Context, typed, log string) (*process, error) {
 	fmt.Fprintf(y.echo, "\n$ %s\n", typed)
 	file, err := os.Create(log)
 	if err != nil {
 		return nil, fmt.Errorf("starting %q: %w", typed, err)
 	}
-	defer file.Close() // the child has its own descriptor
+	defer file.Close() // the child process has its own descriptor
 	p := &process{typed: typed, shell: y.shell(ctx, typed), ended: make(chan struct{})}
 	p.shell.Stdout, p.shell.Stderr = file, file
 	if err := p.shell.Start(); err != nil {
@@ -93,7 +91,7 @@ const patience = 20 * time.Second
 
 // stop asks the command to end, and waits for it.
 func (p *process) stop() error {
-	_ = syscall.Kill(-p.shell.Process.Pid, syscall.SIGTERM) // an error means that it has ended
+	_ = syscall.Kill(-p.shell.Process.Pid, syscall.SIGTERM) // an error means that it has already ended
 	select {
 	case <-p.ended:
 		return nil

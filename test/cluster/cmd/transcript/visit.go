@@ -23,13 +23,13 @@ import (
 )
 
 const (
-	// listen is the address that kube-scheduler asks, reports the address at which serve
-	// reports by default. Both are the same as in the documentation, so that the typed
-	// commands can be repeated.
+	// listen is the address that kube-scheduler calls. reports is the default address at
+	// which serve serves reports. Both are the same as in the documentation, so that readers
+	// can repeat the commands.
 	listen, reports = "127.0.0.1:8888", "127.0.0.1:8889"
 	// evictPercent is the evict line of CPU in the policies below.
 	evictPercent = 70
-	// stepWithin bounds a step that hangs.
+	// stepWithin is the time limit for a step.
 	stepWithin = 10 * time.Minute
 )
 
@@ -47,7 +47,7 @@ lines:
   memory: {evict: 80}
 `
 
-// visit is a new user's session on a cluster that has existed for some time.
+// visit is a new user's session on a cluster that has existed for a while.
 type visit struct {
 	*workshop.Workshop
 	root   string
@@ -55,10 +55,10 @@ type visit struct {
 	story  *scenario.Story
 	server *prometheus.Server
 	done   written
-	log    string // of serve
+	log    string // serve's log
 }
 
-// open builds the control plane, which a user already has.
+// open builds the control plane, which a real user already has.
 func open(ctx context.Context, root string, out, progress io.Writer) (*visit, error) {
 	for _, address := range []string{listen, reports} {
 		listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
@@ -73,7 +73,7 @@ func open(ctx context.Context, root string, out, progress io.Writer) (*visit, er
 	return &visit{Workshop: w, root: root, typist: typist{echo: out}}, err
 }
 
-// play does everything that a new user does.
+// play performs all steps of a new user.
 func (v *visit) play(ctx context.Context, settle time.Duration) (*written, error) {
 	if err := v.furnish(ctx, settle); err != nil {
 		return nil, err
@@ -89,8 +89,8 @@ func (v *visit) play(ctx context.Context, settle time.Duration) (*written, error
 	return &v.done, nil
 }
 
-// furnish starts the cluster with its hot nodes, metrics-server, Prometheus and
-// Evenkeel's permissions, and waits until nodes and pods have existed for long enough.
+// furnish starts the cluster with hot nodes, metrics-server, Prometheus and Evenkeel's
+// permissions, and waits until nodes and pods have existed for long enough.
 func (v *visit) furnish(ctx context.Context, settle time.Duration) (err error) {
 	if err := v.Start(ctx, cluster.Options{Extenders: []schedulerv1.Extender{cluster.Extender("http://" + listen)}}); err != nil {
 		return err
@@ -127,7 +127,7 @@ func (v *visit) furnish(ctx context.Context, settle time.Duration) (err error) {
 	return v.count(ctx)
 }
 
-// count records what is on the cluster.
+// count records how many nodes and pods the cluster has.
 func (v *visit) count(ctx context.Context) error {
 	version, err := v.Cluster.Client().Discovery().ServerVersion()
 	if err != nil {
@@ -196,8 +196,8 @@ func (v *visit) planByPrometheus(ctx context.Context) error {
 	})
 }
 
-// planned types a plan command, whose output must name the hot nodes and a pod
-// to move.
+// planned types a plan command. The command's output must name the hot nodes and a pod to
+// move.
 func (v *visit) planned(ctx context.Context, s step) error {
 	output, err := v.do(ctx, s)
 	if err != nil {
@@ -209,7 +209,7 @@ func (v *visit) planned(ctx context.Context, s step) error {
 	return errors.Join(err, rowsOf(output, v.story.Hot))
 }
 
-// relieve serves until no node's real usage is above the evict line.
+// relieve runs serve until no node's real usage is above the evict line.
 func (v *visit) relieve(ctx context.Context) error {
 	s := step{
 		Title: "Have it done", Before: "kube-scheduler asks this process as its extender. It runs until no node is above the evict line any more.",
@@ -218,7 +218,7 @@ func (v *visit) relieve(ctx context.Context) error {
 		AtMost: reliefWithin, What: "relief, after the plan",
 	}
 	began := time.Now()
-	serve, err := v.typist.start(context.WithoutCancel(ctx), s.Typed, v.log) // it continues after the step
+	serve, err := v.typist.start(context.WithoutCancel(ctx), s.Typed, v.log) // serve continues to run after the step
 	if err != nil {
 		return err
 	}
@@ -253,7 +253,7 @@ func hottest(usage map[string]cluster.NodeLoad) (percent float64) {
 	return percent
 }
 
-// evictions keeps only the lines of a log that report evictions.
+// evictions returns only the lines of a log that report evictions.
 func evictions(log string) string {
 	var b strings.Builder
 	for line := range strings.Lines(log) {

@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-// The longest times that a new user should have to wait.
+// The maximum times that a new user should have to wait.
 const (
-	hotWithin        = 15 * time.Second // from the build to the hot nodes
-	planWithin       = 2 * time.Minute  // from there to a plan, with metrics-server
-	planWithinByProm = 15 * time.Second // to a plan, with Prometheus
-	reliefWithin     = 2 * time.Minute  // from that plan to cool nodes
+	hotWithin        = 15 * time.Second // from the build until the hot nodes are shown
+	planWithin       = 2 * time.Minute  // from then until a plan is shown, with metrics-server
+	planWithinByProm = 15 * time.Second // until a plan is shown, with Prometheus
+	reliefWithin     = 2 * time.Minute  // from that plan until the nodes are cool
 )
 
-// written records what was typed and what was printed.
+// written records the input and the output.
 type written struct {
 	// Release is the Kubernetes release; Nodes and Pods are the numbers in the
 	// cluster.
@@ -25,20 +25,20 @@ type written struct {
 	Steps       []step
 }
 
-// step is something typed, what came out, and how long it took.
+// step is an input, its output, and how long it took.
 type step struct {
 	Title, Before string
 	// File, if set, is shown before the step as a YAML file with that name.
 	File, Content string
 	Typed, Output string
 	Took          time.Duration
-	// AtMost is the limit for Took; 0 is none. What describes what the time is
-	// for.
+	// AtMost is the limit for Took; 0 means no limit. What describes what happens in that
+	// time.
 	AtMost time.Duration
 	What   string
 }
 
-// late returns an error that names each step that took too long.
+// late returns an error that names the steps that took too long.
 func (w *written) late() error {
 	var errs []error
 	for _, s := range w.Steps {
@@ -75,10 +75,10 @@ came out, and how long it took. Do not edit it: run that command again.
 	return b.String()
 }
 
-// mostLines is the maximum number of lines of an output that are shown.
+// mostLines is the maximum number of lines to show of an output.
 const mostLines = 60
 
-// fold shortens an output, adds by how much, and ends it with a line break
+// fold shortens an output and states by how much. The result ends with a line break
 // unless it is empty.
 func fold(output string) string {
 	output = strings.TrimRight(output, "\n")
@@ -98,8 +98,8 @@ func fold(output string) string {
 // seconds rounds to a tenth of a second.
 func seconds(d time.Duration) time.Duration { return d.Round(100 * time.Millisecond) }
 
-// rowsOf returns an error unless each node has a line in the output, with one
-// of the words if there are any.
+// rowsOf returns an error unless the output has a line for each node. If words are given,
+// each line must contain one of them.
 func rowsOf(output string, nodes []string, words ...string) error {
 	var errs []error
 	for _, node := range nodes {
@@ -114,10 +114,10 @@ func rowsOf(output string, nodes []string, words ...string) error {
 	return errors.Join(errs...)
 }
 
-// ends are what may follow a name.
+// ends replaces characters that may follow a name with spaces.
 var ends = strings.NewReplacer(":", " ", ",", " ", ".", " ", "\n", " ")
 
-// hasWord reports whether a line contains a complete name.
+// hasWord reports whether a line contains the name as a whole word.
 func hasWord(line, name string) bool { return strings.Contains(" "+ends.Replace(line), " "+name+" ") }
 
 func containsAny(line string, words []string) bool {
