@@ -11,8 +11,8 @@ import (
 	"go.etcd.io/etcd/server/v3/embed"
 )
 
-// etcdCommand runs a single-member etcd on loopback without fsync, because its
-// data lives only as long as the test cluster.
+// etcdCommand runs a single-member etcd on loopback, without fsync, because its data need
+// not outlive the test cluster.
 func etcdCommand() *cobra.Command {
 	var dataDir, clientURL, peerURL string
 	command := &cobra.Command{

@@ -1,9 +1,8 @@
-// Command controlplane is a whole Kubernetes control plane in one binary:
-// depending on its name (argv[0]), it runs etcd, kube-apiserver,
-// kube-controller-manager or kube-scheduler. This takes one link step instead
-// of four, and the binary is small because they share their libraries. It
-// imports nothing whose version does not follow Kubernetes', because it is
-// built from several releases.
+// Command controlplane contains a whole Kubernetes control plane: depending on its name
+// (argv[0]), it runs etcd, kube-apiserver, kube-controller-manager or kube-scheduler. One
+// binary takes one link step instead of four, and is small because the parts share their
+// libraries. All its imports have versions that follow Kubernetes', because it is built
+// from several releases.
 package main
 
 import (
