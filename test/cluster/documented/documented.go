@@ -31,10 +31,10 @@ type Pipeline struct {
 	Args []string
 }
 
-// Left is a documented command that is not run, with the reason.
+// Left is a documented command that is not run, and the reason.
 type Left struct{ Where, Text, Why string }
 
-// untried states why commands of other programs are not run.
+// untried explains why the commands of other programs are not run.
 var untried = map[documents.Program]string{
 	documents.Unknown: Unexplained,
 	documents.Make:    "targets and variables are checked; each takes minutes, and those of tests would run this one",
@@ -43,14 +43,13 @@ var untried = map[documents.Program]string{
 	documents.Tool:    "it is somebody else's, and need not be installed here; the files that it names are checked",
 }
 
-// usable are programs into which Evenkeel's command lines are piped.
+// usable holds programs that Evenkeel's command lines are piped into.
 var usable = []string{"head", "source", "xargs"}
 
-// lasting are the commands that keep running; separate cases cover each of
-// them.
+// lasting holds the commands that keep running. Separate cases cover each of them.
 var lasting = []string{"run", "serve", "extender", "nodesync"}
 
-// except are command lines of Evenkeel's that are not run, with the reason.
+// except holds command lines of Evenkeel that are not run, and why.
 var except = []struct {
 	pattern *regexp.Regexp
 	why     string
@@ -59,8 +58,8 @@ var except = []struct {
 	{regexp.MustCompile(`evenkeel ui\b`), "it forwards a port of a pod, and no pod runs here; it keeps running, too"},
 }
 
-// Choose splits command lines shown in blocks into those to run, each once, and
-// those that are left out. Those that clean up come last.
+// Choose divides command lines shown in blocks into those to run, each once, and those
+// that are left out. Commands that clean up come last.
 func Choose(lines []documents.Line) (runs []Run, left []Left) {
 	seen := map[string]bool{}
 	for _, line := range lines {
@@ -85,10 +84,10 @@ func Choose(lines []documents.Line) (runs []Run, left []Left) {
 	return runs, left
 }
 
-// Cleans reports whether the run removes what other runs look at.
+// Cleans reports whether the run removes something that other runs need.
 func (r *Run) Cleans() bool { return r.order() > 0 }
 
-// order is 0 for a run that only reads, higher for one that removes something.
+// order returns 0 for a run that only reads, and more for one that removes something.
 func (r *Run) order() int {
 	for _, p := range r.Pipelines {
 		switch {
@@ -135,7 +134,7 @@ const Unexplained = "no reason is known"
 // Lasts reports whether the pipeline runs until it is interrupted.
 func (p *Pipeline) Lasts() bool { return slices.Contains(p.Args, "--watch") }
 
-// Codes are the documented exit codes of a command that worked.
+// Codes returns the documented exit codes of a command that succeeds.
 func (p *Pipeline) Codes() []int {
 	switch {
 	case p.Lasts():
@@ -165,15 +164,15 @@ func (p *Pipeline) Writes(name string) bool {
 type Place struct {
 	// Node is a hot node, Pod a pod on it as NAMESPACE/NAME.
 	Node, Pod string
-	// Reports is the address of a serving process's reports, Extender the address
-	// that kube-scheduler asks.
+	// Reports is the address at which a serving process serves reports, Extender the address
+	// that kube-scheduler calls.
 	Reports, Extender string
 	// Kubeconfig is the file that kubectl would use.
 	Kubeconfig string
 }
 
-// fills replace placeholders, and durations that would take a day. In the
-// replacement, a word in braces is a field of the place.
+// fills replaces placeholders, and durations that would take a day. In the replacement, a
+// word in braces refers to a field of Place.
 var fills = []struct {
 	pattern *regexp.Regexp
 	with    string
@@ -187,9 +186,9 @@ var fills = []struct {
 	{regexp.MustCompile(` --interval 5m\b`), ""},
 	{regexp.MustCompile(`--for 24h\b`), "--for 25s --interval 5s"},
 	{regexp.MustCompile(`--observe 3m\b`), "--observe 20s"},
-	// A recording of some seconds does not cover a day.
+	// A recording of a few seconds does not cover a day.
 	{regexp.MustCompile(`--recording (\S+)`), "--recording $1 --stretch --warm-up 0"},
-	// One pod of a plan is enough, because each takes as long as a plan.
+	// One pod of a plan is enough, because explaining a pod takes as long as a plan.
 	{regexp.MustCompile(`\| xargs -n 1 `), "| head -n 1 | xargs -n 1 "},
 }
 

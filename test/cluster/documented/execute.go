@@ -13,12 +13,12 @@ import (
 	"time"
 )
 
-// watched is how long a command that keeps running is left running.
+// watched is how long a command that keeps running is allowed to run.
 const watched = 5 * time.Second
 
-// Execute runs a command in a furnished folder, in a shell with the program on its PATH
-// and the kubeconfig in its environment, but without anything else from the machine. It
-// returns the output, and an error if the exit code is not a documented one.
+// Execute runs a pipeline in a furnished folder. The shell has the program on its PATH
+// and the kubeconfig in its environment, but nothing else from the machine. Execute
+// returns the output, and an error if the exit code is not among the documented ones.
 func (p *Pipeline) Execute(ctx context.Context, dir string, place Place) (printed string, err error) {
 	typed := p.Fill(place)
 	shell := exec.CommandContext(ctx, "bash", "-o", "pipefail", "-c", typed)
@@ -26,7 +26,8 @@ func (p *Pipeline) Execute(ctx context.Context, dir string, place Place) (printe
 	shell.Env = []string{
 		"HOME=" + dir, "PATH=" + filepath.Join(dir, "bin") + ":" + os.Getenv("PATH"), "KUBECONFIG=" + place.Kubeconfig,
 	}
-	// A separate group, so that what the shell has started is interrupted, too.
+	// It is in a separate process group, so that the processes started by the shell are
+	// interrupted, too.
 	shell.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	shell.Cancel = func() error { return syscall.Kill(-shell.Process.Pid, syscall.SIGKILL) }
 	shell.WaitDelay = time.Second

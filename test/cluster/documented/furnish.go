@@ -13,9 +13,9 @@ import (
 
 // Furnish puts a reader's files into an empty folder: the checkout's documents and
 // manifests, the program in bin, and the reader's own files except those that the run
-// writes. For commands that use a cluster, the given policy takes the place of
-// policy.yaml and of the examples, because with the defaults they would observe for
-// minutes. Other commands find the checkout's files.
+// writes. For commands that use a cluster, the given policy replaces policy.yaml and the
+// examples, because with the defaults they would observe for minutes. Other commands use
+// the checkout's files.
 func Furnish(dir, root, binary string, policy []byte, run *Run) error {
 	root, err := filepath.Abs(root)
 	if err != nil {
@@ -55,7 +55,7 @@ func Furnish(dir, root, binary string, policy []byte, run *Run) error {
 	return nil
 }
 
-// writeExamples writes a policy under the name of each example.
+// writeExamples writes the policy under the name of each example.
 func writeExamples(dir, examples string, policy []byte) error {
 	files, err := filepath.Glob(filepath.Join(examples, "*.yaml"))
 	errs := []error{err, os.Mkdir(dir, 0o700)}
@@ -91,7 +91,7 @@ func copyFile(to, from string) error {
 	return os.WriteFile(to, content, 0o600)
 }
 
-// The trace is a day in steps of five minutes.
+// The trace covers a day in steps of five minutes.
 const (
 	traceSeries = 40
 	traceSteps  = 288
