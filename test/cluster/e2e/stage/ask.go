@@ -21,13 +21,14 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
 )
 
-// Move is one move of GET /status.
+// Move is a move in GET /status.
 type Move struct {
 	Pod, From, To, Node, State, Replacement string
 	Asked                                   bool
 }
 
-// Moves asks the serving Evenkeel for its ledger, oldest ended move first.
+// Moves returns the ledger of the serving Evenkeel, with ended moves first, the oldest
+// first.
 func (f *Fixture) Moves() []Move {
 	f.T.Helper()
 	var status struct{ Moves []Move }
@@ -35,7 +36,7 @@ func (f *Fixture) Moves() []Move {
 	return status.Moves
 }
 
-// States asks the serving Evenkeel for the state of each node.
+// States returns each node's state according to the serving Evenkeel.
 func (f *Fixture) States(context.Context) map[string]string {
 	f.T.Helper()
 	var nodes []struct{ Name, State string }
@@ -47,9 +48,9 @@ func (f *Fixture) States(context.Context) map[string]string {
 	return states
 }
 
-// Measured reports whether the serving Evenkeel has measured all these nodes at the given
-// percentage of CPU or more, in its five-minute mean. A mean is too low for a while if it
-// covers a time at which pods were still being created.
+// Measured reports whether the serving Evenkeel has measured a five-minute mean of at
+// least the given percentage of CPU on all given nodes. The mean is too low at first,
+// because it covers a time at which pods were still being created.
 func (f *Fixture) Measured(atLeast float64, nodes ...string) bool {
 	f.T.Helper()
 	var all []struct {
@@ -64,14 +65,14 @@ func (f *Fixture) Measured(atLeast float64, nodes ...string) bool {
 	return !slices.ContainsFunc(nodes, func(node string) bool { return used[node] < atLeast })
 }
 
-// Are reports whether the serving Evenkeel has all these nodes in a state.
+// Are reports whether all given nodes are in a state according to the serving Evenkeel.
 func (f *Fixture) Are(state string, nodes ...string) bool {
 	f.T.Helper()
 	states := f.States(f.T.Context())
 	return !slices.ContainsFunc(nodes, func(node string) bool { return states[node] != state })
 }
 
-// Planned is the output of `plan -o json`, as far as cases read it.
+// Planned is the part of the output of `plan -o json` that cases read.
 type Planned struct {
 	Closed   string
 	Moves    []struct{ Pod, From, To, Reason string }
@@ -103,8 +104,8 @@ func (f *Fixture) Plan(ctx context.Context, policy string) Planned {
 	return plan
 }
 
-// Reasons returns why a plan does not move the pods of a workload on a node,
-// each reason once with one of its details.
+// Reasons returns why a plan does not move the pods of a workload on a node. Each reason
+// is listed once, with one of its details.
 func (p *Planned) Reasons(node, workload string) (reasons map[string]string, pods int) {
 	reasons = map[string]string{}
 	for _, declined := range p.Declined {
@@ -130,7 +131,7 @@ func (f *Fixture) PodsByUID(ctx context.Context) map[string]v1.Pod {
 	return pods
 }
 
-// Impatient is Fast with the shortest observation that policies allow.
+// Impatient makes policies of Fast use the shortest observation period that is allowed.
 var Impatient = strings.NewReplacer("observationPeriod: 25s", "observationPeriod: 10s", "minWindow: 15s", "minWindow: 10s").Replace(Fast)
 
 // Skewed is a cluster whose hot nodes look emptiest by requests.
@@ -139,8 +140,8 @@ type Skewed struct {
 	Fewest     int
 }
 
-// Skew makes two of six nodes hot with pods that request little and fills the
-// requests of the others.
+// Skew makes two of six nodes hot with pods that request little, and fills the others
+// with requests.
 //
 //	hot node:   12 hog × 2200m = 26.4 of 32 cores = 82.5 %; requests 12 × 250m =  3 cores; under 65 % (20.8) takes 3 hogs off
 //	other node:  8 bg  ×  300m =  2.4 of 32 cores =  7.5 %; requests  8 × 2    = 16 cores
@@ -161,10 +162,10 @@ func (f *Fixture) Skew() Skewed {
 	return Skewed{Nodes: nodes, Hot: nodes[:2], Fewest: 6}
 }
 
-// ShippedExtender returns kube-scheduler's configuration for Evenkeel.
+// ShippedExtender returns the shipped kube-scheduler configuration for Evenkeel.
 func ShippedExtender() schedulerv1.Extender { return cluster.Extender("http://" + Listen()) }
 
-// RestoreScheduler restores kube-scheduler with the extender for the next case.
+// RestoreScheduler restarts kube-scheduler with the extender, for the next case.
 func (f *Fixture) RestoreScheduler() {
 	f.T.Helper()
 	ctx := context.WithoutCancel(f.T.Context())
@@ -175,8 +176,7 @@ func (f *Fixture) RestoreScheduler() {
 	})
 }
 
-// StopMetricsServer stops metrics-server for the rest of the case, unless the
-// case restarts it.
+// StopMetricsServer stops metrics-server until the case ends or restarts it.
 func (f *Fixture) StopMetricsServer() {
 	f.T.Helper()
 	ctx := context.WithoutCancel(f.T.Context())
@@ -203,7 +203,7 @@ func (f *Fixture) FreeAddress() string {
 	return address
 }
 
-// Metric reads one series of a process's metrics page; 0 if it is missing.
+// Metric returns one series from a process's metrics page; 0 if it is missing.
 func (f *Fixture) Metric(address, series string) float64 {
 	f.T.Helper()
 	status, body, err := evenkeel.Get(f.T.Context(), "http://"+address+"/metrics")
@@ -222,7 +222,7 @@ func (f *Fixture) Metric(address, series string) float64 {
 	return 0
 }
 
-// Fetch decodes the JSON of a page.
+// Fetch decodes a page with JSON.
 func (f *Fixture) Fetch(url string, into any) {
 	f.T.Helper()
 	status, body, err := evenkeel.Get(f.T.Context(), url)
@@ -247,8 +247,8 @@ func (f *Fixture) Status(listen string) (status ExtenderStatus) {
 	return status
 }
 
-// Ask posts to a verb what kube-scheduler would for a small pod without an
-// owner.
+// Ask posts the request that kube-scheduler would send to a verb for a small pod without
+// an owner.
 func (f *Fixture) Ask(url string, nodes []string, into any) {
 	f.T.Helper()
 	pod := &v1.Pod{
@@ -290,8 +290,8 @@ func (f *Fixture) Filter(listen string, nodes []string) []string {
 	return *result.NodeNames
 }
 
-// WantNeutral fails the case unless an extender keeps all nodes and gives them
-// the same score.
+// WantNeutral fails the case unless an extender keeps all nodes and gives all of them the
+// same score.
 func (f *Fixture) WantNeutral(listen string, nodes []string) {
 	f.T.Helper()
 	if kept := f.Filter(listen, nodes); !slices.Equal(kept, nodes) {

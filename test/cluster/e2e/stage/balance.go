@@ -19,39 +19,37 @@ import (
 )
 
 const (
-	// balanceTime bounds one request to a backend; kube-scheduler gives up much
-	// earlier.
+	// balanceTime bounds one request to a backend. kube-scheduler gives up much earlier.
 	balanceTime = 5 * time.Second
 	// schedulerPatience is the httpTimeout of the shipped configuration.
 	schedulerPatience = 200 * time.Millisecond
-	// balanceBytes bounds a request and a reply: names of nodes and one pod.
+	// balanceBytes bounds a request and a reply, which contain node names and one pod.
 	balanceBytes = 8 << 20
 )
 
-// Answer is a backend's answer to kube-scheduler about one pod in /filter.
+// Answer is a backend's answer to kube-scheduler's /filter request for a pod.
 type Answer struct {
 	Backend string
-	// Asked are the nodes in the request, Kept the nodes in the reply.
+	// Asked holds the nodes in the request, Kept the nodes in the reply.
 	Asked, Kept []string
 }
 
-// Balancer receives kube-scheduler's requests and sends each to the next
-// backend, more strictly than a Service: a replacement and the one before it
-// are never answered by the same replica.
+// Balancer receives kube-scheduler's requests and sends each to the next backend. This is
+// stricter than a Service: the same replica never answers two consecutive requests.
 type Balancer struct {
 	backends []string
 	client   *http.Client
 	next     atomic.Uint64
-	// asked counts kube-scheduler's requests, late those whose answer came too
-	// late for it or not at all.
+	// asked counts kube-scheduler's requests, late those that were answered too late or not
+	// at all.
 	asked, late atomic.Int64
 
 	mu      sync.Mutex
-	answers map[string][]Answer // of /filter, by the UID of the pod
+	answers map[string][]Answer // answers of /filter by pod UID
 }
 
-// Balance serves at Listen until the case ends. Reports read there come from the first
-// backend.
+// Balance serves at Listen until the case ends. It also serves the first backend's
+// reports.
 func (f *Fixture) Balance(backends ...string) *Balancer {
 	f.T.Helper()
 	f.T.Cleanup(evenkeel.ReportBehind(Listen(), backends[0]))
@@ -82,7 +80,7 @@ func (b *Balancer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	backend := b.backends[int(b.next.Add(1)%uint64(len(b.backends)))] // fits: less than the number of backends
+	backend := b.backends[int(b.next.Add(1)%uint64(len(b.backends)))] // fits, because it is less than the number of backends
 	began := time.Now()
 	code, reply, err := b.forward(r, backend, request)
 	if r.Method == http.MethodPost {
@@ -100,7 +98,7 @@ func (b *Balancer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
-	_, _ = w.Write(reply) // an error means that the client has gone
+	_, _ = w.Write(reply) // an error means that the client has disconnected
 }
 
 func (b *Balancer) forward(r *http.Request, backend string, body []byte) (code int, reply []byte, err error) {
@@ -122,8 +120,8 @@ func (b *Balancer) forward(r *http.Request, backend string, body []byte) (code i
 	return response.StatusCode, reply, nil
 }
 
-// note records an answer; kube-scheduler complains itself about anything that
-// is not a request and reply of /filter.
+// note records an answer. It ignores anything that is not a request and reply of /filter,
+// because kube-scheduler itself complains about that.
 func (b *Balancer) note(backend string, request, reply []byte) {
 	var asked extenderv1.ExtenderArgs
 	var kept extenderv1.ExtenderFilterResult
@@ -139,8 +137,8 @@ func (b *Balancer) note(backend string, request, reply []byte) {
 	b.answers[uid] = append(b.answers[uid], Answer{Backend: backend, Asked: *asked.NodeNames, Kept: *kept.NodeNames})
 }
 
-// Late returns how many requests kube-scheduler has sent, and of how many the
-// answer came too late for it, or none came.
+// Late returns how many requests kube-scheduler has sent, and how many of them were
+// answered too late or not at all.
 func (b *Balancer) Late() (late, asked int64) { return b.late.Load(), b.asked.Load() }
 
 // Answers returns the answers about a pod, oldest first.

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// commandTime bounds a command that should end.
+// commandTime bounds the duration of a command that is expected to end.
 const commandTime = 2 * time.Minute
 
 // Result is the result of a command that ended.

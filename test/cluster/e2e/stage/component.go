@@ -7,8 +7,8 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
 )
 
-// Component applies a shipped component while the case runs, with the
-// components that it includes.
+// Component applies a shipped component, and the components that it includes, until the
+// case ends.
 func (f *Fixture) Component(name string) {
 	f.T.Helper()
 	files, err := evenkeel.Component(f.T.Context(), name)

@@ -13,9 +13,9 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// The ConfigMap that holds the ledger, its key, and how the names of those begin
-// that hold what could not be read. They are repeated here, and the tests read the document with their own types, because stored data
-// outlives the version that wrote it.
+// The name of the ledger's ConfigMap, its key, and the prefix of the names of copies that
+// could not be read. They are repeated here, and the tests use their own types for the
+// document, because stored data outlives the version that wrote it.
 const (
 	LedgerName     = "evenkeel-ledger"
 	LedgerKey      = "ledger.json.gz"
@@ -65,7 +65,7 @@ func (m *DocumentMove) InFlight() bool {
 	return slices.Contains([]string{"Intended", "Evicted", "Booked"}, m.State)
 }
 
-// Expires is when the reservation must end.
+// Expires returns when the reservation must end.
 func (m *DocumentMove) Expires() time.Time {
 	if m.Evicted.IsZero() {
 		return m.Recorded.Add(m.Wait + m.TTL)
@@ -73,7 +73,7 @@ func (m *DocumentMove) Expires() time.Time {
 	return m.Evicted.Add(m.TTL)
 }
 
-// String lists the moves, except cancelled ones, in a line each.
+// String lists the moves, except cancelled ones, one per line.
 func (d *Document) String() string {
 	lines := []string{fmt.Sprintf("generation %d of %s, %d moves", d.Generation, d.Writer, len(d.Moves))}
 	for _, m := range d.Moves {
@@ -104,7 +104,7 @@ func (d *Document) In(state string) (n int) {
 	return n
 }
 
-// ReadDocument reads the ledger out of its ConfigMap.
+// ReadDocument reads the ledger from its ConfigMap.
 func ReadDocument(stored *v1.ConfigMap) (Document, error) {
 	var d Document
 	unpacked, err := gzip.NewReader(bytes.NewReader(stored.BinaryData[LedgerKey]))
@@ -121,7 +121,7 @@ func ReadDocument(stored *v1.ConfigMap) (Document, error) {
 	return d, nil
 }
 
-// Packed compresses JSON as in the ledger's ConfigMap.
+// Packed compresses JSON like in the ledger's ConfigMap.
 func Packed(content []byte) ([]byte, error) {
 	var packed bytes.Buffer
 	w := gzip.NewWriter(&packed)

@@ -10,9 +10,9 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
 )
 
-// EarlierYAML returns the YAML blocks in the text about a legacy system with
-// that file name, in order. The texts are not part of the checkout but next to
-// it; without them there are none.
+// EarlierYAML returns the YAML blocks, in order, from the text about a legacy system with
+// the given file name. The texts are not part of the checkout but next to it. If they are
+// missing, it returns nothing.
 func (f *Fixture) EarlierYAML(name string) []string {
 	f.T.Helper()
 	root, err := evenkeel.Root(f.T.Context())
@@ -35,8 +35,8 @@ func (f *Fixture) EarlierYAML(name string) []string {
 	return blocks
 }
 
-// At is Evenkeel as of an earlier commit; the case is skipped where the checkout
-// lacks it.
+// At returns Evenkeel as of an earlier commit. It skips the case if the checkout does not
+// contain the commit.
 func At(t *testing.T, commit string) evenkeel.Earlier {
 	t.Helper()
 	e, err := evenkeel.At(t.Context(), commit)

@@ -19,15 +19,14 @@ import (
 // Eviction is an eviction that the API server has granted.
 type Eviction struct {
 	Namespace, Pod string
-	// Program is the name that the requesting process was started under; see
-	// StartAs.
+	// Program is the name under which the requesting process was started; see StartAs.
 	Program string
-	// At is when the request came in, by the API server's clock.
+	// At is when the API server received the request, by its own clock.
 	At time.Time
 }
 
-// PodRequests lists what was asked of the pods of namespace shop since the mark,
-// a line each, for a case that failed to show.
+// PodRequests lists the requests about pods in namespace shop since the mark, one per
+// line, for a failed case to print.
 func (f *Fixture) PodRequests(since cluster.AuditMark) (lines []string) {
 	content, err := os.ReadFile(filepath.Join(f.StateDir(), "audit.log"))
 	if err != nil || int(since) > len(content) {
@@ -94,7 +93,7 @@ func readEvictions(log io.Reader) ([]Eviction, error) {
 	lines := bufio.NewReader(log)
 	for {
 		line, err := lines.ReadBytes('\n')
-		if errors.Is(err, io.EOF) { // what follows the last line end is still being written
+		if errors.Is(err, io.EOF) { // the text after the last line break is an incomplete line
 			return evictions, nil
 		}
 		if err != nil {

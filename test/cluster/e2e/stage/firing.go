@@ -9,8 +9,8 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/monitoring"
 )
 
-// recordFor is how long the metrics of processes are recorded, which covers several
-// cycles and samples.
+// recordFor is how long the metrics of processes are recorded. It covers several cycles
+// and samples.
 const recordFor = 12 * time.Second
 
 // Firing fails the case unless exactly the given shipped alerts would fire if the
@@ -21,15 +21,15 @@ func (f *Fixture) Firing(when string, want []string, addresses ...string) {
 	f.firing(recordFor, when, [][]string{want}, addresses...)
 }
 
-// FiringOver is Firing for states that come and go. It records metrics for the given
-// duration.
+// FiringOver is like Firing, for states that come and go. It records metrics for the
+// given duration.
 func (f *Fixture) FiringOver(lasting time.Duration, when string, want []string, addresses ...string) {
 	f.T.Helper()
 	f.firing(lasting, when, [][]string{want}, addresses...)
 }
 
-// FiringBeside is Firing where another alert may fire as well, by how fast the
-// machine is.
+// FiringBeside is like Firing, but allows another alert to fire as well, which depends on
+// how fast the machine is.
 func (f *Fixture) FiringBeside(when, another string, want []string, addresses ...string) {
 	f.T.Helper()
 	f.firing(recordFor, when, [][]string{want, append(slices.Clone(want), another)}, addresses...)

@@ -12,8 +12,8 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/lane"
 )
 
-// MainWithKubelets is Main for cases with real kubelets. It runs the cases in a site of
-// their own, except on a machine that cannot have one, where each case is skipped.
+// MainWithKubelets is like Main, for cases with real kubelets. It runs the cases in a
+// separate site. On a machine that cannot have one, each case is skipped.
 func MainWithKubelets(ctx context.Context, m *testing.M) int {
 	if kubelets.Inside() {
 		flag.Parse()
@@ -31,7 +31,7 @@ func MainWithKubelets(ctx context.Context, m *testing.M) int {
 	return code
 }
 
-// enter runs this test binary in a site.
+// enter runs this test binary inside a new site.
 func enter(ctx context.Context) (code int, err error) {
 	binDir, err := Build(ctx)
 	if err != nil {
@@ -49,8 +49,9 @@ func enter(ctx context.Context) (code int, err error) {
 	return kubelets.Enter(ctx, binDir, append([]string{self}, os.Args[1:]...)...)
 }
 
-// NewWithKubelets is New with this number of ready nodes that have real kubelets. They end
-// with the case. It skips the case, with the reason, on a machine that cannot run them.
+// NewWithKubelets is like New, with the given number of ready nodes with real kubelets,
+// which are removed when the case ends. On a machine that cannot run them, it skips the
+// case and states the reason.
 func NewWithKubelets(t *testing.T, count int) (*Fixture, []*kubelets.Node) {
 	t.Helper()
 	if err := kubelets.Unable(); err != nil {

@@ -6,14 +6,14 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
 )
 
-// LedgerStatus is what GET /status reports about the ledger.
+// LedgerStatus is the part of GET /status about the ledger.
 type LedgerStatus struct {
 	Generation int64 `json:"generation"`
 	InFlight   int   `json:"inFlight"`
 }
 
-// Ledger asks one process for its ledger: the moves, oldest ended move first, and the
-// generation of the stored ledger that it has read.
+// Ledger returns a process's ledger: the moves, with ended moves first, the oldest first,
+// and the generation of the stored ledger that the process has read.
 func (f *Fixture) Ledger(listen string) (moves []Move, status LedgerStatus) {
 	f.T.Helper()
 	var answer struct {
@@ -24,8 +24,7 @@ func (f *Fixture) Ledger(listen string) (moves []Move, status LedgerStatus) {
 	return answer.Moves, answer.Ledger
 }
 
-// InFlight reports whether a move still waits for its eviction or its
-// replacement.
+// InFlight reports whether a move is still waiting for its eviction or its replacement.
 func (m *Move) InFlight() bool {
 	switch m.State {
 	case "Intended", "Evicted", "Booked":

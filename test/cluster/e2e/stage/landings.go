@@ -12,7 +12,7 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster"
 )
 
-// Landings are the scenarios that a real cluster can start with: no pod is old, has
+// Landings returns the scenarios with which a real cluster can start: no pod is old, has
 // restarted or has failed, and kube-scheduler is the default one.
 func Landings(lists ...[]landings.Scenario) (all []*landings.Scenario) {
 	for _, list := range lists {
@@ -30,13 +30,14 @@ func Landings(lists ...[]landings.Scenario) (all []*landings.Scenario) {
 	return all
 }
 
-// PlaceLandings makes the nodes and pods of a scenario. Names of nodes get a number.
+// PlaceLandings creates the nodes and pods of a scenario. It adds a number to the names
+// of nodes.
 func (f *Fixture) PlaceLandings(s *landings.Scenario) {
 	f.T.Helper()
 	names := map[string]string{}
 	for i := range s.Nodes {
 		object := s.Nodes[i].Object()
-		delete(object.Labels, v1.LabelHostname) // every node has it
+		delete(object.Labels, v1.LabelHostname) // every node gets it
 		allocatable := object.Status.Allocatable
 		made, err := f.AddNodes(f.T.Context(), 1, cluster.NodeTemplate{
 			NamePrefix: object.Name + "-", CPU: allocatable.Cpu().String(), Memory: allocatable.Memory().String(), Labels: object.Labels, Taints: object.Spec.Taints,
@@ -67,12 +68,12 @@ func (f *Fixture) PlaceLandings(s *landings.Scenario) {
 	}
 }
 
-// cyclesOfLandings is the number of cycles for which a scenario is watched. A loop evicts
-// in each of them.
+// cyclesOfLandings is the number of cycles for which a scenario is observed. A loop would
+// evict in each of them.
 const cyclesOfLandings = 6
 
-// EndsAsPlanned runs Evenkeel on a scenario. It fails the case unless Evenkeel makes as many evictions as
-// help, no further evictions follow, and each replacement is on its planned node.
+// EndsAsPlanned runs Evenkeel on a scenario. It fails the case unless Evenkeel makes
+// exactly the evictions that help, and each replacement is on its planned node.
 func (f *Fixture) EndsAsPlanned(s *landings.Scenario, loadPolicy string) {
 	f.T.Helper()
 	f.PlaceLandings(s)

@@ -11,7 +11,7 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
 )
 
-// PauseName is the name of the kill switch, a ConfigMap in Evenkeel's namespace.
+// PauseName is the name of the kill switch, which is a ConfigMap in Evenkeel's namespace.
 // PauseAnnotation on the ledger is the kill switch of earlier versions.
 const (
 	PauseName       = "evenkeel-pause"

@@ -6,9 +6,9 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/prometheus"
 )
 
-// Prometheus runs a real Prometheus, with an hour of history of the nodes, or
-// of all, until the case ends; without one on the PATH the case is skipped.
-// Cluster, Dir and History of the config need not be set.
+// Prometheus runs a real Prometheus until the case ends, with an hour of history of the
+// given nodes, or of all nodes if none is given. If prometheus is not on the PATH, the
+// case is skipped. Cluster, Dir and History of the config need not be set.
 func (f *Fixture) Prometheus(config prometheus.Config, nodes ...string) *prometheus.Server {
 	f.T.Helper()
 	if !prometheus.Installed() {

@@ -8,9 +8,8 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/apifault"
 )
 
-// APIProxy starts a proxy in front of the API server, which passes everything on until
-// the case makes requests fail. It returns the fixture whose processes reach the API
-// server through the proxy.
+// APIProxy starts a proxy for the API server. All requests pass until the case makes some
+// fail. It returns a fixture whose processes reach the API server through the proxy.
 func (f *Fixture) APIProxy() (*Fixture, *apifault.Proxy) {
 	f.T.Helper()
 	p, err := apifault.Start(context.WithoutCancel(f.T.Context()), apifault.Config{

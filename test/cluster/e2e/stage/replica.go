@@ -15,7 +15,7 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
 )
 
-// StartAs is Start with any program, under a name by which the audit log
+// StartAs is like Start, but runs any program, under a name by which the audit log
 // distinguishes its requests from those of other processes.
 func (f *Fixture) StartAs(name, binary, command string, args ...string) *evenkeel.Process {
 	f.T.Helper()
@@ -34,7 +34,7 @@ func (f *Fixture) StartAs(name, binary, command string, args ...string) *evenkee
 		f.T.Fatal(err)
 	}
 	f.T.Cleanup(func() {
-		_ = p.Thaw() // a frozen process cannot be stopped; Thaw fails if it has ended
+		_ = p.Thaw() // a frozen process cannot be stopped; Thaw fails if the process has ended
 		if err := p.Stop(); err != nil {
 			f.T.Error(err)
 		}
@@ -45,7 +45,7 @@ func (f *Fixture) StartAs(name, binary, command string, args ...string) *evenkee
 	return p
 }
 
-// clockOff is internal/servertime/local.go for a clock that is off.
+// clockOff is internal/servertime/local.go for a clock with an offset.
 const clockOff = `package servertime
 
 import "time"
@@ -53,8 +53,8 @@ import "time"
 func Local() time.Time { return time.Now().Add(%d) }
 `
 
-// WithClockOff compiles the program with a clock that is off by an offset, and
-// returns its path.
+// WithClockOff compiles the program with a clock that is off by offset, and returns its
+// path.
 func WithClockOff(ctx context.Context, offset time.Duration) (path string, err error) {
 	root, err := evenkeel.Root(ctx)
 	if err != nil {
@@ -82,8 +82,8 @@ func WithClockOff(ctx context.Context, offset time.Duration) (path string, err e
 	return path, nil
 }
 
-// overlaid writes an overlay for the go command, in which a file has another
-// content, and returns its path.
+// overlaid writes an overlay for the go command that replaces the content of a file, and
+// returns the overlay's path.
 func overlaid(dir, file, content string) (overlay string, err error) {
 	other := filepath.Join(dir, "overlaid.go")
 	if err := os.WriteFile(other, []byte(content), 0o600); err != nil {
@@ -100,7 +100,8 @@ func overlaid(dir, file, content string) (overlay string, err error) {
 	return overlay, nil
 }
 
-// Leads reports whether a process has the Lease, or had it when it ended.
+// Leads reports whether a process holds the Lease or, if it has ended, held it at the
+// end.
 func Leads(p *evenkeel.Process) bool {
 	leads := false
 	for line := range strings.Lines(p.Log()) {

@@ -14,7 +14,7 @@ type Right struct{ Verb, Group, Resource string }
 
 func (r Right) String() string { return r.Verb + " " + r.Resource + "." + r.Group }
 
-// Rights lists what rules grant, each right once.
+// Rights lists the rights that rules grant, each once.
 func Rights(rules []rbacv1.PolicyRule) (granted []Right) {
 	for _, rule := range rules {
 		for _, group := range rule.APIGroups {
@@ -29,8 +29,7 @@ func Rights(rules []rbacv1.PolicyRule) (granted []Right) {
 	return slices.Compact(granted)
 }
 
-// seldomUsed holds the rights that an ordinary run does not use, with what uses
-// them.
+// seldomUsed maps rights that an ordinary run does not use to what uses them.
 var seldomUsed = map[Right]string{
 	{"get", "scheduling.k8s.io", "priorityclasses"}: "a priorityThreshold by name",
 	{"get", "metrics.k8s.io", "nodes"}:              "an upstream plugin that reads metrics.k8s.io",
@@ -46,16 +45,15 @@ var seldomUsed = map[Right]string{
 	{"watch", "apps.kruise.io", "statefulsets"}:     "the same",
 }
 
-// Unused returns the granted rights that an ordinary run uses and these requests
-// did not. It is for a run that did all of its work: leading, evicting, reporting.
+// Unused returns the granted rights that an ordinary run uses but that none of the given
+// requests used. The run must have done all of its work: leading, evicting, reporting.
 func Unused(granted []Right, requests cluster.Requests) (unused []Right) {
 	used := map[Right]bool{}
 	for _, r := range requests {
 		used[Right{r.Verb, r.Group, r.Resource}] = true
 	}
 	for _, right := range granted {
-		// An API server that streams the first list through the watch is not
-		// asked for a list.
+		// If an API server streams the first list through the watch, there is no list request.
 		streamed := right.Verb == "list" && used[Right{"watch", right.Group, right.Resource}]
 		if seldomUsed[right] == "" && !used[right] && !streamed {
 			unused = append(unused, right)

@@ -13,16 +13,16 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
 )
 
-// Certificates are the files of mutual TLS, as they are on a control plane and
-// in the pods of the extender.
+// Certificates holds the files for mutual TLS, as they are on a control plane and in the
+// extender's pods.
 type Certificates struct {
 	f *Fixture
-	// Dir is the folder that `evenkeel certificates` writes, Mounted the extender's
-	// Secret as the kubelet mounts it.
+	// Dir is the folder written by `evenkeel certificates`. Mounted is the extender's Secret
+	// as mounted by the kubelet.
 	Dir, Mounted string
 }
 
-// Certificates makes certificates and puts them in their places.
+// Certificates makes certificates and puts them into place.
 func (f *Fixture) Certificates() *Certificates {
 	f.T.Helper()
 	dir := f.T.TempDir()
@@ -49,7 +49,7 @@ func (c *Certificates) Renew() {
 	c.mount(secret)
 }
 
-// mount swaps the files as the kubelet does: all at once, by a symbolic link.
+// mount replaces the files as the kubelet does: all at once, by swapping a symbolic link.
 func (c *Certificates) mount(secret *v1.Secret) {
 	t := c.f.T
 	t.Helper()
@@ -70,8 +70,8 @@ func (c *Certificates) mount(secret *v1.Secret) {
 	}
 }
 
-// Extender returns the shipped entry for kube-scheduler, with this address and
-// these files.
+// Extender returns the shipped extender entry for kube-scheduler, with the given address
+// and these files.
 func (c *Certificates) Extender(address string) schedulerv1.Extender {
 	c.f.T.Helper()
 	root, err := evenkeel.Root(c.f.T.Context())

@@ -1,6 +1,6 @@
-// Package stage is the base of end-to-end tests: one real control plane per
-// test binary, emptied before each case, with Evenkeel run as a process that
-// has the rights of the shipped ServiceAccounts.
+// Package stage is the base of the end-to-end tests: one real control plane per test
+// binary, which is emptied before each case. Evenkeel runs as a process with the
+// permissions of the shipped ServiceAccounts.
 package stage
 
 import (
@@ -23,33 +23,32 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/lane"
 )
 
-// shared is the control plane of all cases, and what every case needs of it.
+// shared holds the control plane of all cases, and what every case needs to use it.
 var shared struct {
 	cluster *cluster.Cluster
-	// binDir is the folder of all binaries, and binary the program under test.
+	// binDir is the folder with all binaries, binary the program under test.
 	binDir, binary string
-	// listen is where kube-scheduler asks; a case's Evenkeel serves there.
+	// listen is the address that kube-scheduler calls. A case's Evenkeel serves there.
 	listen string
 }
 
-// Cluster is the control plane.
+// Cluster returns the control plane.
 func Cluster() *cluster.Cluster { return shared.cluster }
 
-// Binary is the program under test.
+// Binary returns the program under test.
 func Binary() string { return shared.binary }
 
-// reportPort is the port on which a pod of Evenkeel serves its reports. It is forwarded
-// to Reports.
+// reportPort is the port on which an Evenkeel pod serves its reports. It is forwarded to
+// Reports.
 const reportPort = 8889
 
-// Listen is where kube-scheduler asks; a case's Evenkeel serves there.
+// Listen returns the address that kube-scheduler calls. A case's Evenkeel serves there.
 func Listen() string { return shared.listen }
 
-// Reports is the URL of the reports of that Evenkeel.
+// Reports returns the URL of that Evenkeel's reports.
 func Reports() string { return evenkeel.Reports(shared.listen) }
 
-// Main runs a package's cases on a control plane of its own and returns the
-// exit code.
+// Main runs a package's cases on a separate control plane and returns the exit code.
 func Main(ctx context.Context, m *testing.M) int {
 	flag.Parse()
 	if testing.Short() {
@@ -74,7 +73,7 @@ func run(ctx context.Context, m *testing.M, options cluster.Options) int {
 	return serve(ctx, m)
 }
 
-// serve runs the cases, or those that come in.
+// serve runs all cases, or those that command e2e sends.
 func serve(ctx context.Context, m *testing.M) int {
 	if lane.BinDir() == "" {
 		return m.Run()
@@ -86,8 +85,8 @@ func serve(ctx context.Context, m *testing.M) int {
 	return 0
 }
 
-// Build compiles the control plane and the programs under test, unless that was
-// done for all lanes, and returns the folder of the binaries.
+// Build compiles the control plane and the programs under test, unless command e2e has
+// already done that for all lanes. It returns the folder with the binaries.
 func Build(ctx context.Context) (binDir string, err error) {
 	if binDir = lane.BinDir(); binDir != "" {
 		return binDir, nil
@@ -124,8 +123,8 @@ func start(ctx context.Context, options cluster.Options) error {
 	return err
 }
 
-// Fixture is the cluster of a case, emptied before it, with Evenkeel's rights
-// in place.
+// Fixture is a case's cluster, which was emptied before the case, with Evenkeel's
+// permissions in place.
 type Fixture struct {
 	*cluster.Cluster
 	T      *testing.T
@@ -146,9 +145,10 @@ func New(t *testing.T) *Fixture {
 	return &Fixture{Cluster: c, T: t, Access: access}
 }
 
-// Fast is a LoadPolicy with waits short enough for a test: metrics-server
-// measures every ten seconds. Nodes and pods of a case are seconds old and count
-// all the same. Cases have few owners, and may move all pods of one within minutes.
+// Fast is a LoadPolicy with waiting times that are short enough for a test:
+// metrics-server measures every ten seconds. The nodes and pods of a case count although
+// they are only seconds old. Cases have few owners, and may move all pods of one within
+// minutes.
 const Fast = `
 ---
 apiVersion: evenkeel.io/v1alpha1
@@ -161,7 +161,7 @@ lines:
 eviction: {maxMovesPerHourOfOwner: 0, ownerSettle: 0s, nodeSettle: 0s, cycleDeadline: 3m}
 `
 
-// RealUsage is a DeschedulerPolicy that runs RealUsageLowNodeUtilization alone.
+// RealUsage is a DeschedulerPolicy that runs only RealUsageLowNodeUtilization.
 const RealUsage = `
 apiVersion: descheduler/v1alpha2
 kind: DeschedulerPolicy
@@ -185,8 +185,8 @@ func (f *Fixture) Policy(documents ...string) string {
 	return path
 }
 
-// Start runs a command of Evenkeel with the rights of its ServiceAccount until
-// the case ends; its log is shown when the case failed.
+// Start runs an Evenkeel command with the permissions of its ServiceAccount until the
+// case ends. If the case fails, the log is shown.
 func (f *Fixture) Start(command string, args ...string) *evenkeel.Process {
 	f.T.Helper()
 	kubeconfig := f.Access.Evenkeel
@@ -209,8 +209,8 @@ func (f *Fixture) Start(command string, args ...string) *evenkeel.Process {
 	return p
 }
 
-// Serve runs `evenkeel serve` where kube-scheduler sends requests, and waits
-// until it answers.
+// Serve runs `evenkeel serve` at the address that kube-scheduler calls, and waits until
+// it answers.
 func (f *Fixture) Serve(policy string, args ...string) *evenkeel.Process {
 	f.T.Helper()
 	args = append([]string{
@@ -224,8 +224,8 @@ func (f *Fixture) Serve(policy string, args ...string) *evenkeel.Process {
 	return p
 }
 
-// Eventually polls until the condition holds, or fails the case with what was
-// expected.
+// Eventually polls until the condition holds. If it does not in time, it fails the case
+// with a description of what was expected.
 func (f *Fixture) Eventually(within time.Duration, want string, condition func(context.Context) bool) {
 	f.T.Helper()
 	ctx, cancel := context.WithTimeout(f.T.Context(), within)
@@ -241,8 +241,8 @@ func (f *Fixture) Eventually(within time.Duration, want string, condition func(c
 	}
 }
 
-// lookAround returns the state that a case waited for in vain: the nodes as a
-// serving Evenkeel sees them, and as metrics-server measures them.
+// lookAround describes the state when a case has waited in vain: the nodes as seen by a
+// serving Evenkeel and as measured by metrics-server.
 func (f *Fixture) lookAround() string {
 	var b strings.Builder
 	if status, body, err := evenkeel.Get(f.T.Context(), Reports()+"/nodes"); err == nil {
@@ -253,8 +253,8 @@ func (f *Fixture) lookAround() string {
 	return b.String()
 }
 
-// Hot names the nodes whose true usage is above a line in percent, of CPU or
-// memory.
+// Hot returns the names of the nodes whose true usage of CPU or memory is above a line in
+// percent.
 func (f *Fixture) Hot(ctx context.Context, line float64) []string {
 	f.T.Helper()
 	usage, err := f.NodeUsage(ctx)
@@ -273,7 +273,8 @@ func (f *Fixture) Hot(ctx context.Context, line float64) []string {
 	return names
 }
 
-// Evictions counts the evictions that the API server granted since the mark.
+// Evictions returns the number of evictions that the API server has granted since the
+// mark.
 func (f *Fixture) Evictions(since cluster.AuditMark) int {
 	f.T.Helper()
 	requests, err := f.Audit(since)
@@ -283,7 +284,7 @@ func (f *Fixture) Evictions(since cluster.AuditMark) int {
 	return len(requests.To("create", "pods/eviction").Where(func(r cluster.Request) bool { return r.Code == 201 && !r.DryRun }))
 }
 
-// Mark is the present end of the audit log.
+// Mark returns the current end of the audit log.
 func (f *Fixture) Mark() cluster.AuditMark {
 	f.T.Helper()
 	mark, err := f.AuditMark()
@@ -293,7 +294,7 @@ func (f *Fixture) Mark() cluster.AuditMark {
 	return mark
 }
 
-// Pods lists the pods of namespace shop that a Deployment made.
+// Pods lists a Deployment's pods in namespace shop.
 func (f *Fixture) Pods(ctx context.Context, deployment string) []v1.Pod {
 	f.T.Helper()
 	list, err := f.Client().CoreV1().Pods("shop").List(ctx, metav1.ListOptions{})
@@ -309,9 +310,9 @@ func (f *Fixture) Pods(ctx context.Context, deployment string) []v1.Pod {
 	return pods
 }
 
-// Place puts pods where a case wants them, and waits until metrics-server has
-// measured all of them: an earlier reading, without some of them, would be in
-// every window of the case.
+// Place puts pods on the nodes that a case needs them on, and waits until metrics-server
+// has measured all of them. Otherwise, an earlier reading without some of them would be
+// part of every window in the case.
 func (f *Fixture) Place(ctx context.Context, placements ...cluster.Placement) error {
 	if err := f.Cluster.Place(ctx, placements...); err != nil {
 		return err
@@ -324,12 +325,12 @@ func (f *Fixture) Place(ctx context.Context, placements ...cluster.Placement) er
 	return f.WaitMetrics(ctx)
 }
 
-// Workload is a Deployment in namespace shop.
+// Workload returns a Deployment in namespace shop.
 func Workload(name string, requests, usage cluster.Resources) cluster.Workload {
 	return cluster.Workload{Namespace: "shop", Name: name, Requests: requests, Usage: usage}
 }
 
-// On places the same number of pods on each of the nodes.
+// On returns a placement with the same number of pods on each node.
 func On(pods int, nodes ...string) map[string]int {
 	per := map[string]int{}
 	for _, node := range nodes {

@@ -18,9 +18,9 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
 )
 
-// Witness follows the stored ledger and the pods of namespace shop, to check
-// afterwards what was recorded when. It compares revisions of stored objects,
-// because clocks may be off.
+// Witness follows the stored ledger and the pods in namespace shop, to check afterwards
+// what was recorded when. It compares revisions of stored objects, because clocks may be
+// off.
 type Witness struct {
 	f    *Fixture
 	mark cluster.AuditMark
@@ -30,13 +30,13 @@ type Witness struct {
 	present  bool
 	deleted  int
 	writers  []string
-	recorded map[string]int64 // the revision of the first ledger that has a pod, by its UID
-	pods     map[string]seen  // by name: those of a Deployment never come twice
+	recorded map[string]int64 // pod UIDs to the revision of the first ledger that contains the pod
+	pods     map[string]seen  // by name, which is never reused for a Deployment's pods
 	waiting  []waiter
-	// log lists all events so far, shown when the case fails.
+	// log lists all events so far. It is shown if the case fails.
 	log []string
-	// waking coordinates the two watches, so that conditions are checked again if one
-	// watch changes something while the other checks them.
+	// waking coordinates the two watches: conditions are checked again if one watch changes
+	// something while the other is checking them.
 	waking sync.Mutex
 	// gaps means that the API server was unavailable, so that a revision may have been
 	// missed.
@@ -45,7 +45,7 @@ type Witness struct {
 
 type seen struct {
 	uid, node string
-	// left is the revision at which the pod's deletion began, 0 before.
+	// left is the revision at which the pod's deletion began; 0 before that.
 	left int64
 }
 
@@ -54,7 +54,7 @@ type waiter struct {
 	done  chan struct{}
 }
 
-// Witness starts to follow; evictions count from now on.
+// Witness starts following. Evictions are counted from now on.
 func (f *Fixture) Witness() *Witness {
 	f.T.Helper()
 	w := &Witness{f: f, mark: f.Mark(), recorded: map[string]int64{}, pods: map[string]seen{}}
@@ -79,7 +79,7 @@ func (f *Fixture) Witness() *Witness {
 	return w
 }
 
-// Follow reports each version of an object; gone is set when it was deleted.
+// Follow reports each version of an object. gone is true once it has been deleted.
 func Follow[T any](f *Fixture, informer cache.SharedIndexInformer, report func(object *T, gone bool)) {
 	f.T.Helper()
 	as := func(object any, gone bool) {
@@ -143,7 +143,7 @@ func (w *Witness) pod(pod *v1.Pod, gone bool) {
 	w.wake()
 }
 
-// record adds an event. The caller holds mu.
+// record adds an event. The caller must hold mu.
 func (w *Witness) record(format string, args ...any) {
 	w.log = append(w.log, time.Now().Format("15:04:05.000 ")+fmt.Sprintf(format, args...))
 }
@@ -156,8 +156,8 @@ func revision(object metav1.Object) int64 {
 	return n
 }
 
-// When closes the channel as soon as the condition holds, which it checks after
-// every event.
+// When returns a channel that is closed as soon as the condition holds. The condition is
+// checked after every event.
 func (w *Witness) When(condition func() bool) <-chan struct{} {
 	next := waiter{holds: condition, done: make(chan struct{})}
 	w.mu.Lock()
@@ -187,7 +187,7 @@ func (w *Witness) wake() {
 	w.mu.Unlock()
 }
 
-// Document returns the ledger as it is stored now; false if there is none or it
+// Document returns the ledger that is currently stored; false if there is none or it
 // cannot be read.
 func (w *Witness) Document() (Document, bool) {
 	w.mu.Lock()
@@ -195,22 +195,22 @@ func (w *Witness) Document() (Document, bool) {
 	return w.latest, w.present
 }
 
-// Deleted counts how often the ConfigMap was deleted.
+// Deleted returns how often the ConfigMap was deleted.
 func (w *Witness) Deleted() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.deleted
 }
 
-// Writers lists the processes that have written the ledger, again after another
-// one wrote in between.
+// Writers lists the processes that have written the ledger. A process is listed again if
+// it writes after another one has.
 func (w *Witness) Writers() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Clone(w.writers)
 }
 
-// UID returns the UID of a pod by name.
+// UID returns a pod's UID.
 func (w *Witness) UID(pod string) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -229,19 +229,19 @@ func (w *Witness) Left() (names []string) {
 	return names
 }
 
-// AllowGaps lets the witness miss revisions: the API server is going to be
-// away.
+// AllowGaps allows the witness to miss revisions, because the API server is going to be
+// unavailable.
 func (w *Witness) AllowGaps() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.gaps = true
 }
 
-// Evictions lists the evictions granted since the witness began.
+// Evictions lists the evictions that were granted since the witness began.
 func (w *Witness) Evictions() []Eviction { return w.f.Granted(w.mark) }
 
-// CaughtUp reports whether the witness has seen a ledger with each granted eviction. This
-// may take a while, because the witness's own watches also have to be reestablished.
+// CaughtUp reports whether the witness has seen every granted eviction in a ledger. This
+// may take a while, because the witness's own watches must be reestablished, too.
 func (w *Witness) CaughtUp() bool {
 	evictions := w.Evictions()
 	w.mu.Lock()
@@ -249,14 +249,14 @@ func (w *Witness) CaughtUp() bool {
 	return !slices.ContainsFunc(evictions, func(e Eviction) bool { return w.recorded[w.pods[e.Pod].uid] == 0 })
 }
 
-// WaitEvictions waits for a total number of granted evictions.
+// WaitEvictions waits until n evictions were granted in total.
 func (w *Witness) WaitEvictions(within time.Duration, n int) {
 	w.f.T.Helper()
 	w.f.Eventually(within, strconv.Itoa(n)+" evictions", func(context.Context) bool { return len(w.Evictions()) >= n })
 }
 
 // Check fails the case if a pod was evicted twice or before it was in a stored ledger, or
-// if there are more evictions than most.
+// if there were more evictions than most.
 func (w *Witness) Check(most int) {
 	w.f.T.Helper()
 	evictions := w.Evictions()
