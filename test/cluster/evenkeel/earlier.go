@@ -13,18 +13,18 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster"
 )
 
-// ErrNoHistory means that the checkout lacks an earlier commit, as a shallow
-// clone does.
+// ErrNoHistory means that the checkout does not contain an earlier commit, for example
+// because it is a shallow clone.
 var ErrNoHistory = errors.New("this checkout's history does not reach back that far")
 
 // Earlier is Evenkeel as of an earlier commit.
 type Earlier struct {
-	// Dir holds its sources and manifests, Binary is built of them.
+	// Dir contains its sources and manifests. Binary is built from them.
 	Dir, Binary string
 }
 
-// At returns Evenkeel as of a commit of this checkout's history, ErrNoHistory
-// if that lacks it. What is built is kept: a commit does not change.
+// At returns Evenkeel as of a commit in this checkout's history, or ErrNoHistory if the
+// commit is missing. It keeps what it builds, because a commit does not change.
 func At(ctx context.Context, commit string) (_ Earlier, err error) {
 	module, err := cluster.ModuleDir(ctx)
 	if err != nil {

@@ -23,10 +23,10 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster"
 )
 
-// Namespace is Evenkeel's in the shipped manifests.
+// Namespace is Evenkeel's namespace in the shipped manifests.
 const Namespace = "evenkeel"
 
-// Accesses are the kubeconfig files of the shipped ServiceAccounts.
+// Accesses holds the paths of kubeconfig files for the shipped ServiceAccounts.
 type Accesses struct{ Evenkeel, Extender string }
 
 // Install applies the shipped ServiceAccounts, roles and ConfigMap, and returns
@@ -106,7 +106,7 @@ func Components(ctx context.Context) ([]string, error) {
 	return files, nil
 }
 
-// Component lists the manifests of one component and of those that it includes.
+// Component lists the manifests of a component and of the components that it includes.
 func Component(ctx context.Context, name string) ([]string, error) {
 	root, err := Root(ctx)
 	if err != nil {
@@ -126,7 +126,7 @@ func resourcesOf(folder string) ([]string, error) {
 		return nil, fmt.Errorf("reading %s: %w", path, err)
 	}
 	var files []string
-	for _, name := range component.Components { // first: the kinds of what follows may be among them
+	for _, name := range component.Components { // first, because they may define kinds that later manifests use
 		included, err := resourcesOf(filepath.Join(folder, name))
 		if err != nil {
 			return nil, err
@@ -139,8 +139,8 @@ func resourcesOf(folder string) ([]string, error) {
 	return files, nil
 }
 
-// Apply creates or replaces every object of a manifest; with dryRun the API
-// server only validates it.
+// Apply creates or replaces every object in a manifest. With dryRun, the API server only
+// validates them.
 func Apply(ctx context.Context, c *cluster.Cluster, file string, dryRun bool) error {
 	options := metav1.ApplyOptions{FieldManager: "evenkeel-test", Force: true}
 	if dryRun {
@@ -155,7 +155,7 @@ func Apply(ctx context.Context, c *cluster.Cluster, file string, dryRun bool) er
 	})
 }
 
-// Delete deletes every object of a manifest.
+// Delete deletes every object in a manifest.
 func Delete(ctx context.Context, c *cluster.Cluster, file string) error {
 	return each(c, file, "deleting", func(resource dynamic.ResourceInterface, object *unstructured.Unstructured) error {
 		if err := resource.Delete(ctx, object.GetName(), metav1.DeleteOptions{}); !apierrors.IsNotFound(err) {
@@ -165,8 +165,7 @@ func Delete(ctx context.Context, c *cluster.Cluster, file string) error {
 	})
 }
 
-// each calls a function for each object of a manifest, with the resource that
-// it is one of.
+// each calls do for each object in a manifest, with the client for the object's resource.
 func each(c *cluster.Cluster, file, doing string, do func(dynamic.ResourceInterface, *unstructured.Unstructured) error) error {
 	content, err := os.ReadFile(file)
 	if err != nil {

@@ -11,8 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// MemoryLimit returns the memory limit that the shipped Deployment of serve
-// sets, in bytes.
+// MemoryLimit returns the memory limit of serve in the shipped Deployment, in bytes.
 func MemoryLimit(ctx context.Context) (int64, error) {
 	root, err := Root(ctx)
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package evenkeel runs Evenkeel on a local cluster as its users do: the binary
-// of this checkout as a separate process, with the token of a ServiceAccount
-// from the shipped manifests and no other rights.
+// Package evenkeel runs Evenkeel on a local cluster as users do: the binary of this
+// checkout as a separate process, with the token of a ServiceAccount from the shipped
+// manifests and no other permissions.
 package evenkeel
 
 import (
@@ -27,8 +27,8 @@ func Build(ctx context.Context, binDir string) (path string, err error) {
 	return build(ctx, "", "./cmd/evenkeel", Binary(binDir))
 }
 
-// BuildSimulator compiles evenkeel-sim into binDir, beside Build's binary, which
-// runs it.
+// BuildSimulator compiles evenkeel-sim into binDir, next to Build's binary, which runs
+// it.
 func BuildSimulator(ctx context.Context, binDir string) error {
 	_, err := build(ctx, "sim", "./cmd/evenkeel-sim", filepath.Join(binDir, "evenkeel-sim"))
 	return err
@@ -37,15 +37,15 @@ func BuildSimulator(ctx context.Context, binDir string) error {
 // Binary returns the path of Build's binary.
 func Binary(binDir string) string { return filepath.Join(binDir, "evenkeel") }
 
-// BuildScheduler compiles kube-scheduler with Evenkeel's plugin into binDir and
-// returns its path, whose name differs from the control plane's own. It takes
+// BuildScheduler compiles kube-scheduler with Evenkeel's plugin into binDir and returns
+// its path. Its name differs from that of the control plane's kube-scheduler. It takes
 // minutes the first time.
 func BuildScheduler(ctx context.Context, binDir string) (path string, err error) {
 	return build(ctx, "", "./cmd/kube-scheduler", filepath.Join(binDir, "evenkeel-scheduler"))
 }
 
-// build compiles a command of a module of this checkout, one at a time among all
-// processes that share the folder.
+// build compiles a command from a module in this checkout. Processes that share the
+// folder compile one at a time.
 func build(ctx context.Context, module, command, path string) (_ string, err error) {
 	root, err := Root(ctx)
 	if err != nil {
@@ -73,7 +73,7 @@ func Root(ctx context.Context) (string, error) {
 	return filepath.Join(module, "..", ".."), nil
 }
 
-// Process is one running evenkeel.
+// Process is a running evenkeel.
 type Process struct {
 	// LogPath is the file of standard output and error.
 	LogPath string
@@ -88,7 +88,7 @@ func Start(binary, logPath string, args ...string) (*Process, error) {
 	if err != nil {
 		return nil, fmt.Errorf("starting evenkeel: %w", err)
 	}
-	defer log.Close() // the child has its own descriptor
+	defer log.Close() // the child process has its own descriptor
 	p := &Process{LogPath: logPath, command: exec.Command(binary, withReports(args)...), done: make(chan struct{})}
 	p.command.Stdout, p.command.Stderr = log, log
 	p.command.SysProcAttr = attributes()
@@ -128,8 +128,8 @@ func (p *Process) Ended() bool {
 	}
 }
 
-// PeakMemory returns how much memory the process has had at most, in bytes. It
-// has to run.
+// PeakMemory returns the maximum memory that the process has used, in bytes. The process
+// must be running.
 func (p *Process) PeakMemory() (int64, error) {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.command.Process.Pid))
 	if err != nil {
@@ -150,15 +150,15 @@ func (p *Process) Freeze() error { return p.command.Process.Signal(syscall.SIGST
 // Thaw resumes a frozen process.
 func (p *Process) Thaw() error { return p.command.Process.Signal(syscall.SIGCONT) }
 
-// Kill ends the process at once.
+// Kill ends the process immediately.
 func (p *Process) Kill() {
-	_ = p.command.Process.Kill() // an error means that it ended already
+	_ = p.command.Process.Kill() // an error means that it has already ended
 	<-p.done
 }
 
-// Stop asks the process to end, waits, and kills it on timeout.
+// Stop asks the process to end, waits for it, and kills it after a timeout.
 func (p *Process) Stop() error {
-	_ = p.command.Process.Signal(syscall.SIGTERM) // an error means that it ended already
+	_ = p.command.Process.Signal(syscall.SIGTERM) // an error means that it has already ended
 	select {
 	case <-p.done:
 		return nil
@@ -203,7 +203,7 @@ func Get(ctx context.Context, url string) (status int, body string, err error) {
 	return response.StatusCode, string(content), err
 }
 
-// WaitServing waits until a URL answers 200.
+// WaitServing waits until a URL responds with 200.
 func (p *Process) WaitServing(ctx context.Context, url string) error {
 	for {
 		if status, _, err := Get(ctx, url); err == nil && status == http.StatusOK {

@@ -8,14 +8,13 @@ import (
 	"syscall"
 )
 
-// attributes puts the process in its own group and lets the kernel end it with
-// its parent.
+// attributes puts the process in its own group and makes the kernel end it with its
+// parent.
 func attributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
-// PeakRSS returns the most resident memory that the running process has had, in
-// bytes.
+// PeakRSS returns the peak resident memory of the running process, in bytes.
 func (p *Process) PeakRSS() (int64, error) {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.command.Process.Pid))
 	if err != nil {

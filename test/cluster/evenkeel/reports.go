@@ -6,38 +6,38 @@ import (
 	"sync"
 )
 
-// reports has the address of the reports of each process, by the address where
-// kube-scheduler asks it.
+// reports maps the addresses that kube-scheduler calls to the addresses of the same
+// processes' reports.
 var reports sync.Map
 
-// Reports returns the URL of the reports of the process that kube-scheduler asks
-// at an address, now or later.
+// Reports returns the URL of the reports of the process that kube-scheduler calls, now or
+// later, at the address listen.
 func Reports(listen string) string {
 	address, known := reports.Load(listen)
 	if !known {
 		free, err := FreeAddress()
 		if err != nil {
-			free = "127.0.0.1:0" // nothing listens there, so the client reports an error
+			free = "127.0.0.1:0" // nothing listens there, so that clients report an error
 		}
 		address, _ = reports.LoadOrStore(listen, free)
 	}
 	return "http://" + address.(string)
 }
 
-// ReportBehind registers that the process that kube-scheduler asks at one address serves
-// at another, until undo is called.
+// ReportBehind registers that the process that kube-scheduler calls at the address listen
+// serves at the address backend, until undo is called.
 func ReportBehind(listen, backend string) (undo func()) {
 	before := strings.TrimPrefix(Reports(listen), "http://")
 	reports.Store(listen, strings.TrimPrefix(Reports(backend), "http://"))
 	return func() { reports.Store(listen, before) }
 }
 
-// ReportThere registers that the process that kube-scheduler asks at an address also
-// reports there, like versions that have no separate address for reports.
+// ReportThere registers that the process that kube-scheduler calls at an address also
+// serves its reports there, as versions without a separate address for reports do.
 func ReportThere(listen string) { reports.Store(listen, listen) }
 
-// withReports adds to arguments where to serve reports, for commands that have
-// any: several processes run on one machine.
+// withReports adds the address for reports to the arguments of commands that serve
+// reports, because several processes run on one machine.
 func withReports(args []string) []string {
 	if len(args) == 0 || args[0] != "serve" && args[0] != "extender" {
 		return args

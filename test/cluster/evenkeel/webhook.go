@@ -18,14 +18,14 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster"
 )
 
-// webhookService is the Service of the webhook in Namespace.
+// webhookService is the name of the webhook's Service in Namespace.
 const webhookService = "evenkeel"
 
 // AskWebhook makes the API server call the shipped webhook, which must already be
 // applied, at an address of this machine. The call uses the Service's name and the CA
-// that `evenkeel certificates` wrote to a folder.
+// that `evenkeel certificates` has written to the folder.
 func AskWebhook(ctx context.Context, c *cluster.Cluster, certificates, address string) error {
-	// There is no kube-proxy here.
+	// There is no kube-proxy in this cluster.
 	service := &v1.Service{ObjectMeta: metav1.ObjectMeta{Name: webhookService}, Spec: v1.ServiceSpec{Type: v1.ServiceTypeExternalName, ExternalName: "localhost"}}
 	if _, err := c.Client().CoreV1().Services(Namespace).Create(ctx, service, metav1.CreateOptions{}); err != nil {
 		return fmt.Errorf("creating the Service of the webhook: %w", err)
