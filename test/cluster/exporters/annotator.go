@@ -17,10 +17,10 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/fault"
 )
 
-// Unit is the format of a value in an annotation.
+// Unit is the format of an annotation's value.
 type Unit string
 
-// The units in the wild: Crane writes a fraction with five decimals,
+// The units used in practice: Crane writes a fraction with five decimals,
 // crane-scheduler-plus a percentage with one.
 const (
 	Fraction Unit = "fraction"
@@ -30,24 +30,23 @@ const (
 // stampLayout ends in a Z that does not mean UTC.
 const stampLayout = "2006-01-02T15:04:05Z"
 
-// Shanghai returns the zone that Crane writes in by default; it has no daylight
-// saving time.
+// Shanghai returns Crane's default time zone, which has no daylight saving time.
 func Shanghai() *time.Location { return time.FixedZone("Asia/Shanghai", 8*60*60) }
 
-// AnnotatorConfig configures what is written.
+// AnnotatorConfig defines what is written.
 type AnnotatorConfig struct {
 	Cluster *cluster.Cluster
-	// Unit is Fraction when it is empty.
+	// Unit defaults to Fraction.
 	Unit Unit
-	// Location of the timestamps; Shanghai when it is nil.
+	// Location is the time zone of the timestamps; nil means Shanghai.
 	Location *time.Location
 }
 
-// Annotator writes Crane's annotations on the nodes, once per call of Write.
-// The windows begin as if the nodes had been in their first state for five
-// minutes. Down, Slow and Status leave the existing annotations, Truncated cuts
-// the values, Missing and its kin remove a node's annotations, and Duplicate
-// and Huge, which annotations cannot express, are rejected.
+// Annotator writes Crane's annotations on the nodes, once per call of Write. The windows
+// begin as if the nodes had been in their first state for five minutes. Down, Slow and
+// Status leave existing annotations unchanged, Truncated cuts the values, and Missing,
+// HalfMissing and OneMissing remove a node's annotations. Duplicate and Huge are
+// rejected, because annotations cannot express them.
 type Annotator struct {
 	faults
 
@@ -56,7 +55,7 @@ type Annotator struct {
 	recorder *recorder
 }
 
-// StartAnnotator begins to sample the nodes but writes nothing yet.
+// StartAnnotator starts sampling the nodes but does not write anything yet.
 func StartAnnotator(ctx context.Context, config AnnotatorConfig) (*Annotator, error) {
 	if config.Unit == "" {
 		config.Unit = Fraction
@@ -72,7 +71,7 @@ func StartAnnotator(ctx context.Context, config AnnotatorConfig) (*Annotator, er
 	return a, nil
 }
 
-// Stop ends the sampling; annotations stay.
+// Stop stops sampling. The annotations remain.
 func (a *Annotator) Stop() { a.recorder.Stop() }
 
 // Write annotates all nodes now.
@@ -97,7 +96,7 @@ func (a *Annotator) Write(ctx context.Context) error {
 	return group.Wait()
 }
 
-// Run writes now and then at every interval until the context ends.
+// Run writes now, and then at every interval until the context ends.
 func (a *Annotator) Run(ctx context.Context, every time.Duration) error {
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
@@ -143,8 +142,8 @@ func (a *Annotator) annotate(ctx context.Context, node string, remove bool, what
 	return nil
 }
 
-// text formats a percentage in the unit; a fault that turns it into a fraction
-// keeps the unit's format.
+// text formats a percentage in the unit. A fault that turns it into a fraction does not
+// change the format.
 func (a *Annotator) text(percent float64, what fault.Fault) string {
 	value, nan := what.Value(percent)
 	switch {

@@ -13,8 +13,8 @@ type faults struct {
 	ofNodes map[string]fault.Fault
 }
 
-// SetFault changes the fault of the given nodes, or else of all, from the next
-// request on. The zero Fault of all nodes fixes each of them.
+// SetFault sets the fault of the given nodes, or of all nodes if none is given, for all
+// following requests. The zero Fault for all nodes removes all faults.
 func (f *faults) SetFault(what fault.Fault, nodes ...string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -39,8 +39,8 @@ func (f *faults) of(node string) fault.Fault {
 	return f.all
 }
 
-// passOver reports whether a fault leaves out a node because of its place in
-// the order of names.
+// passOver reports whether a fault omits a node because of its index in the order of
+// names.
 func passOver(what fault.Fault, place int) bool {
 	switch what.Kind {
 	case fault.Missing:

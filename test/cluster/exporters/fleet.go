@@ -16,14 +16,14 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster"
 )
 
-// fleet is one HTTP server per node, each at its node's own address.
+// fleet is one HTTP server per node, at the node's own address.
 type fleet struct {
-	// handler answers for a node.
+	// handler returns the handler for a node.
 	handler func(node string) http.Handler
-	// port of a node's server.
+	// port returns the port of a node's server.
 	port func(cluster.NodeTruth) int
-	// secure makes the TLS configuration of a node's server; nil serves plain
-	// HTTP.
+	// secure returns the TLS configuration of a node's server; if it is nil, servers use
+	// plain HTTP.
 	secure func(ip net.IP) (*tls.Config, error)
 
 	mu      sync.Mutex
@@ -31,8 +31,8 @@ type fleet struct {
 	running sync.WaitGroup
 }
 
-// sync starts a server for each node that has none and stops those whose nodes
-// are gone.
+// sync starts a server for each node that has none, and stops servers whose nodes are
+// gone.
 func (f *fleet) sync(ctx context.Context, nodes []cluster.NodeTruth) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -80,9 +80,9 @@ func (f *fleet) serve(ctx context.Context, node cluster.NodeTruth, address strin
 	server := &http.Server{
 		Handler:           f.handler(node.Name),
 		ReadHeaderTimeout: 10 * time.Second,
-		ErrorLog:          log.New(io.Discard, "", 0), // clients that distrust a certificate are cases
+		ErrorLog:          log.New(io.Discard, "", 0), // clients that distrust a certificate are valid cases
 	}
-	f.running.Go(func() { _ = server.Serve(listener) }) // it ends with ErrServerClosed
+	f.running.Go(func() { _ = server.Serve(listener) }) // it returns ErrServerClosed
 	return server, nil
 }
 

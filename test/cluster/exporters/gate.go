@@ -15,15 +15,15 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// verdictAge is how long the API server's verdict is cached; a kubelet caches
-// it for minutes, too long for a test.
+// verdictAge is how long the API server's verdict is cached. Kubelets cache it for
+// minutes, which is too long for a test.
 const verdictAge = 2 * time.Second
 
-// maxTokens bounds the tokens that are remembered.
+// maxTokens is the maximum number of tokens that are remembered.
 const maxTokens = 100
 
-// gate asks the API server for a token's user and whether that user has access,
-// as a kubelet with webhook authentication and authorization does.
+// gate asks the API server for a token's user and whether that user has access, like a
+// kubelet with webhook authentication and authorization.
 type gate struct {
 	client kubernetes.Interface
 
@@ -40,7 +40,7 @@ type verdict struct {
 	reason string
 }
 
-// admit passes requests of users who may get a subresource of nodes.
+// admit passes the requests of users who may get a subresource of nodes.
 func (g *gate) admit(subresource string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		token, bearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
@@ -62,7 +62,7 @@ func (g *gate) admit(subresource string, next http.Handler) http.Handler {
 }
 
 // judge holds the lock during its request, so that simultaneous requests for all nodes
-// query the API server only once.
+// cause only one query to the API server.
 func (g *gate) judge(ctx context.Context, token, subresource string) (verdict, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

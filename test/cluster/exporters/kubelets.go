@@ -25,25 +25,25 @@ import (
 // KubeletsConfig configures Kubelets.
 type KubeletsConfig struct {
 	Cluster *cluster.Cluster
-	// Dir gets the certificate authority's file; it must exist.
+	// Dir is an existing folder, in which the certificate authority's file is written.
 	Dir string
-	// WithoutPSI omits the pressures, as kubelets before v1.36 do by default.
+	// WithoutPSI omits pressure, as kubelets before v1.36 do by default.
 	WithoutPSI bool
-	// Waits gives the percentage of time in which the containers of a pod wait for a
-	// CPU; nil if containers have no PSI.
+	// Waits returns the percentage of time in which the containers of a pod wait for a CPU;
+	// if it is nil, containers have no PSI.
 	Waits func(cluster.NodeTruth, cluster.PodTruth) float64
-	// Unmeasured is how long a pod's usage reads zero, although that of its containers
-	// does not, after its start and after Restart; 0 disables this. Real kubelets take 10
-	// to 19 seconds until they have measured a pod twice.
+	// Unmeasured is how long a pod's usage is reported as zero, but not that of its
+	// containers, after the pod's start and after Restart; 0 disables this. Real kubelets
+	// take 10 to 19 seconds until they have measured a pod twice.
 	Unmeasured time.Duration
-	// Hidden reports which pods are left out of the summaries, although their nodes'
-	// usage includes them; nil for none.
+	// Hidden reports whether a pod is omitted from the summaries, although its node's usage
+	// includes it; nil means that none is.
 	Hidden func(cluster.PodTruth) bool
-	// System is the usage of nodes in addition to their pods, by node name.
+	// System is the usage of nodes outside pods, by node name.
 	System map[string]cluster.Amounts
 }
 
-// seen returns what the summary of a node is of.
+// seen returns the part of a node that its summary covers.
 func (c *KubeletsConfig) seen(node cluster.NodeTruth) cluster.NodeTruth {
 	system := c.System[node.Name]
 	node.Used.CPUMilli += system.CPUMilli
@@ -54,11 +54,10 @@ func (c *KubeletsConfig) seen(node cluster.NodeTruth) cluster.NodeTruth {
 	return node
 }
 
-// Kubelets answers at https://<InternalIP>:<kubelet port> of each node:
-// /stats/summary in the kubelet's format and, from kwok, /metrics/resource.
-// Like a kubelet it requires a bearer token whose user may get the subresource
-// stats or metrics of nodes. Faults of values affect CPU and memory of the node
-// and its pods.
+// Kubelets serves /stats/summary in the kubelet's format and, by forwarding to kwok,
+// /metrics/resource at https://<InternalIP>:<kubelet port> of each node. Like a kubelet,
+// it requires a bearer token whose user may get the subresource stats or metrics of
+// nodes. Faults that change values affect CPU and memory of the node and its pods.
 type Kubelets struct {
 	faults
 
@@ -74,7 +73,7 @@ type Kubelets struct {
 	restarted map[string]time.Time
 }
 
-// StartKubelets simulates the kubelets of all present nodes.
+// StartKubelets simulates the kubelets of all existing nodes.
 func StartKubelets(ctx context.Context, config KubeletsConfig) (*Kubelets, error) {
 	ca, err := newAuthority()
 	if err != nil {
@@ -99,10 +98,10 @@ func StartKubelets(ctx context.Context, config KubeletsConfig) (*Kubelets, error
 	return k, nil
 }
 
-// CAFile returns the file of the authority for the kubelets' certificates.
+// CAFile returns the path of the CA certificate for the kubelets' certificates.
 func (k *Kubelets) CAFile() string { return filepath.Join(k.config.Dir, "kubelet-ca.crt") }
 
-// Sync adapts to nodes that came or went.
+// Sync starts kubelets for new nodes, and stops those of deleted nodes.
 func (k *Kubelets) Sync(ctx context.Context) error {
 	nodes, err := k.config.Cluster.Truth(ctx)
 	if err != nil {
@@ -116,26 +115,26 @@ func (k *Kubelets) Sync(ctx context.Context) error {
 	return k.fleet.sync(ctx, nodes)
 }
 
-// Stop ends all kubelets.
+// Stop stops all kubelets.
 func (k *Kubelets) Stop() error { return k.fleet.stop() }
 
-// Tokens returns what somebody who controls the nodes has: the bearer tokens
-// that were shown to the kubelets, each once.
+// Tokens returns what somebody who controls the nodes could collect: the bearer tokens
+// that clients have presented to the kubelets, each once.
 func (k *Kubelets) Tokens() []string {
 	k.gate.mu.Lock()
 	defer k.gate.mu.Unlock()
 	return slices.Clone(k.gate.tokens)
 }
 
-// SetPressure makes a node report these pressures instead of those derived from
-// its CPU usage.
+// SetPressure makes a node report the given pressure instead of that derived from its CPU
+// usage.
 func (k *Kubelets) SetPressure(node string, pressure Pressure) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.pressure[node] = pressure
 }
 
-// Restart makes the kubelets of these nodes answer as after a restart.
+// Restart makes the kubelets of the given nodes answer as if they had been restarted.
 func (k *Kubelets) Restart(nodes ...string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -188,11 +187,11 @@ func (k *Kubelets) summary(node string) http.Handler {
 			return
 		}
 		w.Header().Set("Content-Type", "application/json")
-		_, _ = w.Write(body) // an error means that the client has gone
+		_, _ = w.Write(body) // an error means that the client has disconnected
 	})
 }
 
-// addWaits gives PSI to the containers, in the order of the truth's pods.
+// addWaits adds PSI to the containers. Pods are in the same order as in truth.
 func (k *Kubelets) addWaits(summary *stats.Summary, truth cluster.NodeTruth) {
 	if k.config.Waits == nil {
 		return
@@ -205,7 +204,7 @@ func (k *Kubelets) addWaits(summary *stats.Summary, truth cluster.NodeTruth) {
 	}
 }
 
-// resource forwards to kwok.
+// resource forwards requests to kwok.
 func (k *Kubelets) resource(node string) http.Handler {
 	return &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {

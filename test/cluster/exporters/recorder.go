@@ -11,21 +11,22 @@ import (
 )
 
 const (
-	// sampleEvery is shorter than node-metrics's 15 s, because tests are short.
+	// sampleEvery is shorter than node-metrics' 15 s, because tests are short.
 	sampleEvery = time.Second
-	// sampledBefore is how long a node is assumed to have run unchanged.
+	// sampledBefore is how long a node's usage is assumed to have been constant at the
+	// beginning.
 	sampledBefore = 5 * time.Minute
-	// samplesKept reaches back an hour and a half.
+	// samplesKept covers an hour and a half.
 	samplesKept = 5400
 )
 
 // load is the usage of a node in percent of its capacity.
 type load struct{ cpu, memory float64 }
 
-// windows are a node's values that the legacy systems report.
+// windows holds the values of a node that the legacy systems report.
 type windows struct{ active, avg5m, max1h, max1d load }
 
-// recorder samples every node from its start until it is stopped.
+// recorder samples every node until it is stopped.
 type recorder struct {
 	truths *truths
 	stop   context.CancelFunc
@@ -35,7 +36,7 @@ type recorder struct {
 	loads map[string][]load
 }
 
-// startRecorder returns when it has a first sample of every present node.
+// startRecorder returns when there is a first sample of every existing node.
 func startRecorder(ctx context.Context, t *truths) (*recorder, error) {
 	ctx, stop := context.WithCancel(ctx)
 	r := &recorder{truths: t, stop: stop, done: make(chan struct{}), loads: map[string][]load{}}
@@ -56,12 +57,12 @@ func (r *recorder) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
-			_ = r.sample(ctx) // the API server may be down in a case; old samples stay
+			_ = r.sample(ctx) // in some cases the API server is down; the old samples are kept
 		}
 	}
 }
 
-// Stop ends the sampling.
+// Stop stops sampling.
 func (r *recorder) Stop() {
 	r.stop()
 	<-r.done
@@ -95,7 +96,7 @@ func loadOf(node cluster.NodeTruth) load {
 	}
 }
 
-// of summarizes a node as node-metrics does. The maxima are those of single samples.
+// of summarizes a node as node-metrics does. The maxima are maxima of single samples.
 func (r *recorder) of(node string) (windows, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -130,7 +131,7 @@ func highest(loads []load) load {
 	return top
 }
 
-// values returns the windows by their metric names, active only on request.
+// values returns the windows by metric name; active is included only on request.
 func (w windows) values(active bool) map[string]float64 {
 	values := map[string]float64{}
 	add := func(window string, l load) {

@@ -13,15 +13,15 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/fault"
 )
 
-// spoiltFields are values of a summary that faults change, unlike totals.
+// spoiltFields holds the summary fields that faults change. Totals are not among them.
 var spoiltFields = []string{"usageNanoCores", "workingSetBytes", "availableBytes"}
 
-// bareNaN is a placeholder for NaN, which JSON cannot express but a broken
+// bareNaN is a placeholder for NaN, which JSON cannot represent, but which a broken
 // encoder writes.
 const bareNaN = `"-NaN-"`
 
-// spoilSummary applies a fault of values to a summary; place is the node's in
-// the order of names.
+// spoilSummary applies a fault that changes values to a summary. place is the node's
+// index in the order of names.
 func spoilSummary(body []byte, what fault.Fault, place int) ([]byte, error) {
 	missing := passOver(what, place)
 	duplicate := what.Kind == fault.Duplicate
@@ -61,7 +61,7 @@ func spoilTree(tree any, what fault.Fault, missing bool) {
 	}
 }
 
-// spoilNumber keeps numbers whole, as the format requires.
+// spoilNumber keeps numbers integral, as the format requires.
 func spoilNumber(truth float64, what fault.Fault) any {
 	value, nan := what.Value(truth)
 	if nan {
@@ -70,10 +70,11 @@ func spoilNumber(truth float64, what fault.Fault) any {
 	return json.Number(strconv.FormatFloat(value, 'f', 0, 64))
 }
 
-// usageLine is a line of CPU or memory in the text format, without a timestamp.
+// usageLine matches a line with CPU or memory usage in the text format, without a
+// timestamp.
 var usageLine = regexp.MustCompile(`(?m)^(?:node|pod|container)_(?:cpu|memory)[^ ]* [^ ]+$`)
 
-// spoilText applies a fault of values to an answer in Prometheus's text format.
+// spoilText applies a fault that changes values to an answer in Prometheus' text format.
 func (k *Kubelets) spoilText(node string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, place, err := k.truths.of(r.Context(), node)

@@ -13,21 +13,21 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/fault"
 )
 
-// StatisticsPort is where crane-scheduler-plus deploys its exporter.
+// StatisticsPort is the port of crane-scheduler-plus' exporter.
 const StatisticsPort = 19101
 
 // StatisticsConfig configures Statistics.
 type StatisticsConfig struct {
 	Cluster *cluster.Cluster
-	// Port is StatisticsPort when it is zero.
+	// Port defaults to StatisticsPort.
 	Port int
 }
 
-// Statistics answers like crane-scheduler-plus's exporter at
-// http://<InternalIP>:<port>/statistics of each node: percentages of capacity,
-// which begin as if the nodes had been in their first state for five minutes.
-// Missing and its kin make a node's answer empty; Shifted has no effect,
-// because the format has no timestamps.
+// Statistics serves, like crane-scheduler-plus' exporter,
+// http://<InternalIP>:<port>/statistics of each node: percentages of capacity. The
+// windows begin as if the nodes had been in their first state for five minutes. Missing,
+// HalfMissing and OneMissing make a node's answer empty; Shifted has no effect, because
+// the format has no timestamps.
 type Statistics struct {
 	faults
 
@@ -37,7 +37,7 @@ type Statistics struct {
 	fleet    fleet
 }
 
-// StartStatistics simulates the exporters of all present nodes.
+// StartStatistics simulates the exporters of all existing nodes.
 func StartStatistics(ctx context.Context, config StatisticsConfig) (*Statistics, error) {
 	if config.Port == 0 {
 		config.Port = StatisticsPort
@@ -55,7 +55,7 @@ func StartStatistics(ctx context.Context, config StatisticsConfig) (*Statistics,
 	return s, nil
 }
 
-// Sync adapts to nodes that came or went.
+// Sync starts exporters for new nodes, and stops those of deleted nodes.
 func (s *Statistics) Sync(ctx context.Context) error {
 	nodes, err := s.config.Cluster.Truth(ctx)
 	if err != nil {
@@ -64,7 +64,7 @@ func (s *Statistics) Sync(ctx context.Context) error {
 	return s.fleet.sync(ctx, nodes)
 }
 
-// Stop ends all exporters.
+// Stop stops all exporters.
 func (s *Statistics) Stop() error {
 	s.recorder.Stop()
 	return s.fleet.stop()
@@ -95,7 +95,7 @@ func (s *Statistics) statistics(node string) http.Handler {
 	})
 }
 
-// statisticsText writes what encoding/json rejects: NaN and duplicate names.
+// statisticsText also writes what encoding/json rejects: NaN and duplicate names.
 func statisticsText(values map[string]float64, what fault.Fault) string {
 	var members []string
 	for _, name := range slices.Sorted(maps.Keys(values)) {

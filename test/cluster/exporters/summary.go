@@ -11,21 +11,21 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster"
 )
 
-// Pressure is the percentage of time in which some task waited for a resource,
-// the same in each window.
+// Pressure is the percentage of time in which some task waited for a resource. It is the
+// same in each window.
 type Pressure struct{ CPU, Memory, IO float64 }
 
-// pressureOf starts at 70% of the CPU and reaches 60% at full use: tasks wait
-// long before nothing is left.
+// pressureOf derives pressure from CPU usage: it rises from 0 at 70% to 60% at full
+// usage, because tasks wait long before no CPU is left.
 func pressureOf(node cluster.NodeTruth) Pressure {
 	percent := 100 * float64(node.Used.CPUMilli) / float64(max(1, node.Capacity.CPUMilli))
 	return Pressure{CPU: min(100, 2*max(0, percent-70))}
 }
 
-// running is the age that all nodes and pods report.
+// running is the age that is reported for all nodes and pods.
 const running = time.Hour
 
-// summaryOf returns a kubelet's answer to /stats/summary at a moment.
+// summaryOf returns a kubelet's response to /stats/summary at the given time.
 func summaryOf(node cluster.NodeTruth, at time.Time, m *meters) stats.Summary {
 	summary := stats.Summary{Node: stats.NodeStats{
 		NodeName: node.Name, StartTime: metav1.NewTime(at.Add(-running)),
@@ -59,10 +59,10 @@ func podStats(m *meters, pod cluster.PodTruth, at time.Time) stats.PodStats {
 	return result
 }
 
-// unmeasured sets the usage of pods to zero that a kubelet has not measured twice. A new
-// pod was measured only when it was created, before its containers ran. After a restart
-// of the kubelet there are counters, but no difference. Pods are in the order of the
-// truth.
+// unmeasured sets the usage of pods to zero that a kubelet has not measured twice yet. A
+// new pod was measured only when it was created, before its containers ran. After a
+// restart, the kubelet has counters but no differences. Pods are in the same order as in
+// the truth.
 func unmeasured(summary *stats.Summary, node cluster.NodeTruth, restarted time.Time, lasts time.Duration, now time.Time) {
 	zero := uint64(0)
 	for i := range summary.Pods {
@@ -84,8 +84,8 @@ func cpuStats(m *meters, key string, used cluster.Amounts, at time.Time) *stats.
 	return &stats.CPUStats{Time: metav1.NewTime(at), UsageNanoCores: &nanoCores, UsageCoreNanoSeconds: &total}
 }
 
-// memoryStats adds a page cache of an eighth of the working set, which readers
-// should ignore.
+// memoryStats includes a page cache of an eighth of the working set, which readers should
+// ignore.
 func memoryStats(used cluster.Amounts, at time.Time) *stats.MemoryStats {
 	workingSet := uint64(used.MemoryBytes)
 	usage, resident := workingSet+workingSet/8, workingSet-workingSet/4
@@ -97,19 +97,20 @@ func addPressure(summary *stats.Summary, p Pressure) {
 	node.CPU.PSI, node.Memory.PSI, node.IO.PSI = psi(p.CPU), psi(p.Memory), psi(p.IO)
 }
 
-// psi returns pressure that has been constant since the start. Its total is at least a
-// microsecond, because readers take a total of zero for a kernel without PSI.
+// psi returns the PSI of pressure that has been constant since the start. The total is at
+// least a microsecond, because readers take a total of zero to mean that the kernel has
+// no PSI.
 func psi(percent float64) *stats.PSIStats {
 	rounded := math.Round(100*percent) / 100
 	total := uint64(rounded/100*float64(running.Nanoseconds())) + 1000
 	return &stats.PSIStats{Some: stats.PSIData{Total: total, Avg10: rounded, Avg60: rounded, Avg300: rounded}}
 }
 
-// metersKept bounds meters: far more than the containers of any test.
+// metersKept is the maximum number of counters in meters, which is far more than any test
+// has containers.
 const metersKept = 100_000
 
-// meters counts CPU time from one answer to the next, as if usage had been
-// constant in between.
+// meters counts CPU time between answers, as if usage had been constant in between.
 type meters struct {
 	mu    sync.Mutex
 	known map[string]meter

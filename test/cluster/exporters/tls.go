@@ -14,10 +14,10 @@ import (
 	"time"
 )
 
-// certificateLife is far longer than any test runs.
+// certificateLife is much longer than any test.
 const certificateLife = 24 * time.Hour
 
-// authority signs the kubelets' certificates; its key stays in memory.
+// authority signs the kubelets' certificates. Its key is only in memory.
 type authority struct {
 	certificate *x509.Certificate
 	key         *ecdsa.PrivateKey
@@ -44,8 +44,8 @@ func newAuthority() (*authority, error) {
 	return &authority{certificate: certificate, key: key, pem: text}, nil
 }
 
-// serverConfig has a certificate for one address and only uses HTTP/1.1, so
-// that a fault can close the connection.
+// serverConfig returns a TLS configuration with a certificate for one address. It allows
+// only HTTP/1.1, so that a fault can close the connection.
 func (a *authority) serverConfig(ip net.IP) (*tls.Config, error) {
 	if ip == nil {
 		return nil, fmt.Errorf("making a certificate: the node has no address")

@@ -9,11 +9,11 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster"
 )
 
-// truthAge is the maximum age of a cached answer: readers ask all nodes at
-// once, and each answer needs two lists of the whole cluster.
+// truthAge is the maximum age of a cached answer. Answers are cached because readers ask
+// all nodes at once, and each answer needs two lists of the whole cluster.
 const truthAge = 300 * time.Millisecond
 
-// truths reads the cluster at most a few times per second.
+// truths reads the cluster, at most a few times per second.
 type truths struct {
 	cluster *cluster.Cluster
 
@@ -36,7 +36,7 @@ func (t *truths) all(ctx context.Context) ([]cluster.NodeTruth, error) {
 	return nodes, nil
 }
 
-// of returns a node and its place in the order of names.
+// of returns a node and its index in the order of names.
 func (t *truths) of(ctx context.Context, name string) (cluster.NodeTruth, int, error) {
 	nodes, err := t.all(ctx)
 	if err != nil {
