@@ -16,15 +16,15 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// argument makes a program a client; see Main.
+// argument makes a program run as a client; see Main.
 const argument = "hostile-client"
 
 // endsWithin is how long a client may take to end and report.
 const endsWithin = 30 * time.Second
 
 // Apart is a client in a separate process. If it floods, it gets only idle processor
-// time, because a real attacker has a separate machine and takes no processor time from
-// the attacked one.
+// time, because a real attacker has a separate machine and uses no processor time of the
+// attacked one.
 type Apart struct {
 	command *exec.Cmd
 	input   io.Closer
@@ -34,14 +34,14 @@ type Apart struct {
 	err     error
 }
 
-// order is the input of such a process.
+// order is the input of the client's process.
 type order struct {
 	Config     Config
 	Kubeconfig string
 }
 
-// Start runs this program, whose main function must call Main, as a client.
-// Config.Kube is made from the kubeconfig file, and must be nil.
+// Start runs this program, whose main function must call Main, as a client. Config.Kube
+// is made from the kubeconfig file and must be nil.
 func Start(ctx context.Context, config Config, kubeconfig string) (*Apart, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -68,8 +68,8 @@ func Start(ctx context.Context, config Config, kubeconfig string) (*Apart, error
 	return a, nil
 }
 
-// niceness is the nice value of a client. Clients that only forge requests use little
-// processor time, and must be as fast as kube-scheduler.
+// niceness returns the nice value of a client. Clients that only forge requests use
+// little processor time and must be as fast as kube-scheduler.
 func niceness(attacks []Attack) string {
 	if slices.ContainsFunc(attacks, func(a Attack) bool { return a == Bodies || a == Trickle || a == Crowd }) {
 		return "19"
@@ -77,7 +77,7 @@ func niceness(attacks []Attack) string {
 	return "0"
 }
 
-// Stop ends the client, if it still runs, and returns what it did.
+// Stop stops the client, if it is still running, and returns its report.
 func (a *Apart) Stop() (Report, error) {
 	a.stop.Do(func() {
 		late := time.AfterFunc(endsWithin, func() { _ = a.command.Process.Kill() })
@@ -91,9 +91,8 @@ func (a *Apart) Stop() (Report, error) {
 	return a.report, a.err
 }
 
-// Main runs the process of an Apart: it attacks until its input ends. It
-// returns false, without doing anything, if this program was started for
-// something else.
+// Main runs the client if this process was started by Start: it attacks until its input
+// ends. Otherwise it does nothing and returns false.
 func Main(ctx context.Context) (is bool) {
 	if len(os.Args) != 2 || os.Args[1] != argument {
 		return false

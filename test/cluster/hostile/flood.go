@@ -12,17 +12,16 @@ import (
 )
 
 const (
-	// bodies is the number of large bodies that are open at a time, trickles the number
-	// of slow ones, crowd the number of idle connections.
+	// bodies is the number of large bodies sent concurrently, trickles the number of slow
+	// ones, crowd the number of idle connections.
 	bodies, trickles, crowd = 64, 128, 512
 	// vastBytes is just below the extender's limit for a body.
 	vastBytes = 31 << 20
-	// openFor is how long a large body stays open without its last byte, or an
-	// idle connection without any data.
+	// openFor is how long a large body stays incomplete, or an idle connection open.
 	openFor = 10 * time.Second
 	// dripEvery is the time between two bytes of a slow body.
 	dripEvery = 500 * time.Millisecond
-	// again is the pause after the other side closed a connection.
+	// again is the pause after the other side has closed a connection.
 	again = 100 * time.Millisecond
 )
 
@@ -56,7 +55,7 @@ func (c *client) post(ctx context.Context, body io.Reader, length int64, count *
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url("filter"), body)
 	if err != nil {
-		return // never: the address was used before
+		return // impossible: the address was used before
 	}
 	request.ContentLength = length
 	patient := *c.http
@@ -80,8 +79,8 @@ func (c *client) idle(ctx context.Context, count *counters) {
 	_ = connection.Close()
 }
 
-// dripping is a body that consists of one long JSON string. It provides a number of bytes
-// at once, and then one byte at a time.
+// dripping is a body that consists of one long JSON string. It first provides a number of
+// bytes immediately, and then one byte at a time.
 type dripping struct {
 	ctx   context.Context
 	quick int

@@ -13,7 +13,7 @@ import (
 	extenderv1 "k8s.io/kube-scheduler/extender/v1"
 )
 
-// lookEvery is how often the client rereads the pods.
+// lookEvery is how often the client reads the pods.
 const lookEvery = 250 * time.Millisecond
 
 // look reads all pods of the namespace.
@@ -44,13 +44,12 @@ func (c *client) keepLooking(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-ticker.C:
-			_ = c.look(ctx) // otherwise the previous state is used: the API server may be away
+			_ = c.look(ctx) // the previous state is kept, for example if the API server is unavailable
 		}
 	}
 }
 
-// question is the n-th request of an attack; false if there is nothing to ask
-// about.
+// question returns the n-th request of an attack; false if there is nothing to ask about.
 func (c *client) question(attack Attack, n int) (extenderv1.ExtenderArgs, bool) {
 	if attack == Heavy {
 		return c.heavy(n), true
@@ -78,7 +77,7 @@ func (c *client) question(attack Attack, n int) (extenderv1.ExtenderArgs, bool) 
 	return extenderv1.ExtenderArgs{Pod: pod, NodeNames: &[]string{node}}, true
 }
 
-// owners returns a pod of each owner. The caller holds mu.
+// owners returns one pod of each owner. The caller must hold mu.
 func (c *client) owners() []*v1.Pod {
 	var pods []*v1.Pod
 	known := map[string]bool{}
@@ -95,7 +94,8 @@ func (c *client) owners() []*v1.Pod {
 	return pods
 }
 
-// heavy asks about a pod that would fill one node, which may be any node except the lair.
+// heavy returns a question about a pod that would fill a node, which is any node except
+// the lair.
 func (c *client) heavy(n int) extenderv1.ExtenderArgs {
 	others := slices.DeleteFunc(slices.Clone(c.config.Nodes), func(node string) bool { return node == c.config.Lair })
 	pod := &v1.Pod{

@@ -1,9 +1,9 @@
 // Package hostile simulates a malicious client of the extender's port, which any pod that
 // reaches the port could be. It has the best information that an attacker could have: the
 // UID, owner and node of every pod. It asks about pods that do not exist, or that exist
-// elsewhere, to change where moved pods land and to make nodes look full. It also floods
-// the port. The caller must check the effect in the cluster; Report only counts requests
-// and responses.
+// in another namespace, in order to change where moved pods land and to make nodes look
+// full. It also floods the port. Report only counts requests and responses; the caller
+// must check the effect on the cluster.
 package hostile
 
 import (
@@ -32,17 +32,16 @@ type Attack string
 
 // The attacks.
 const (
-	// MadeUp asks about pods that do not exist, under an owner whose pods are moved, and
+	// MadeUp asks about pods that do not exist but claim an owner whose pods are moved, and
 	// offers one node.
 	MadeUp Attack = "made-up UIDs"
-	// Known asks about pods that exist, those without a node first, and offers
-	// another node.
+	// Known asks about existing pods, first those without a node, and offers another node.
 	Known Attack = "known UIDs"
-	// Foreign asks about pods of another namespace with the same owners.
+	// Foreign asks about pods in another namespace with the same owners.
 	Foreign Attack = "another namespace"
-	// Heavy asks, for each node but one, about a pod that would fill it.
+	// Heavy asks, for each node except one, about a pod that would fill it.
 	Heavy Attack = "heavy pods"
-	// Bodies sends large bodies, all but their last byte, and keeps them open.
+	// Bodies sends large bodies except their last byte, and keeps them open.
 	Bodies Attack = "vast bodies"
 	// Trickle sends bodies a byte at a time.
 	Trickle Attack = "slow bodies"
@@ -50,40 +49,41 @@ const (
 	Crowd Attack = "idle connections"
 )
 
-// Attacks lists all of them.
+// Attacks returns all attacks.
 func Attacks() []Attack { return []Attack{MadeUp, Known, Foreign, Heavy, Bodies, Trickle, Crowd} }
 
-// Config determines what the client knows and how many requests it sends.
+// Config defines what the client knows and how many requests it sends.
 type Config struct {
 	// Target is the host and port of the extender.
 	Target string
 	// Secure uses HTTPS, without a client certificate.
 	Secure bool
-	// Source is the address that the client connects from; it must differ from
-	// kube-scheduler's if the extender counts by client.
+	// Source is the address from which the client connects. If the extender counts by
+	// client, it must differ from kube-scheduler's address.
 	Source string
-	// Kube reads the client's information with the administrator's permissions.
+	// Kube reads what the client knows, with the administrator's permissions.
 	Kube kubernetes.Interface `json:"-"`
 	// Namespace is the namespace of the attacked pods.
 	Namespace string
-	// Nodes are all nodes; Lair is the one to which pods are to be drawn.
+	// Nodes holds all nodes. Lair is the node to which the client tries to draw pods.
 	Nodes []string
 	Lair  string
-	// Attacks to make.
+	// Attacks holds the attacks to make.
 	Attacks []Attack
 }
 
 // Count counts the responses to the requests of one attack.
 type Count struct {
 	Sent int64
-	// Answered had status 200, Refused another one, Failed none.
+	// Answered counts responses with status 200, Refused those with another status, Failed
+	// requests without a response.
 	Answered, Refused, Failed int64
 }
 
-// Report counts by attack.
+// Report maps attacks to their counts.
 type Report map[Attack]Count
 
-// Total adds all attacks up.
+// Total adds up all attacks.
 func (r Report) Total() (total Count) {
 	for _, c := range r {
 		total.Sent += c.Sent
@@ -94,7 +94,7 @@ func (r Report) Total() (total Count) {
 	return total
 }
 
-// counters are the counters of a Count.
+// counters holds the counters for a Count.
 type counters struct{ sent, answered, refused, failed atomic.Int64 }
 
 func (c *counters) count() Count {
@@ -102,8 +102,8 @@ func (c *counters) count() Count {
 }
 
 const (
-	// every is the time between two requests of one forging attack: faster than
-	// kube-scheduler, without taking the whole machine.
+	// every is the time between two requests of a forging attack. It is shorter than for
+	// kube-scheduler, but long enough not to use up the whole machine.
 	every = 20 * time.Millisecond
 	// patience bounds one forged request.
 	patience = 5 * time.Second
@@ -127,7 +127,7 @@ func Run(ctx context.Context, config Config) (Report, error) {
 	}
 	transport := &http.Transport{DialContext: c.dialer.DialContext, MaxIdleConnsPerHost: 64}
 	if config.Secure {
-		transport.TLSClientConfig = &tls.Config{InsecureSkipVerify: true} // it accepts anybody as the extender
+		transport.TLSClientConfig = &tls.Config{InsecureSkipVerify: true} // the client accepts any server as the extender
 	}
 	defer transport.CloseIdleConnections()
 	c.http = &http.Client{Transport: transport, Timeout: patience}
@@ -173,7 +173,7 @@ func (c *client) url(verb string) string {
 	return scheme + "://" + c.config.Target + "/" + verb
 }
 
-// forge sends the requests of an attack in turn.
+// forge sends an attack's requests one after the other.
 func (c *client) forge(ctx context.Context, attack Attack, count *counters) error {
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
@@ -193,7 +193,7 @@ func (c *client) forge(ctx context.Context, attack Attack, count *counters) erro
 	}
 }
 
-// ask sends a filter request, and every fourth time one for scores.
+// ask sends a filter request, and every fourth time also a request for scores.
 func (c *client) ask(ctx context.Context, question extenderv1.ExtenderArgs, n int, count *counters) error {
 	body, err := json.Marshal(question)
 	if err != nil {
@@ -212,8 +212,8 @@ func (c *client) ask(ctx context.Context, question extenderv1.ExtenderArgs, n in
 	return nil
 }
 
-// send sends a request and counts the result, unless the end of the attack cut
-// it off.
+// send sends a request and counts the result, unless the end of the attack has cut it
+// off.
 func (c *client) send(request *http.Request, count *counters) {
 	count.sent.Add(1)
 	response, err := c.http.Do(request)
