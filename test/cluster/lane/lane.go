@@ -1,7 +1,7 @@
 // Package lane lets command e2e pass cases to a package's test binary, one after the
-// other. Each case is a line on standard input, and runs on the control plane that the
-// binary has started once. Without the environment variable that the command sets, a test
-// binary runs its cases like `go test`.
+// other. Each case is a line on standard input, and all cases run on the control plane
+// that the binary starts once. Without the environment variable that the command sets, a
+// test binary runs its cases as under `go test`.
 package lane
 
 import (
@@ -16,22 +16,22 @@ import (
 )
 
 const (
-	// variable makes a test binary read its cases from standard input. Its
-	// value is the folder of the binaries.
+	// variable is an environment variable that makes a test binary read its cases from
+	// standard input. Its value is the folder of the binaries.
 	variable = "EVENKEEL_E2E_LANE"
 	// done starts the line that ends a case's output; the exit code follows.
 	done = "EVENKEEL-E2E-CASE-ENDED "
 )
 
-// Case is what a test binary is to run: a pattern for -test.run.
+// Case is what a test binary runs: a pattern for -test.run.
 type Case struct{ Run string }
 
-// BinDir returns the folder of the finished build, or "" if cases are not
-// handed out.
+// BinDir returns the folder with the finished build; empty if command e2e does not run
+// this binary.
 func BinDir() string { return os.Getenv(variable) }
 
-// Serve runs each incoming case and writes to out how it ended, until there are
-// no more or the context ends.
+// Serve runs each incoming case and writes to out how it ended, until there are no more
+// cases or the context ends.
 func Serve(ctx context.Context, m interface{ Run() int }, in io.Reader, out io.Writer) error {
 	cases := json.NewDecoder(bufio.NewReader(in))
 	for ctx.Err() == nil {

@@ -14,7 +14,7 @@ import (
 	"strings"
 )
 
-// Worker is a test binary that takes cases.
+// Worker is a test binary that runs one case after another.
 type Worker struct {
 	command *exec.Cmd
 	in      io.WriteCloser
@@ -22,8 +22,8 @@ type Worker struct {
 	pipe    *os.File
 }
 
-// Start runs a test binary in the folder of its package. binDir is the folder
-// of the binaries, temp a folder for its temporary files.
+// Start runs a test binary in the folder of its package. binDir is the folder with the
+// binaries, temp the folder for its temporary files.
 func Start(ctx context.Context, binary, dir, binDir, temp string, flags ...string) (*Worker, error) {
 	command := exec.CommandContext(ctx, binary, flags...)
 	command.Dir = dir
@@ -36,7 +36,7 @@ func Start(ctx context.Context, binary, dir, binDir, temp string, flags ...strin
 	if err != nil {
 		return nil, fmt.Errorf("starting %s: %w", binary, err)
 	}
-	defer write.Close() // the child has its own descriptor
+	defer write.Close() // the child process has its own descriptor
 	command.Stdout, command.Stderr = write, write
 	if err := command.Start(); err != nil {
 		return nil, errors.Join(fmt.Errorf("starting %s: %w", binary, err), read.Close())
@@ -44,8 +44,8 @@ func Start(ctx context.Context, binary, dir, binDir, temp string, flags ...strin
 	return &Worker{command: command, in: in, out: bufio.NewReader(read), pipe: read}, nil
 }
 
-// Run lets the binary run a case and returns its output; an error means that
-// the binary ended before the case did.
+// Run makes the binary run a case and returns the case's output. An error means that the
+// binary ended before the case did.
 func (w *Worker) Run(next Case) (output []byte, code int, err error) {
 	if err := json.NewEncoder(w.in).Encode(next); err != nil {
 		remaining, _ := io.ReadAll(w.out)
@@ -65,10 +65,10 @@ func (w *Worker) Run(next Case) (output []byte, code int, err error) {
 	}
 }
 
-// Close signals the end of cases to the binary and waits until it has stopped
-// its control plane.
+// Close tells the binary that there are no more cases, and waits until it has stopped its
+// control plane.
 func (w *Worker) Close() error {
-	_ = w.in.Close() // an error means that it has ended
+	_ = w.in.Close() // an error means that it has already ended
 	remaining, _ := io.ReadAll(w.out)
 	err := errors.Join(w.command.Wait(), w.pipe.Close())
 	if _, failed := errors.AsType[*exec.ExitError](err); failed {
