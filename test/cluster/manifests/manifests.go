@@ -1,5 +1,5 @@
-// Package manifests reads the shipped manifests. Its tests, which need no cluster,
-// compare them with each other and with what the binary accepts.
+// Package manifests reads the shipped manifests. Its tests, which need no cluster, check
+// that they are consistent and that the binary accepts them.
 package manifests
 
 import (
@@ -59,7 +59,7 @@ func Files(t testing.TB, dir string) []string {
 	return files
 }
 
-// CertManager is a manifest of cert-manager's kinds, which an API server knows only
+// CertManager is a manifest with cert-manager's kinds, which an API server knows only
 // once cert-manager is installed.
 var CertManager = filepath.Join("components", "cert-manager", "certificates.yaml")
 
@@ -104,8 +104,8 @@ func Templates(t testing.TB) map[string]v1.PodTemplateSpec {
 	return pods
 }
 
-// ChartTemplates returns the pod templates of the chart as rendered with each of
-// its values, hooks included.
+// ChartTemplates returns the pod templates of the chart as rendered with each set of
+// values, including hooks.
 func ChartTemplates(t testing.TB) map[string]v1.PodTemplateSpec {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(filepath.Dir(Dir(t)), "charts", "evenkeel", "testdata", "*.yaml"))
@@ -116,7 +116,7 @@ func ChartTemplates(t testing.TB) map[string]v1.PodTemplateSpec {
 	for _, file := range files {
 		var known []runtime.Object
 		for document := range strings.SplitSeq("\n"+string(Read(t, file)), "\n---\n") {
-			// Kinds of operators are unknown here, and have no pods.
+			// Kinds of operators are not registered, and contain no pods.
 			if object, _, err := scheme.Codecs.UniversalDeserializer().Decode([]byte(document), nil, nil); err == nil {
 				known = append(known, object)
 			}
