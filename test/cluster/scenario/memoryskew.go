@@ -7,22 +7,21 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster"
 )
 
-// MemorySkew is RequestSkew for memory, with the same percentages: CPU is idle,
-// and two of twelve nodes are at 96.6% of memory because of pods that request
-// little of it.
+// MemorySkew is like RequestSkew, but for memory, with the same percentages: CPU is idle,
+// and two of twelve nodes use 96.6% of their memory because of pods that request little.
 //
 //	hot node:   5 web × 7.2Gi + 12 hog × 17.6Gi = 247.2 of 256Gi = 96.6 %; requests  5 × 1.6Gi + 12 × 2Gi  =  32Gi
 //	other node: 5 web × 7.2Gi + 10 bg  ×  2.4Gi =  60.0 of 256Gi = 23.4 %; requests  5 × 1.6Gi + 10 × 16Gi = 168Gi
 //
-// Under 65% (166.4Gi) a hot node keeps 130.4Gi of hogs, that is 7: five must go
-// from each, ten in all.
+// To stay below 65% (166.4Gi), a hot node can keep 130.4Gi of hogs, which is 7 of them.
+// Five must leave each hot node, ten in total.
 func MemorySkew(ctx context.Context, c *cluster.Cluster, options ...Option) (*Story, error) {
 	nodes, err := c.AddNodes(ctx, 12, template(options))
 	if err != nil {
 		return nil, fmt.Errorf("preparing memory-skew: %w", err)
 	}
 	hot, others := nodes[:2], nodes[2:]
-	// Mebibytes, so that the figures are whole: 7.2Gi is 7372.8Mi.
+	// In mebibytes, because these are whole numbers: 7.2Gi is 7372.8Mi.
 	err = c.Place(ctx,
 		cluster.Placement{Workload: inMemory("web", "1638Mi", "7373Mi"), On: each(nodes, 5)},
 		cluster.Placement{Workload: inMemory("bg", "16Gi", "2458Mi"), On: each(others, 10)},

@@ -2,7 +2,7 @@ package scenario
 
 import "github.com/evenkeel/evenkeel/test/cluster"
 
-// Option changes the nodes of a story.
+// Option changes the nodes of a Story.
 type Option func(*cluster.NodeTemplate)
 
 // OwnAddresses gives each node its own InternalIP, which package exporters and

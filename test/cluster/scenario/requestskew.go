@@ -1,6 +1,6 @@
-// Package scenario holds the scenarios that the demo and the end-to-end tests
-// share: the cluster's initial state and the best possible outcome. It places
-// workloads; callers watch and evaluate.
+// Package scenario holds the scenarios that the demo and the end-to-end tests share: the
+// cluster's initial state and the best possible outcome. It places workloads; callers
+// observe and evaluate them.
 package scenario
 
 import (
@@ -12,19 +12,19 @@ import (
 
 // Story is a prepared cluster and what can be achieved on it.
 type Story struct {
-	// Nodes are sorted; Hot are those that are hot at the beginning.
+	// Nodes is sorted. Hot holds the nodes that are hot at the beginning.
 	Nodes, Hot []string
-	// HotPercent and CoolPercent are the true CPU usage of hot and other nodes
-	// at the beginning.
+	// HotPercent and CoolPercent are the true CPU usage of the hot nodes and of the other
+	// nodes at the beginning.
 	HotPercent, CoolPercent float64
 	// EvictLinePercent is the CPU usage up to which a node counts as cooled.
 	EvictLinePercent float64
-	// FewestEvictions is the minimum number of evictions that brings every node
-	// under the line.
+	// FewestEvictions is the minimum number of evictions that brings every node below the
+	// line.
 	FewestEvictions int
 }
 
-// RequestSkew is a case in which requests are misleading. Two of twelve nodes look
+// RequestSkew sets up a case in which requests are misleading. Two of twelve nodes look
 // emptiest by requests although they use 97% of their CPU, so kube-scheduler alone would
 // send every evicted pod straight back to them.
 //

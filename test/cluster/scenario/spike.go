@@ -13,13 +13,13 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster"
 )
 
-// parallelPatches lets a hundred pods change within a second.
+// parallelPatches allows a hundred pods to be changed within a second.
 const parallelPatches = 16
 
-// Spike multiplies the CPU usage of all present pods of a Deployment and
-// returns a function to undo it. The Deployment's template stays, because
-// changing it would replace the pods: a pod that is evicted during a spike
-// comes back without it. Undoing skips pods that are gone.
+// Spike multiplies the CPU usage of all existing pods of a Deployment and returns a
+// function that undoes this. It does not change the Deployment's template, because that
+// would replace the pods. The replacement of a pod that is evicted during the spike
+// therefore has no spike. Undoing skips pods that no longer exist.
 func Spike(ctx context.Context, c *cluster.Cluster, namespace, deployment string, factor float64) (undo func(context.Context) error, err error) {
 	before, err := cpuUsage(ctx, c, namespace, deployment)
 	if err != nil {
@@ -38,7 +38,7 @@ func Spike(ctx context.Context, c *cluster.Cluster, namespace, deployment string
 	return undo, setCPU(ctx, c, namespace, during)
 }
 
-// cpuUsage returns what each pod uses, by name.
+// cpuUsage returns the usage of each pod, by name.
 func cpuUsage(ctx context.Context, c *cluster.Cluster, namespace, deployment string) (map[string]string, error) {
 	pods, err := c.Client().CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: "app=" + deployment})
 	if err != nil {
