@@ -10,16 +10,16 @@ import (
 	"strings"
 )
 
-// Matrix is the tier of the core cases, which run on each release of
-// Kubernetes. Cases are of another tier, too.
+// Matrix is the tier of the core cases, which run on each release of Kubernetes. Each of
+// them also belongs to another tier.
 const Matrix Tier = "matrix"
 
-// CoreCase is a test function of the matrix.
+// CoreCase is a test function in the matrix.
 type CoreCase struct {
-	// From is the oldest release of Kubernetes that it runs on, such as 1.36.
+	// From is the oldest release of Kubernetes on which it runs, such as 1.36.
 	From          string
 	Package, Name string
-	// Why it does not run on older releases.
+	// Why explains why it does not run on older releases.
 	Why string
 }
 
@@ -29,7 +29,7 @@ var matrix string
 // CoreCases returns the list.
 func CoreCases() ([]CoreCase, error) { return readMatrix(strings.NewReader(matrix)) }
 
-// readMatrix parses each line that is neither empty nor a comment.
+// readMatrix parses the lines that are neither empty nor comments.
 func readMatrix(from io.Reader) (all []CoreCase, err error) {
 	lines := bufio.NewScanner(from)
 	for n := 1; lines.Scan(); n++ {
@@ -80,7 +80,7 @@ func On(release string, core []CoreCase, cases []Case) (run []Case, left []CoreC
 	return run, left, nil
 }
 
-// minor returns the second number of a release: 36 of 1.36.
+// minor returns the minor version of a release, such as 36 for 1.36.
 func minor(release string) (int, error) {
 	text, ok := strings.CutPrefix(release, "1.")
 	number, err := strconv.Atoi(text)

@@ -20,7 +20,7 @@ import (
 	"strings"
 )
 
-// Tier is the occasion on which a case runs.
+// Tier determines when a case runs.
 type Tier string
 
 // The tiers. All includes Test. Measure is for cases that assert nothing.
@@ -36,10 +36,10 @@ func (t Tier) includes(other Tier) bool { return t == other || t == All && other
 // Case is a test function.
 type Case struct {
 	Tier Tier
-	// Package is the folder within this module.
+	// Package is the folder of its package within this module.
 	Package string
 	Name    string
-	// Alone is set if simultaneous cases would distort its measurements.
+	// Alone is true if concurrent cases would distort its measurements.
 	Alone bool
 }
 
@@ -51,10 +51,11 @@ func (t Tier) Of(cases []Case) []Case {
 	return slices.DeleteFunc(slices.Clone(cases), func(c Case) bool { return !t.includes(c.Tier) })
 }
 
-// others are the packages outside e2e whose tests start clusters.
+// others holds the packages outside e2e whose tests start clusters.
 var others = []string{"cmd/demo", "cmd/throughput", "rig"}
 
-// Cases finds the cases of the module in a folder, sorted by package and name.
+// Cases finds the cases in a module, sorted by package and name. module is the module's
+// folder.
 func Cases(module string) (all []Case, err error) {
 	err = filepath.WalkDir(module, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() || !strings.HasSuffix(path, "_test.go") {
@@ -82,7 +83,7 @@ func Cases(module string) (all []Case, err error) {
 	return all, err
 }
 
-// casesOf returns the cases that a file of a package declares.
+// casesOf returns the cases declared in a file of a package.
 func casesOf(folder string, file *ast.File) (found []Case, err error) {
 	for _, declared := range file.Decls {
 		function, ok := declared.(*ast.FuncDecl)
@@ -98,7 +99,7 @@ func casesOf(folder string, file *ast.File) (found []Case, err error) {
 	return found, nil
 }
 
-// apply applies the directives of a doc comment.
+// apply applies the directives in a doc comment.
 func (c *Case) apply(doc *ast.CommentGroup) error {
 	if doc == nil {
 		return nil
