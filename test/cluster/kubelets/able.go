@@ -13,10 +13,11 @@ import (
 // ErrUnable means that this machine cannot run nodes.
 var ErrUnable = errors.New("this machine cannot run real kubelets")
 
-// controllers are the cgroup controllers that a node needs.
+// controllers holds the cgroup controllers that a node needs.
 var controllers = []string{"cpu", "cpuacct", "cpuset", "memory", "devices", "freezer", "blkio", "pids"}
 
-// Unable returns ErrUnable with the reason, or nil if nodes can be built and run here.
+// Unable returns ErrUnable with the reason; nil if nodes can be built and run on this
+// machine.
 func Unable() error {
 	if reason := unable(); reason != "" {
 		return fmt.Errorf("%w: %s", ErrUnable, reason)
@@ -73,8 +74,8 @@ func missingControllers() (missing []string) {
 	return missing
 }
 
-// hasController reports whether a controller has a hierarchy of version 1 that is
-// mounted, given /proc/self/cgroup and /proc/mounts.
+// hasController reports whether a controller has a mounted hierarchy of version 1. own
+// and mounts are the contents of /proc/self/cgroup and /proc/mounts.
 func hasController(own, mounts, controller string) bool {
 	for line := range strings.Lines(own) {
 		fields := strings.SplitN(strings.TrimSpace(line), ":", 3)
@@ -90,10 +91,10 @@ func hasController(own, mounts, controller string) bool {
 	return false
 }
 
-// contains reports whether a list that is separated by commas contains a word.
+// contains reports whether a comma-separated list contains a word.
 func contains(list, word string) bool { return strings.Contains(","+list+",", ","+word+",") }
 
-// tryCgroup makes a cgroup and removes it again.
+// tryCgroup creates a cgroup and removes it again. It returns what failed.
 func tryCgroup() string {
 	for _, mount := range []string{"cpu", "cpu,cpuacct"} {
 		dir := filepath.Join("/sys/fs/cgroup", mount)

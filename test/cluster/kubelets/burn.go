@@ -7,17 +7,18 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Burn is what a container really uses.
+// Burn defines what a container really uses.
 type Burn struct {
 	MilliCPU, MemoryMiB int
-	// Linger is how long it continues after it was asked to end.
+	// Linger is how long the container continues to run after it was asked to end.
 	Linger time.Duration
-	// SpikeMilliCPU is used in addition, from SpikeAfter its start for SpikeLasts.
+	// SpikeMilliCPU is additional CPU usage, which begins SpikeAfter its start and lasts
+	// SpikeLasts.
 	SpikeMilliCPU          int
 	SpikeAfter, SpikeLasts time.Duration
 }
 
-// Apply makes the containers of a pod burn; see cluster.Workload.Adjust.
+// Apply makes the containers of a pod use these resources; see cluster.Workload.Adjust.
 func (b Burn) Apply(template *corev1.PodTemplateSpec) {
 	for i := range template.Spec.Containers {
 		container := &template.Spec.Containers[i]

@@ -11,11 +11,12 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster"
 )
 
-// readyWithin is generous: three nodes are ready within some 5 seconds on two idle cores.
+// readyWithin is generous: on two idle cores, three nodes are ready within about 5
+// seconds.
 const readyWithin = 90 * time.Second
 
-// Start adds nodes to a cluster with RealKubelets, from inside a site, and waits until
-// they are ready. When it fails, none is left running.
+// Start adds nodes, from inside a site, to a cluster with RealKubelets, and waits until
+// they are ready. If it fails, no node is left running.
 func Start(ctx context.Context, c *cluster.Cluster, binDir string, count int) (nodes []*Node, err error) {
 	if !Inside() {
 		return nil, errors.New("starting nodes: this process is in no site")
@@ -50,7 +51,7 @@ func Start(ctx context.Context, c *cluster.Cluster, binDir string, count int) (n
 	return nodes, nil
 }
 
-// PowerOff ends nodes.
+// PowerOff powers off nodes.
 func PowerOff(nodes []*Node) error {
 	var group errgroup.Group
 	for _, node := range nodes {

@@ -14,13 +14,13 @@ import (
 )
 
 const (
-	// Image contains only the node program, which by default waits, as a pause container
-	// does, and uses CPU and memory if its arguments say so.
+	// Image contains only the node program. By default, the program waits, like a pause
+	// container; with arguments, it uses CPU and memory.
 	Image      = "local.evenkeel.io/burn:1"
 	pauseImage = "local.evenkeel.io/pause:1"
 )
 
-// media types of the parts of an image.
+// Media types of the parts of an image.
 const (
 	manifestType = "application/vnd.oci.image.manifest.v1+json"
 	configType   = "application/vnd.oci.image.config.v1+json"
@@ -35,7 +35,7 @@ type descriptor struct {
 	Annotations map[string]string `json:"annotations,omitempty"`
 }
 
-// archive is an OCI archive that is being written.
+// archive is an OCI archive while it is being written.
 type archive struct {
 	buffer bytes.Buffer
 	tar    *tar.Writer
@@ -60,7 +60,7 @@ func (a *archive) bytes() ([]byte, error) {
 	return a.buffer.Bytes(), err
 }
 
-// blob adds a part under its digest.
+// blob adds a part, named by its digest.
 func (a *archive) blob(mediaType string, content []byte) (descriptor, error) {
 	sum := fmt.Sprintf("%x", sha256.Sum256(content))
 	return descriptor{MediaType: mediaType, Digest: "sha256:" + sum, Size: len(content)}, a.add("blobs/sha256/"+sum, 0o644, content)

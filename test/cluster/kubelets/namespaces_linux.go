@@ -8,28 +8,29 @@ import (
 	"syscall"
 )
 
-// runInNamespaces runs a command as process 1 of new namespaces, until it or this process
-// ends. It calls started in between.
+// runInNamespaces runs a command as process 1 of new namespaces, until the command or
+// this process ends. It calls started once the command is running.
 func runInNamespaces(command *exec.Cmd, started func() error) error {
-	// The kernel ends the child with the thread that started it.
+	// The kernel ends the child process together with the thread that started it.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	command.SysProcAttr = &syscall.SysProcAttr{
 		Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWNET,
-		Setpgid:    true, // Ctrl-C reaches only us
+		Setpgid:    true, // so that Ctrl-C reaches only this process
 		Pdeathsig:  syscall.SIGKILL,
 	}
 	if err := command.Start(); err != nil {
 		return err
 	}
 	if err := started(); err != nil {
-		_ = command.Process.Kill() // an error means that it has ended
+		_ = command.Process.Kill() // an error means that it has already ended
 		return errors.Join(err, command.Wait())
 	}
 	return command.Wait()
 }
 
-// tryNamespaces makes all kinds of namespaces that a site and its nodes have.
+// tryNamespaces creates namespaces of all kinds that a site and its nodes need. It
+// returns an error if that fails.
 func tryNamespaces() error {
 	command := exec.Command("true")
 	command.SysProcAttr = &syscall.SysProcAttr{
@@ -38,7 +39,8 @@ func tryNamespaces() error {
 	return command.Run()
 }
 
-// tryDisk reports whether the file system of sites can hold the upper layer of another.
+// tryDisk returns an error unless the file system for sites can hold the upper layer of
+// an overlay.
 func tryDisk() error {
 	const overlay = 0x794c7630 // OVERLAYFS_SUPER_MAGIC
 	var disk syscall.Statfs_t
@@ -51,7 +53,7 @@ func tryDisk() error {
 	return nil
 }
 
-// apart lets a process outlive this one, and Ctrl-C.
+// apart lets a process outlive this one and ignore Ctrl-C in the terminal.
 func apart() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
 
 func terminate(p *os.Process) error { return p.Signal(syscall.SIGTERM) }

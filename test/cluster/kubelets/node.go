@@ -22,8 +22,8 @@ import (
 //go:embed files/*
 var files embed.FS
 
-// The size of each node. MilliCPU is also what is allocatable; the rest of the machine's
-// CPUs, which a node sees, is reserved.
+// The size of each node. MilliCPU is also its allocatable CPU; the rest of the machine's
+// CPUs, which the node sees, is reserved.
 const (
 	MilliCPU  = 500
 	MemoryMiB = 2048
@@ -35,18 +35,18 @@ const siteAddress = "10.99.0.1"
 // Node is a running node.
 type Node struct {
 	Name string
-	// Address is that of its kubelet, at port 10250.
+	// Address is the address of its kubelet, which listens on port 10250.
 	Address string
 
 	dir     string
 	command *exec.Cmd
 	orders  io.WriteCloser
-	// reports are the lines that the node writes, until it ends.
+	// reports receives the lines that the node writes, until it ends.
 	reports chan string
 	done    chan struct{}
 }
 
-// startNode starts the node with a number from 1 and returns before it is ready.
+// startNode starts a node without waiting until it is ready. number counts from 1.
 func startNode(c *cluster.Cluster, binDir string, number int) (*Node, error) {
 	n := &Node{
 		Name: "node-" + strconv.Itoa(number), Address: fmt.Sprintf("10.99.0.%d", 10+number),
@@ -79,12 +79,12 @@ func startNode(c *cluster.Cluster, binDir string, number int) (*Node, error) {
 		for lines := bufio.NewScanner(reports); lines.Scan(); {
 			n.reports <- lines.Text()
 		}
-		_ = n.command.Wait() // how it ended is in its log
+		_ = n.command.Wait() // the log shows how it ended
 	}()
 	return n, nil
 }
 
-// writeFiles writes what the node reads.
+// writeFiles writes the node's configuration files.
 func (n *Node) writeFiles(c *cluster.Cluster, binDir string, number int) error {
 	if err := os.RemoveAll(n.dir); err != nil {
 		return fmt.Errorf("removing the files of an earlier node: %w", err)
@@ -116,7 +116,7 @@ func (n *Node) writeFiles(c *cluster.Cluster, binDir string, number int) error {
 	return c.WriteKubeletKubeconfig(filepath.Join(n.dir, "kubeconfig"), siteAddress)
 }
 
-// await waits for a report of the node.
+// await waits for a report from the node.
 func (n *Node) await(ctx context.Context, want string) error {
 	for {
 		select {
@@ -141,12 +141,12 @@ func (n *Node) RestartKubelet(ctx context.Context) error {
 	return n.await(ctx, "restarted kubelet")
 }
 
-// killAfter is longer than the node program waits for the node's cgroup.
+// killAfter is longer than the node program's wait for the node's cgroup.
 const killAfter = 30 * time.Second
 
-// PowerOff ends all processes of the node at once, as if its plug were pulled.
+// PowerOff ends all processes of the node immediately, as if its plug were pulled.
 func (n *Node) PowerOff() error {
-	_ = terminate(n.command.Process) // an error means that it has ended
+	_ = terminate(n.command.Process) // an error means that it has already ended
 	select {
 	case <-n.done:
 		return nil
@@ -157,9 +157,9 @@ func (n *Node) PowerOff() error {
 	}
 }
 
-// Logs returns the ends of the node's logs.
+// Logs returns the last part of each of the node's logs.
 func (n *Node) Logs() string {
-	const tail = 3 << 10 // bytes of each
+	const tail = 3 << 10 // bytes of each log
 	var all bytes.Buffer
 	for _, name := range []string{"node.log", "containerd.log", "kubelet.log"} {
 		content, err := os.ReadFile(filepath.Join(n.dir, name))

@@ -15,23 +15,26 @@ import (
 )
 
 const (
-	// variable holds the folder of the site in the processes inside.
+	// variable is the environment variable that contains the site's folder in processes
+	// inside the site.
 	variable = "EVENKEEL_SITE"
-	// pidFile is the file in it with the process ID of the site, outside of it.
+	// pidFile is the file in that folder that contains the site's process ID as seen from
+	// outside.
 	pidFile = "pid"
-	// siteParent is where folders of sites are made: containerd needs a real disk.
+	// siteParent is the folder in which the folders of sites are made. It must be on a real
+	// disk, because containerd needs one.
 	siteParent = "/var/tmp"
-	// stopWithin is how long a command in a site may take to end; cleanWithin is more than
-	// the cleaner waits for cgroups.
+	// stopWithin is how long a command in a site may take to end. cleanWithin is longer than
+	// the cleaner's wait for cgroups.
 	stopWithin, cleanWithin = 40 * time.Second, 60 * time.Second
 )
 
 // Inside reports whether this process runs in a site.
 func Inside() bool { return os.Getenv(variable) != "" }
 
-// Enter makes a site, runs a command in it with this process's files, and returns its
-// exit code. The site ends with the command, which gets SIGTERM when the context ends.
-// Shell is how other processes get into it.
+// Enter makes a site, runs a command in it with this process's standard streams, and
+// returns the command's exit code. The site ends with the command, which receives SIGTERM
+// when the context ends. Other processes can enter the site with Shell.
 func Enter(ctx context.Context, binDir string, command ...string) (code int, err error) {
 	dir, err := os.MkdirTemp(siteParent, "evenkeel-site-")
 	if err != nil {
@@ -61,8 +64,8 @@ func Shell() string {
 	return fmt.Sprintf("nsenter --target $(cat %s) --mount --pid --net", filepath.Join(os.Getenv(variable), pidFile))
 }
 
-// startCleaner starts the process that removes what a site leaves. It begins when the
-// returned function is called or this process ends.
+// startCleaner starts the process that removes what a site leaves behind. It begins to
+// clean when wait is called or this process ends.
 func startCleaner(binDir, dir string) (wait func() error, err error) {
 	cleaner := exec.Command(program(binDir), "clean", "--dir", dir)
 	cleaner.Stderr = os.Stderr
