@@ -76,12 +76,21 @@ func startNode(c *cluster.Cluster, binDir string, number int) (*Node, error) {
 	}
 	go func() {
 		defer close(n.done)
-		for lines := bufio.NewScanner(reports); lines.Scan(); {
-			n.reports <- lines.Text()
-		}
+		n.follow(reports)
 		_ = n.command.Wait() // the log shows how it ended
 	}()
 	return n, nil
+}
+
+// follow passes reports on until the node ends. Those that nobody awaits are dropped, because
+// a service that does not stay up is reported again and again.
+func (n *Node) follow(reports io.Reader) {
+	for lines := bufio.NewScanner(reports); lines.Scan(); {
+		select {
+		case n.reports <- lines.Text():
+		default:
+		}
+	}
 }
 
 // writeFiles writes the node's configuration files.
@@ -135,6 +144,9 @@ func (n *Node) await(ctx context.Context, want string) error {
 // RestartKubelet ends the kubelet, as an upgrade does, and waits until it has started
 // again. Containers keep running.
 func (n *Node) RestartKubelet(ctx context.Context) error {
+	for len(n.reports) > 0 {
+		<-n.reports // of an earlier restart
+	}
 	if _, err := fmt.Fprintln(n.orders, "kill kubelet"); err != nil {
 		return fmt.Errorf("restarting the kubelet of %s: %w", n.Name, err)
 	}
