@@ -25,6 +25,7 @@ import (
 	"sigs.k8s.io/descheduler/pkg/framework/pluginregistry"
 	"sigs.k8s.io/descheduler/pkg/framework/plugins/defaultevictor"
 	"sigs.k8s.io/descheduler/pkg/framework/plugins/nodeutilization"
+	"sigs.k8s.io/descheduler/pkg/framework/plugins/podlifetime"
 	"sigs.k8s.io/descheduler/pkg/framework/plugins/removeduplicates"
 	"sigs.k8s.io/descheduler/pkg/framework/plugins/removepodsviolatinginterpodantiaffinity"
 	"sigs.k8s.io/descheduler/pkg/framework/plugins/removepodsviolatingnodeaffinity"
@@ -447,5 +448,25 @@ func TestPlansOfPluginsAreTheSameTwice(t *testing.T) {
 		if diff := cmp.Diff(first, s.moves); diff != "" {
 			t.Fatalf("another plan (-first +now):\n%s", diff)
 		}
+	}
+}
+
+// A Deschedule plugin whose evictions are planned may come after one that evicts by itself.
+func TestPlannedAfterEvicting(t *testing.T) {
+	policy := upstreams(removepodsviolatingnodeaffinity.PluginName, &removepodsviolatingnodeaffinity.RemovePodsViolatingNodeAffinityArgs{
+		NodeAffinityType: []string{"requiredDuringSchedulingIgnoredDuringExecution"},
+	}, false)
+	profile := &policy.Profiles[0]
+	profile.PluginConfigs = append(profile.PluginConfigs, api.PluginConfig{Name: podlifetime.PluginName, Args: &podlifetime.PodLifeTimeArgs{MaxPodLifeTimeSeconds: new(uint(86400))}})
+	profile.Plugins.Deschedule.Enabled = []string{podlifetime.PluginName, removepodsviolatingnodeaffinity.PluginName}
+	nodes := zoned(3)
+	nodes[2].Labels["disk"] = "ssd"
+	web := v1.PodSpec{Affinity: &v1.Affinity{NodeAffinity: &v1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &v1.NodeSelector{NodeSelectorTerms: []v1.NodeSelectorTerm{{
+		MatchExpressions: []v1.NodeSelectorRequirement{{Key: "disk", Operator: v1.NodeSelectorOpIn, Values: []string{"ssd"}}},
+	}}}}}}
+	s := newSite(t, policy, nodes, replicas("web", web, 0, 2))
+	s.cycles(1)
+	if diff := cmp.Diff([]string{"web-0: node-0 node-2"}, s.moves); diff != "" {
+		t.Errorf("moves (-want +got):\n%s", diff)
 	}
 }

@@ -104,7 +104,7 @@ func (r *Runner) build(ctx context.Context, instance string, p *api.DeschedulerP
 			if n < 0 {
 				n = len(left)
 			}
-			next, err := evicting(left[:n])
+			next, err := evicting(slices.Clip(left[:n])) // the framework appends to it
 			if err != nil {
 				return nil, err
 			}
