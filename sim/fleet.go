@@ -45,8 +45,8 @@ type Replica struct {
 	// Fixed pods must not be evicted.
 	Fixed bool
 	// From is the step in which the replica's first pod is created. Until is the step in
-	// which its last pod is deleted without a successor; 0 means that there is always a
-	// successor.
+	// which its last pod is deleted without a successor; 0 means that the replica exists
+	// until the end.
 	From, Until int
 	// template is the template of the replica's pods; nil for a plain one.
 	template *v1.Pod
