@@ -90,8 +90,9 @@ func (r rivalLines) at(v sim.Variant) (_ sim.Variant, differs bool) {
 	return v, differs
 }
 
-// evictLines returns a policy's evict lines in percent, without those of its pools; 0 for
-// a resource whose line is not in percent, +Inf for a resource without a line.
+// evictLines returns a policy's evict lines for usage in percent, without those of its
+// pools; 0 for a resource that has only a deviation or a line for memory.available, +Inf
+// for a resource without a line.
 func evictLines(of policy.Lines) (lines cluster.Percents) {
 	for resource, metrics := range map[cluster.Resource][]usage.Metric{cluster.CPU: {usage.CPU}, cluster.Memory: {usage.Memory, thresholds.MemoryAvailable}} {
 		lines[resource] = math.Inf(1)
