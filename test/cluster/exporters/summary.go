@@ -94,7 +94,14 @@ func memoryStats(used cluster.Amounts, at time.Time) *stats.MemoryStats {
 
 func addPressure(summary *stats.Summary, p Pressure) {
 	node := &summary.Node
-	node.CPU.PSI, node.Memory.PSI, node.IO.PSI = psi(p.CPU), psi(p.Memory), psi(p.IO)
+	for _, of := range []struct {
+		psi     **stats.PSIStats
+		percent float64
+	}{{&node.CPU.PSI, p.CPU}, {&node.Memory.PSI, p.Memory}, {&node.IO.PSI, p.IO}} {
+		*of.psi = psi(of.percent)
+		// A kubelet gives a node's total in microseconds, those of containers in nanoseconds.
+		(*of.psi).Some.Total /= 1000
+	}
 }
 
 // psi returns the PSI of pressure that has been constant since the start. The total is at

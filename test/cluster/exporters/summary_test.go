@@ -38,3 +38,17 @@ func TestPodsThatAreNotMeasuredYet(t *testing.T) {
 		})
 	}
 }
+
+// As in a kubelet's answer, the total of a node is in microseconds and that of a container in
+// nanoseconds.
+func TestUnitsOfPressure(t *testing.T) {
+	summary := summaryOf(cluster.NodeTruth{}, time.Now(), &meters{})
+	addPressure(&summary, Pressure{CPU: 50})
+	const waited = running / 2
+	if got := summary.Node.CPU.PSI.Some.Total; got != uint64(waited.Microseconds())+1 {
+		t.Errorf("a node has waited for %d, want %d and one more", got, waited.Microseconds())
+	}
+	if got := psi(50).Some.Total; got != uint64(waited.Nanoseconds())+1000 {
+		t.Errorf("a container has waited for %d, want %d and a microsecond more", got, waited.Nanoseconds())
+	}
+}
