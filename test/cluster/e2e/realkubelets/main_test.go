@@ -6,12 +6,15 @@ package realkubelets
 
 import (
 	"context"
+	"encoding/json"
+	"net/http"
 	"os"
 	"strings"
 	"testing"
 
 	"github.com/evenkeel/evenkeel/test/cluster"
 	"github.com/evenkeel/evenkeel/test/cluster/e2e/stage"
+	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
 	"github.com/evenkeel/evenkeel/test/cluster/kubelets"
 )
 
@@ -25,4 +28,18 @@ func burning(name string, requests cluster.Resources, burn kubelets.Burn) cluste
 	w := stage.Workload(name, requests, cluster.Resources{})
 	w.Adjust = burn.Apply
 	return w
+}
+
+// fetch decodes a report of the serving Evenkeel, and reports whether it answered. Cases that
+// watch ask so often that one answer may be late.
+func fetch(f *stage.Fixture, path string, into any) bool {
+	f.T.Helper()
+	status, body, err := evenkeel.Get(f.T.Context(), stage.Reports()+path)
+	if err != nil || status != http.StatusOK {
+		return false
+	}
+	if err := json.Unmarshal([]byte(body), into); err != nil {
+		f.T.Fatal(err)
+	}
+	return true
 }
