@@ -23,6 +23,13 @@ func TestMain(m *testing.M) { os.Exit(stage.MainWithKubelets(context.Background(
 // loadPolicy is Fast, but judges moves a minute after they landed.
 var loadPolicy = strings.Replace(stage.Fast, "eviction: {", "eviction: {outcomeAfter: 1m, ", 1)
 
+// fromKubelets is loadPolicy with usage from an endpoint of the kubelets, whose
+// certificates nobody has signed.
+func fromKubelets(endpoint string) string {
+	source := "usage: {sources: [{type: Kubelet, kubelet: {endpoint: " + endpoint + ", tls: {insecureSkipVerify: true}}}], "
+	return strings.Replace(loadPolicy, "usage: {", source, 1)
+}
+
 // burning is a Deployment in namespace shop whose pods really use CPU and memory.
 func burning(name string, requests cluster.Resources, burn kubelets.Burn) cluster.Workload {
 	w := stage.Workload(name, requests, cluster.Resources{})
