@@ -68,7 +68,7 @@ func crowdedEstate(b *testing.B, nodes, perNode, owners int) (*estate, []*v1.Pod
 		pods = append(pods, pod)
 	}
 	e := newEstate(b, pods...)
-	e.watched.filters = filters
+	e.watched.follower = filters.Follow(objects{e.watched})
 	for i := range owners {
 		e.add(b, replicaSet(int32(nodes*perNode/owners), func(rs *appsv1.ReplicaSet) {
 			rs.Name = fmt.Sprint("rs-", i)

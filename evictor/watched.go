@@ -46,7 +46,7 @@ type Watched struct {
 	budgets      policylisters.PodDisruptionBudgetLister
 	selectors    budgets.Selectors
 	quotas       corelisters.ResourceQuotaLister
-	filters      *placement.Filters
+	follower     *placement.Follower
 	pods         cache.Indexer
 
 	// jobs and cronJobs are nil until WatchJobs is called.
@@ -82,7 +82,7 @@ func (w *Watched) SetTaints(rule cluster.TaintRule) { w.taints.Store(&rule) }
 // owners, budgets, quotas and the objects that kube-scheduler's filters read. Upstream's
 // plugins need none of them. It may be called more than once.
 func (w *Watched) WatchOwners(filters *placement.Filters) error {
-	if w.filters != nil {
+	if w.follower != nil {
 		return nil
 	}
 	apps, core := w.factory.Apps().V1(), w.factory.Core().V1()
@@ -111,7 +111,13 @@ func (w *Watched) WatchOwners(filters *placement.Filters) error {
 	w.controllers, w.namespaces = core.ReplicationControllers().Lister(), core.Namespaces().Lister()
 	w.replicaSets, w.statefulSets = apps.ReplicaSets().Lister(), apps.StatefulSets().Lister()
 	w.budgets, w.quotas = w.factory.Policy().V1().PodDisruptionBudgets().Lister(), core.ResourceQuotas().Lister()
-	w.filters = filters
+	w.follower = filters.Follow(objects{w})
+	changed := cache.ResourceEventHandlerFuncs{AddFunc: w.follow, UpdateFunc: func(_, after any) { w.follow(after) }, DeleteFunc: w.follow}
+	for _, informer := range []cache.SharedIndexInformer{core.Nodes().Informer(), pods} {
+		if _, err := informer.AddEventHandler(changed); err != nil {
+			return fmt.Errorf("watching nodes and pods: %w", err)
+		}
+	}
 	return nil
 }
 
@@ -244,20 +250,50 @@ func (w *Watched) Replacement(move *ledger.Move) ledger.Replacement {
 	return r
 }
 
-// Session implements Cluster.
-func (w *Watched) Session(context.Context) (*placement.Session, error) {
-	nodes, err := w.factory.Core().V1().Nodes().Lister().List(labels.Everything())
+// Session implements Cluster. It costs what has changed since the last session.
+func (w *Watched) Session(context.Context) (*placement.Session, error) { return w.follower.Begin() }
+
+// follow tells the filters that a node or pod was added, changed or deleted.
+func (w *Watched) follow(object any) {
+	if tombstone, ok := object.(cache.DeletedFinalStateUnknown); ok {
+		object = tombstone.Obj
+	}
+	switch changed := object.(type) {
+	case *v1.Node:
+		w.follower.NodeChanged(changed.Name)
+	case *v1.Pod:
+		w.follower.PodChanged(changed)
+	}
+}
+
+// objects are the watched nodes and pods, for kube-scheduler's filters.
+type objects struct{ *Watched }
+
+// Nodes implements placement.Objects.
+func (o objects) Nodes() []*v1.Node {
+	nodes, err := o.factory.Core().V1().Nodes().Lister().List(labels.Everything())
 	if err != nil {
-		return nil, fmt.Errorf("listing nodes: %w", err)
+		return nil // the lister reads a cache and returns no error
 	}
-	pods, err := w.factory.Core().V1().Pods().Lister().List(labels.Everything())
+	return nodes
+}
+
+// Node implements placement.Objects.
+func (o objects) Node(name string) *v1.Node {
+	node, err := o.factory.Core().V1().Nodes().Lister().Get(name)
 	if err != nil {
-		return nil, fmt.Errorf("listing pods: %w", err)
+		return nil
 	}
-	if err := w.filters.Sync(nodes, pods); err != nil {
-		return nil, fmt.Errorf("bringing the filters up to date: %w", err)
+	return node
+}
+
+// Pods implements placement.Objects.
+func (o objects) Pods() []*v1.Pod {
+	pods, err := o.factory.Core().V1().Pods().Lister().List(labels.Everything())
+	if err != nil {
+		return nil // the lister reads a cache and returns no error
 	}
-	return w.filters.Begin(), nil
+	return pods
 }
 
 // The kinds that are watched with typed clients.

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 func TestReplacementRequestsWhatTheSpecSays(t *testing.T) {
@@ -42,20 +43,21 @@ func TestReplacementRequestsWhatTheSpecSays(t *testing.T) {
 func TestUpdatesForgetEmptyGroups(t *testing.T) {
 	f := offline(t)
 	syncAll(t, f, []*v1.Node{aNode("a")}, nil)
-	var last []*v1.Pod
+	var last *v1.Pod
+	var gone []types.UID
 	for i := range 10 * minCompaction {
 		next := []*v1.Pod{aPod(numbered("pod", i), "a", podLabel("pod-template-hash", numbered("hash", i)))}
-		if err := f.Update(next, last); err != nil {
+		if err := f.snapshot.update(nil, next, gone); err != nil {
 			t.Fatal(err)
 		}
-		last = next
+		last, gone = next[0], []types.UID{keyOf(next[0])}
 	}
 	if groups := len(f.snapshot.index.byHash); groups > minCompaction {
 		t.Errorf("%d groups are kept of one pod", groups)
 	}
 	s := f.Begin()
 	defer s.Close()
-	if got := s.Fits(last[0], "a"); !got.OK {
+	if got := s.Fits(last, "a"); !got.OK {
 		t.Errorf("the only pod does not fit: %+v", got)
 	}
 }

@@ -2,10 +2,10 @@
 // plugins accept for the replacement of a running pod, and which of them would it prefer?
 //
 // It runs the filter plugins of the default profile, compiled in, over a snapshot of
-// nodes and pods that Sync keeps up to date. A Session applies hypothetical moves to that
-// snapshot, so that each move of a plan is checked with the effects of those before it.
-// Usage, priorities and pods that cannot be moved at all (DaemonSets, mirror pods) are
-// left to other packages.
+// nodes and pods that Sync or a Follower keeps up to date. A Session applies hypothetical
+// moves to that snapshot, so that each move of a plan is checked with the effects of those
+// before it. Usage, priorities and pods that cannot be moved at all (DaemonSets, mirror
+// pods) are left to other packages.
 //
 // A replacement must be acceptable in two worlds, because kube-scheduler may see it in
 // either. In the first, the pods moved so far and the pod in question are gone. In the
@@ -96,12 +96,4 @@ func (f *Filters) Sync(nodes []*v1.Node, pods []*v1.Pod) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.snapshot.sync(nodes, pods)
-}
-
-// Update applies what Sync would do for single pods, without a list of all others. gone
-// holds the pods that Sync would find missing. Nodes stay as Sync last saw them.
-func (f *Filters) Update(changed, gone []*v1.Pod) error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.snapshot.update(changed, gone)
 }

@@ -3,14 +3,16 @@ package placement
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
-// For every random cluster and sequence of moves, undone moves and syncs, each result equals that
+// For every random cluster and sequence of moves, undone moves, syncs and reported changes, each result equals that
 // of the plugins on a snapshot built from scratch.
 func TestResultsEqualThoseOfFreshSnapshots(t *testing.T) {
 	clusters := 150
@@ -22,9 +24,11 @@ func TestResultsEqualThoseOfFreshSnapshots(t *testing.T) {
 		w := newRandomWalk(t, seed, o)
 		for range 3 {
 			w.syncChanged()
-			w.session()
-			w.updateChanged()
-			w.session()
+			w.session(w.f.Begin())
+			for range 2 {
+				w.reportChanged()
+				w.session(w.follow())
+			}
 		}
 	}
 }
@@ -67,14 +71,16 @@ func allResults(f *Filters, o *oracle) map[string]Result {
 }
 
 type randomWalk struct {
-	t     testing.TB
-	seed  uint64
-	rnd   *rand.Rand
-	o     *oracle
-	f     *Filters
-	steps []string
-	undos []pendingUndo
-	next  int
+	t    testing.TB
+	seed uint64
+	rnd  *rand.Rand
+	o    *oracle
+	f    *Filters
+	// follower gets reports of the changes that reportChanged makes.
+	follower *Follower
+	steps    []string
+	undos    []pendingUndo
+	next     int
 }
 
 type pendingUndo struct {
@@ -84,9 +90,10 @@ type pendingUndo struct {
 
 func newRandomWalk(t testing.TB, seed uint64, o *oracle) *randomWalk {
 	w := &randomWalk{t: t, seed: seed, rnd: rand.New(rand.NewPCG(seed, 1)), o: o, f: newFilters(t, o.cfg)}
+	w.follower = w.f.Follow(w)
 	o.nodes, o.pods, o.moves = nil, nil, map[*v1.Pod]string{}
 	for i := range 3 + w.rnd.IntN(4) {
-		o.nodes = append(o.nodes, w.node(i))
+		o.nodes = append(o.nodes, w.node(numbered("node", i)))
 	}
 	for range 8 + w.rnd.IntN(20) {
 		o.pods = append(o.pods, w.pod())
@@ -94,8 +101,8 @@ func newRandomWalk(t testing.TB, seed uint64, o *oracle) *randomWalk {
 	return w
 }
 
-func (w *randomWalk) node(i int) *v1.Node {
-	n := aNode(numbered("node", i))
+func (w *randomWalk) node(name string) *v1.Node {
+	n := aNode(name)
 	if w.rnd.IntN(5) > 0 {
 		n.Labels[zoneKey] = numbered("zone", w.rnd.IntN(3))
 	}
@@ -104,6 +111,35 @@ func (w *randomWalk) node(i int) *v1.Node {
 	}
 	n.Spec.Unschedulable = w.rnd.IntN(12) == 0
 	return n
+}
+
+// Nodes, Node, Pods and Pod implement Objects.
+func (w *randomWalk) Nodes() []*v1.Node { return w.o.nodes }
+
+func (w *randomWalk) Pods() []*v1.Pod { return w.o.pods }
+
+func (w *randomWalk) Node(name string) *v1.Node {
+	i := slices.IndexFunc(w.o.nodes, func(n *v1.Node) bool { return n.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return w.o.nodes[i]
+}
+
+func (w *randomWalk) Pod(namespace, name string) *v1.Pod {
+	i := slices.IndexFunc(w.o.pods, func(p *v1.Pod) bool { return p.Namespace == namespace && p.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return w.o.pods[i]
+}
+
+func (w *randomWalk) follow() *Session {
+	s, err := w.follower.Begin()
+	if err != nil {
+		w.t.Fatalf("Begin: %v", err)
+	}
+	return s
 }
 
 func (w *randomWalk) pod() *v1.Pod {
@@ -169,7 +205,7 @@ func awsVolume(p *v1.Pod) {
 // changePods replaces some pods by others, and some by newer versions of themselves.
 func (w *randomWalk) changePods() (changed, gone []*v1.Pod) {
 	for i, pod := range w.o.pods {
-		switch w.rnd.IntN(8) {
+		switch w.rnd.IntN(10) {
 		case 0:
 			w.o.pods[i], gone = w.pod(), append(gone, pod)
 		case 1:
@@ -180,6 +216,10 @@ func (w *randomWalk) changePods() (changed, gone []*v1.Pod) {
 		case 3:
 			w.o.pods[i] = pod.DeepCopy()
 			w.o.pods[i].Spec.NodeName = w.o.nodes[w.rnd.IntN(len(w.o.nodes))].Name
+		case 4: // as a StatefulSet does
+			w.next++
+			w.o.pods[i], gone = pod.DeepCopy(), append(gone, pod)
+			w.o.pods[i].UID = types.UID(numbered("again", w.next))
 		default:
 			continue
 		}
@@ -188,20 +228,53 @@ func (w *randomWalk) changePods() (changed, gone []*v1.Pod) {
 	return changed, gone
 }
 
-// updateChanged replaces some pods and updates the filters accordingly.
-func (w *randomWalk) updateChanged() {
+// reportChanged changes some pods and nodes, and reports that to the follower, sometimes twice.
+func (w *randomWalk) reportChanged() {
 	changed, gone := w.changePods()
-	w.steps = append(w.steps, "update")
-	if err := w.f.Update(changed, append(gone, gone...)); err != nil {
-		w.t.Fatalf("Update: %v", err)
+	reports := slices.Concat(changed, gone)
+	for range 1 + w.rnd.IntN(2) {
+		i := w.rnd.IntN(len(w.o.nodes))
+		old := w.o.nodes[i]
+		switch w.rnd.IntN(6) {
+		case 0:
+			w.next++
+			w.o.nodes = append(w.o.nodes, w.node(numbered("later", w.next)))
+			old = w.o.nodes[len(w.o.nodes)-1]
+		case 1:
+			if len(w.o.nodes) < 3 {
+				continue
+			}
+			w.o.nodes = slices.Delete(w.o.nodes, i, i+1)
+			w.o.pods = slices.DeleteFunc(w.o.pods, func(p *v1.Pod) bool {
+				gone := p.Spec.NodeName == old.Name
+				if gone {
+					reports = append(reports, p)
+				}
+				return gone
+			})
+		default:
+			w.o.nodes[i] = w.node(old.Name)
+		}
+		w.follower.NodeChanged(old.Name)
 	}
+	for len(w.o.pods) < 5 {
+		w.o.pods = append(w.o.pods, w.pod())
+		reports = append(reports, w.o.pods[len(w.o.pods)-1])
+	}
+	for range 1 + w.rnd.IntN(2) {
+		w.rnd.Shuffle(len(reports), func(i, j int) { reports[i], reports[j] = reports[j], reports[i] })
+		for _, pod := range reports {
+			w.follower.PodChanged(pod)
+		}
+	}
+	w.steps = append(w.steps, "report")
 }
 
 // syncChanged replaces some pods and nodes, and syncs the filters.
 func (w *randomWalk) syncChanged() {
 	w.changePods()
 	i := w.rnd.IntN(len(w.o.nodes))
-	w.o.nodes[i] = w.node(i)
+	w.o.nodes[i] = w.node(w.o.nodes[i].Name)
 	w.rnd.Shuffle(len(w.o.pods), func(i, j int) { w.o.pods[i], w.o.pods[j] = w.o.pods[j], w.o.pods[i] })
 	w.steps = append(w.steps, "sync")
 	syncAll(w.t, w.f, w.o.nodes, w.o.pods)
@@ -220,8 +293,7 @@ func (w *randomWalk) newer(pod *v1.Pod) *v1.Pod {
 	return changed
 }
 
-func (w *randomWalk) session() {
-	s := w.f.Begin()
+func (w *randomWalk) session(s *Session) {
 	for range 12 {
 		w.moveOrUndo(s)
 		for range 6 {

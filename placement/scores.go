@@ -65,7 +65,7 @@ func (s *Session) Scores(pod *v1.Pod, nodes []string) []int64 {
 // is much faster than scoring.
 func (s *Session) alike(p *podEntry, by *preferences, names []string) bool {
 	snap := s.filters.snapshot
-	if !by.nodes && len(by.keys) == 0 && !snap.softTainted {
+	if !by.nodes && len(by.keys) == 0 && snap.softTainted == 0 {
 		return true
 	}
 	nodes := make([]*v1.Node, 0, len(names))

@@ -82,7 +82,8 @@ func (o *oracle) scores(t *testing.T, scoring framework.Framework, pod *v1.Pod, 
 	return scores
 }
 
-// Scores equal those of kube-scheduler's plugins on the whole snapshot with the session's moves.
+// Scores equal those of kube-scheduler's plugins on the whole snapshot with the session's moves,
+// also after soft taints have come and gone.
 // They are nil only if all of them would be equal.
 func TestScoresEqualThoseOfFreshSnapshots(t *testing.T) {
 	o := newOracle(t)
@@ -116,34 +117,78 @@ func TestScoresEqualThoseOfFreshSnapshots(t *testing.T) {
 			}
 		}
 		w.syncChanged()
-		s := w.f.Begin()
-		for range 12 {
-			w.moveOrUndo(s)
-			pod := o.pods[w.rnd.IntN(len(o.pods))]
-			if _, moved := o.moves[pod]; moved {
-				continue
-			}
-			w.rnd.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
-			some := names[:1+w.rnd.IntN(len(names))]
-			want, got := o.scores(t, scoring, pod, some), s.Scores(pod, some)
-			if got == nil {
-				without++
-				fitting := slices.DeleteFunc(slices.Clone(want), func(score int64) bool { return score == Refused })
-				if len(fitting) > 0 && slices.Min(fitting) != slices.Max(fitting) {
-					t.Fatalf("seed %d: %s prefers no node, want %v\n%v", seed, pod.Name, want, w.steps)
+		for range 3 {
+			s := w.follow()
+			for range 8 {
+				w.moveOrUndo(s)
+				pod := o.pods[w.rnd.IntN(len(o.pods))]
+				if _, moved := o.moves[pod]; moved {
+					continue
 				}
-				continue
+				w.rnd.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
+				some := names[:1+w.rnd.IntN(len(names))]
+				want, got := o.scores(t, scoring, pod, some), s.Scores(pod, some)
+				if got == nil {
+					without++
+					fitting := slices.DeleteFunc(slices.Clone(want), func(score int64) bool { return score == Refused })
+					if len(fitting) > 0 && slices.Min(fitting) != slices.Max(fitting) {
+						t.Fatalf("seed %d: %s prefers no node, want %v\n%v", seed, pod.Name, want, w.steps)
+					}
+					continue
+				}
+				with++
+				if diff := cmp.Diff(want, got); diff != "" {
+					t.Fatalf("seed %d: scores of %s (-want +got):\n%s\n%v", seed, pod.Name, diff, w.steps)
+				}
 			}
-			with++
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Fatalf("seed %d: scores of %s (-want +got):\n%s\n%v", seed, pod.Name, diff, w.steps)
+			s.Close()
+			w.undos, o.moves = nil, map[*v1.Pod]string{}
+			if seed%3 == 0 {
+				w.taintOrUntaint()
 			}
 		}
-		s.Close()
-		w.undos = nil
 	}
 	if without < 50 || with < 200 {
 		t.Errorf("%d pods without and %d with preferences: too few to show anything", without, with)
+	}
+}
+
+// taintOrUntaint gives a node a soft taint, or takes its taints away, and reports that.
+func (w *randomWalk) taintOrUntaint() {
+	i := w.rnd.IntN(len(w.o.nodes))
+	node := w.o.nodes[i].DeepCopy()
+	if softTainted(node) {
+		node.Spec.Taints = nil
+	} else {
+		node.Spec.Taints = append(node.Spec.Taints, v1.Taint{Key: "soft", Effect: v1.TaintEffectPreferNoSchedule})
+	}
+	w.o.nodes[i] = node
+	w.follower.NodeChanged(node.Name)
+	w.steps = append(w.steps, "taint or untaint "+node.Name)
+}
+
+// A pod without other preferences prefers nodes without soft taints as soon as a taint is reported,
+// and none as soon as it has gone again.
+func TestScoresFollowSoftTaints(t *testing.T) {
+	w := &randomWalk{t: t, f: offline(t), o: &oracle{}}
+	w.follower = w.f.Follow(w)
+	pod := aPod("web-0", "src")
+	w.o.nodes, w.o.pods = []*v1.Node{aNode("src"), aNode("a"), aNode("b")}, []*v1.Pod{pod}
+	soft := []v1.Taint{{Key: "soft", Effect: v1.TaintEffectPreferNoSchedule}}
+	for i, taints := range [][]v1.Taint{nil, soft, nil, soft, nil} {
+		tainted := aNode("a")
+		tainted.Spec.Taints = taints
+		w.o.nodes[1] = tainted
+		w.follower.NodeChanged("a")
+		s := w.follow()
+		got := s.Scores(pod, []string{"a", "b"})
+		if prefers := len(got) == 2 && got[1] > got[0]; prefers != (taints != nil) {
+			t.Errorf("step %d: scores %v with taints %v of the first node", i, got, taints)
+		}
+		if got, want := w.f.snapshot.softTainted, len(taints); got != want {
+			t.Errorf("step %d: %d nodes have soft taints, want %d", i, got, want)
+		}
+		s.Close()
 	}
 }
 

@@ -84,6 +84,11 @@ type size struct{ milliCPU, memory int64 }
 // previous session to be closed.
 func (f *Filters) Begin() *Session {
 	f.mu.Lock()
+	return f.begin()
+}
+
+// begin opens a session. The caller has locked mu.
+func (f *Filters) begin() *Session {
 	return &Session{
 		filters: f, templates: make(map[*group][]*template), plain: make(map[size][]*template), moves: make(map[*podEntry]*move),
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // Three replicas repel each other by host, on three of four nodes.
@@ -214,7 +215,7 @@ func TestSyncWaitsForTheSession(t *testing.T) {
 	}
 }
 
-// Update removes pods that have ended, or that left for an unknown node, from the snapshot, however
+// An update removes pods that have ended, or that left for an unknown node, from the snapshot, however
 // that is reported. Unknown names are an error and change nothing.
 func TestUpdateDropsWhatSyncWould(t *testing.T) {
 	ended, lost := aPod("ended", "a", cpu("3")), aPod("lost", "a", cpu("3"))
@@ -227,7 +228,7 @@ func TestUpdateDropsWhatSyncWould(t *testing.T) {
 		syncAll(t, f, []*v1.Node{aNode("a"), aNode("b")}, []*v1.Pod{asked, ended})
 		newer := ended.DeepCopy()
 		change(newer)
-		if err := f.Update([]*v1.Pod{newer}, []*v1.Pod{lost}); err != nil {
+		if err := f.snapshot.update(nil, []*v1.Pod{newer}, []types.UID{keyOf(lost)}); err != nil {
 			t.Fatal(err)
 		}
 		s := f.Begin()
@@ -235,7 +236,7 @@ func TestUpdateDropsWhatSyncWould(t *testing.T) {
 			t.Errorf("the pod %s and counts: %+v", name, got)
 		}
 		s.Close()
-		if err := f.Update([]*v1.Pod{nil, lost}, []*v1.Pod{{}}); !errors.Is(err, errSkipped) {
+		if err := f.snapshot.update(nil, []*v1.Pod{nil, lost}, []types.UID{""}); !errors.Is(err, errSkipped) {
 			t.Errorf("unnamed pods: %v", err)
 		}
 		s = f.Begin()

@@ -3,6 +3,7 @@ package placement
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
@@ -26,8 +27,8 @@ type snapshot struct {
 	// nominated holds the pods that are not bound yet.
 	nominated map[*podEntry]struct{}
 	claims    map[string][]*podEntry // by "namespace/name" of the claim
-	// softTainted is true if some nodes have soft taints.
-	softTainted bool
+	// softTainted is the number of nodes with soft taints.
+	softTainted int
 	dirty       []*nodeEntry // nodes to rebuild
 	updated     int          // pods updated since groups were last compacted
 	lens        *lens
@@ -60,8 +61,13 @@ func (s *snapshot) sync(nodes []*v1.Node, pods []*v1.Pod) error {
 	return nil
 }
 
-// update changes single pods.
-func (s *snapshot) update(changed, gone []*v1.Pod) error {
+// update changes single nodes and pods to what sync would make of them, without
+// lists of the others. The nodes are newer versions of known ones. gone holds
+// the keys of the pods that sync would find missing.
+func (s *snapshot) update(nodes []*v1.Node, changed []*v1.Pod, gone []types.UID) error {
+	for _, node := range nodes {
+		s.updateNode(s.nodes[node.Name], node)
+	}
 	bad := 0
 	for _, pod := range changed {
 		if unnamed(pod) {
@@ -77,11 +83,9 @@ func (s *snapshot) update(changed, gone []*v1.Pod) error {
 			s.drop(key, p)
 		}
 	}
-	for _, pod := range gone {
-		if unnamed(pod) {
-			bad++
-		} else if p := s.pods[keyOf(pod)]; p != nil {
-			s.drop(keyOf(pod), p)
+	for _, key := range gone {
+		if p := s.pods[key]; p != nil {
+			s.drop(key, p)
 		}
 	}
 	s.rebuild()
@@ -119,7 +123,7 @@ func (s *snapshot) rebuild() {
 
 // syncNodes updates the nodes and returns how many it had to skip.
 func (s *snapshot) syncNodes(nodes []*v1.Node) (bad int) {
-	s.views, s.domains, s.softTainted = s.views[:0], domains{}, false
+	s.views, s.domains, s.softTainted = s.views[:0], domains{}, 0
 	for _, node := range nodes {
 		if node == nil || node.Name == "" {
 			bad++
@@ -140,7 +144,8 @@ func (s *snapshot) syncNodes(nodes []*v1.Node) (bad int) {
 		}
 		n.generation = s.generation
 		n.platform = cluster.PlatformOf(n.node.Labels)
-		s.views, s.softTainted = append(s.views, n.view), s.softTainted || softTainted(node)
+		s.views = append(s.views, n.view)
+		s.softTainted += softTaints(n.node)
 	}
 	for name, n := range s.nodes {
 		if n.generation != s.generation {
@@ -148,6 +153,27 @@ func (s *snapshot) syncNodes(nodes []*v1.Node) (bad int) {
 		}
 	}
 	return bad
+}
+
+// updateNode replaces an older copy of a node.
+func (s *snapshot) updateNode(n *nodeEntry, node *v1.Node) {
+	if sameNode(n.node, node) {
+		return
+	}
+	if !maps.Equal(n.node.Labels, node.Labels) {
+		s.domains, n.platform = domains{}, cluster.PlatformOf(node.Labels)
+	}
+	s.softTainted += softTaints(node) - softTaints(n.node)
+	n.node = node
+	s.change(n)
+}
+
+// softTaints returns 1 for a node with soft taints, and 0 for any other.
+func softTaints(node *v1.Node) int {
+	if softTainted(node) {
+		return 1
+	}
+	return 0
 }
 
 // softTainted reports whether a node has a soft taint, which pods avoid if they

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/evenkeel/evenkeel/cycle"
@@ -29,13 +28,9 @@ type evenkeel struct {
 	tally    *tally
 	observer *observer.Observer
 	answerer *answer.Answerer
-	filters  *placement.Filters
-	// synced reports whether the filters already have all pods, so that only changed and
-	// deleted pods must be updated.
-	synced        bool
-	changed, gone []*v1.Pod
-	evictor       *evictor.Evictor
-	plugins       []*plugin.Plugin
+	follower *placement.Follower
+	evictor  *evictor.Evictor
+	plugins  []*plugin.Plugin
 	// executor executes plans: this evenkeel itself, unless something inspects its plans.
 	executor cycle.Executor
 	// clock is the run's current time, step the time at which the cycle's step begins.
@@ -53,9 +48,11 @@ func newEvenkeel(ctx context.Context, p *Policy, tally *tally) (*evenkeel, error
 		return nil, fmt.Errorf("making the observer: %w", err)
 	}
 	e.answerer = answer.NewAnswerer(e.observer, e.Now)
-	if e.filters, err = placement.New(ctx, placement.Config{}); err != nil {
+	filters, err := placement.New(ctx, placement.Config{})
+	if err != nil {
 		return nil, fmt.Errorf("building kube-scheduler's filters: %w", err)
 	}
+	e.follower = filters.Follow(objects{e})
 	settings := p.Evicting
 	settings.GracePeriodSeconds = new(int64(0)) // an eviction ends its pod immediately
 	e.evictor, err = evictor.New(evictor.Config{

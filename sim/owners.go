@@ -2,7 +2,6 @@ package sim
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -23,17 +22,13 @@ var (
 // SetPod implements watcher.
 func (e *evenkeel) SetPod(pod *v1.Pod) {
 	e.observer.Store().SetPod(pod)
-	if e.synced {
-		e.changed = append(e.changed, pod)
-	}
+	e.follower.PodChanged(pod)
 }
 
 // DeletePod implements watcher.
 func (e *evenkeel) DeletePod(pod *v1.Pod) {
 	e.observer.Store().DeletePod(pod.Namespace, pod.Name)
-	if e.synced {
-		e.gone = append(e.gone, pod)
-	}
+	e.follower.PodChanged(pod)
 }
 
 // Passed implements watcher.
@@ -114,30 +109,49 @@ func (e *evenkeel) Replacement(move *ledger.Move) ledger.Replacement {
 	return ledger.Replacement{Exists: true, Ready: !e.world.replicas[i].ready.After(e.clock)}
 }
 
-// Session implements evictor.Cluster. Only the first session lists all pods, because each
-// move opens a session and little changes in between.
-func (e *evenkeel) Session(context.Context) (*placement.Session, error) {
-	update := func() error { return e.filters.Update(detached(e.changed), e.gone) }
-	if !e.synced {
-		update = func() error { return e.filters.Sync(e.world.nodes, detached(e.world.pods())) }
+// Session implements evictor.Cluster.
+func (e *evenkeel) Session(context.Context) (*placement.Session, error) { return e.follower.Begin() }
+
+// objects are the nodes and pods of a world, for kube-scheduler's filters. In a
+// replay a volume follows its pod to any node, so pods have no claims.
+type objects struct{ *evenkeel }
+
+// Nodes implements placement.Objects.
+func (o objects) Nodes() []*v1.Node { return o.world.nodes }
+
+// Node implements placement.Objects. Nodes never change.
+func (o objects) Node(name string) *v1.Node {
+	if i, ok := o.world.index[name]; ok {
+		return o.world.nodes[i]
 	}
-	if err := update(); err != nil {
-		return nil, fmt.Errorf("bringing the filters up to date: %w", err)
-	}
-	e.synced, e.changed, e.gone = true, e.changed[:0], e.gone[:0]
-	return e.filters.Begin(), nil
+	return nil
 }
 
-// detached replaces pods that have claims with pods without, because in a replay a volume
-// follows its pod to any node.
-func detached(pods []*v1.Pod) []*v1.Pod {
+// Pods implements placement.Objects.
+func (o objects) Pods() []*v1.Pod {
+	pods := o.world.pods()
 	for i, pod := range pods {
-		if len(pod.Spec.Volumes) > 0 {
-			pods[i] = new(*pod)
-			pods[i].Spec.Volumes = nil
-		}
+		pods[i] = detached(pod)
 	}
 	return pods
+}
+
+// Pod implements placement.Objects.
+func (o objects) Pod(namespace, name string) *v1.Pod {
+	if pod := o.evenkeel.Pod(namespace, name); pod != nil {
+		return detached(pod)
+	}
+	return nil
+}
+
+// detached returns a pod without claims.
+func detached(pod *v1.Pod) *v1.Pod {
+	if len(pod.Spec.Volumes) == 0 {
+		return pod
+	}
+	without := new(*pod)
+	without.Spec.Volumes = nil
+	return without
 }
 
 var _ evictor.Evictions = unattended{}
