@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"os/exec"
 	"slices"
@@ -206,20 +207,29 @@ func (f *Fixture) FreeAddress() string {
 // Metric returns one series from a process's metrics page; 0 if it is missing.
 func (f *Fixture) Metric(address, series string) float64 {
 	f.T.Helper()
+	value, err := f.ReadMetric(address, series)
+	if err != nil {
+		f.T.Fatal(err)
+	}
+	return value
+}
+
+// ReadMetric is like Metric, but returns an error if the process does not answer. A case that
+// polls can try again, because a busy machine may delay any single answer.
+func (f *Fixture) ReadMetric(address, series string) (float64, error) {
 	status, body, err := evenkeel.Get(f.T.Context(), "http://"+address+"/metrics")
-	if err != nil || status != http.StatusOK {
-		f.T.Fatalf("reading metrics: status %d: %v", status, err)
+	if err == nil && status != http.StatusOK {
+		err = fmt.Errorf("status %d", status)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("reading metrics: %w", err)
 	}
 	for line := range strings.Lines(body) {
 		if text, ok := strings.CutPrefix(strings.TrimSpace(line), series+" "); ok {
-			value, err := strconv.ParseFloat(text, 64)
-			if err != nil {
-				f.T.Fatal(err)
-			}
-			return value
+			return strconv.ParseFloat(text, 64)
 		}
 	}
-	return 0
+	return 0, nil
 }
 
 // Fetch decodes a page with JSON.
