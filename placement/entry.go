@@ -91,6 +91,15 @@ type nodeEntry struct {
 	dirty      bool
 	// overlay holds the changes of an open session; nil if there are none.
 	overlay *overlay
+	// judged is the filters' last result for a plain template, until the overlay changes.
+	judged judged
+}
+
+// judged is the result of the filters for a plain template, which depends on nothing but
+// the node.
+type judged struct {
+	like   *template
+	result Result
 }
 
 // group holds pods that selectors and affinity terms cannot tell apart: same namespace,

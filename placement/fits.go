@@ -15,10 +15,26 @@ func (s *Session) Fits(pod *v1.Pod, node string) Result {
 	if err != nil {
 		return Result{Reason: err.Error()}
 	}
+	return s.fits(p, n)
+}
+
+func (s *Session) fits(p *podEntry, n *nodeEntry) Result {
 	if why := s.refusedElsewhere(p, n); why != "" {
 		return Result{Reason: why}
 	}
 	s.prepare(p)
+	t := s.last.template.like
+	if n == p.node || !t.plain() {
+		return s.filter(n)
+	}
+	if n.judged.like != t {
+		n.judged = judged{t, s.filter(n)}
+	}
+	return n.judged.result
+}
+
+// filter runs kube-scheduler's filters for the last pod.
+func (s *Session) filter(n *nodeEntry) Result {
 	t := s.last.template.like
 	if t.refused != nil {
 		return *t.refused

@@ -8,12 +8,13 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
-// touch returns the node's overlay for changing it, and invalidates the node's sums.
+// touch returns the node's overlay for changing it, and invalidates what was derived from
+// it.
 func (n *nodeEntry) touch() *overlay {
 	if n.overlay == nil {
 		n.overlay = &overlay{}
 	}
-	n.overlay.infos = [2]*framework.NodeInfo{}
+	n.overlay.infos, n.judged = [2]*framework.NodeInfo{}, judged{}
 	return n.overlay
 }
 
@@ -23,7 +24,7 @@ func (n *nodeEntry) arrive(p *podEntry) {
 	if n.overlay == nil {
 		n.overlay = &overlay{}
 	}
-	n.overlay.arrived = append(n.overlay.arrived, p)
+	n.overlay.arrived, n.judged = append(n.overlay.arrived, p), judged{}
 	for _, info := range n.overlay.infos {
 		if info != nil {
 			info.AddPodInfo(p)

@@ -36,45 +36,71 @@ func (s *Session) Scores(pod *v1.Pod, nodes []string) []int64 {
 	if t.preferred == nil {
 		t.preferred = s.filters.snapshot.preferencesOf(t, p.group)
 	}
-	if s.alike(p, t.preferred, nodes) {
+	snap := s.filters.snapshot
+	if snap.indifferent(t.preferred) {
 		return nil
 	}
-	infos, at := make([]fwk.NodeInfo, 0, len(nodes)), make([]int, 0, len(nodes))
+	all := s.buffers.all[:0] // nil if unknown
+	for _, name := range nodes {
+		all = append(all, snap.nodes[name])
+	}
+	s.buffers.all = all
+	if s.alike(p, t.preferred, all) {
+		return nil
+	}
 	scores := make([]int64, len(nodes))
-	for i, name := range nodes {
+	found := s.buffers.candidates[:0]
+	for i, n := range all {
 		scores[i] = Refused
-		if s.Fits(pod, name).OK {
-			infos, at = append(infos, s.infoIn(gone, s.filters.snapshot.nodes[name])), append(at, i)
+		if n != nil && s.fits(p, n).OK {
+			found = append(found, candidate{node: n, at: i})
 		}
 	}
-	if len(infos) == 0 {
+	s.buffers.candidates = found
+	if len(found) == 0 {
 		return scores
 	}
-	found, ok := s.filters.score(s.preScore(t, p, infos), t.replacement, infos)
+	unlike, ok := s.score(t, p, found)
 	if !ok {
 		return nil // without preferences, any node that fits is equally good
 	}
-	for k := range found {
-		scores[at[k]] = found[k]
+	for i := range found {
+		scores[found[i].at] = unlike[found[i].twin]
 	}
 	return scores
 }
 
-// alike reports whether kube-scheduler is certain to have no preference among the nodes,
-// usually because they are in one zone or none of them has a pod that counts. This check
-// is much faster than scoring.
-func (s *Session) alike(p *podEntry, by *preferences, names []string) bool {
-	snap := s.filters.snapshot
-	if !by.nodes && len(by.keys) == 0 && snap.softTainted == 0 {
-		return true
+// candidate is a node that accepts a pod: its position among all nodes that are
+// scored, and that of the node that it scores like among those that may score
+// differently.
+type candidate struct {
+	node     *nodeEntry
+	at, twin int
+}
+
+// buffers are used again for the next pod, because scoring thousands of pods
+// would allocate a lot.
+type buffers struct {
+	all        []*nodeEntry
+	candidates []candidate
+	unlike     []fwk.NodeInfo
+	infos      []fwk.NodeInfo
+}
+
+// indifferent reports whether a pod with these preferences certainly prefers no
+// node of the snapshot.
+func (s *snapshot) indifferent(by *preferences) bool {
+	return !by.nodes && len(by.keys) == 0 && s.softTainted == 0
+}
+
+// alike reports whether kube-scheduler certainly has no preference among the
+// nodes, usually because they are in one zone or none of them has a pod that
+// counts. This check is much faster than scoring.
+func (s *Session) alike(p *podEntry, by *preferences, nodes []*nodeEntry) bool {
+	if by.nodes || len(by.keys) > maxKeys {
+		return false
 	}
-	nodes := make([]*v1.Node, 0, len(names))
-	for _, name := range names {
-		if n := snap.nodes[name]; n != nil {
-			nodes = append(nodes, n.node)
-		}
-	}
-	if by.nodes || len(by.keys) > maxKeys || slices.ContainsFunc(nodes, softTainted) {
+	if s.filters.snapshot.softTainted > 0 && slices.ContainsFunc(nodes, func(n *nodeEntry) bool { return n != nil && softTainted(n.node) }) {
 		return false
 	}
 	p.hidden = true
@@ -90,30 +116,121 @@ func (s *Session) alike(p *podEntry, by *preferences, names []string) bool {
 // apart reports whether the nodes are in several domains of a topology key and
 // at least one of these domains contains a pod that counts. For the hostname
 // key, each node is its own domain, whatever its label.
-func (p *preferences) apart(key string, spreads bool, nodes []*v1.Node) bool {
-	domains, outside := make(sets.Set[string], len(nodes)), 0
-	for _, node := range nodes {
-		domain, ok := node.Labels[key]
-		if !ok {
-			outside++
+func (p *preferences) apart(key string, spreads bool, nodes []*nodeEntry) bool {
+	occupied, first := p.occupied(key), ""
+	inside, outside, several, counts := 0, 0, false, p.pods > maxCounted
+	for _, n := range slices.Backward(nodes) { // callers put nodes with such pods last
+		if n == nil {
 			continue
 		}
-		domains.Insert(domain)
-	}
-	switch several := len(domains) > 1 || len(domains) == 1 && (outside > 0 || key == v1.LabelHostname && len(nodes) > 1); {
-	case !several:
-		return false
-	case spreads && outside > 0 || p.pods > maxCounted:
-		return true
-	}
-	for _, g := range p.groups {
-		for _, member := range g.members {
-			if member.visible(gone) && domains.Has(member.node.node.Labels[key]) {
-				return true
-			}
+		domain, ok := n.node.Labels[key]
+		switch {
+		case !ok:
+			outside++
+		case inside == 0:
+			inside, first = 1, domain
+		default:
+			inside++
+			several = several || domain != first
+		}
+		counts = counts || ok && occupied.Has(domain) || !ok && spreads
+		several = several || inside > 0 && (outside > 0 || key == v1.LabelHostname && inside > 1)
+		if several && counts {
+			return true
 		}
 	}
 	return false
+}
+
+// occupied returns the domains with pods that count, unless these are too many.
+func (p *preferences) occupied(key string) sets.Set[string] {
+	if p.pods > maxCounted {
+		return nil
+	}
+	occupied := sets.Set[string]{}
+	for _, g := range p.groups {
+		for _, member := range g.members {
+			if member.visible(gone) {
+				occupied.Insert(member.node.node.Labels[key])
+			}
+		}
+	}
+	return occupied
+}
+
+// score scores those of the nodes that may score differently. Pods are counted
+// without the replaced one, if they are not too many.
+func (s *Session) score(t *template, p *podEntry, nodes []candidate) (scores []int64, ok bool) {
+	f := s.filters
+	if t.preferred.pods > maxCounted {
+		if t.preferred.state == nil {
+			f.snapshot.focusPreferred(t)
+			t.preferred.state = f.preScore(t, f.snapshot.views)
+		}
+		return f.score(t.preferred.state, t.replacement, s.unlike(t.preferred, nodes))
+	}
+	p.hidden = true
+	defer func() { p.hidden = false }()
+	f.snapshot.focusPreferred(t)
+	unlike, all := s.unlike(t.preferred, nodes), s.buffers.infos[:0]
+	for i := range nodes {
+		all = append(all, unlike[nodes[i].twin]) // its domains and the number of nodes are all that is read
+	}
+	s.buffers.infos = all
+	return f.score(f.preScore(t, all), t.replacement, unlike)
+}
+
+// unlike returns one node of each kind: nodes in the same domains score alike,
+// unless they have pods that count, which are in focus, or soft taints, or
+// labels are preferred.
+func (s *Session) unlike(by *preferences, nodes []candidate) []fwk.NodeInfo {
+	snap, first, unlike := s.filters.snapshot, map[string]int{}, s.buffers.unlike[:0]
+	_, byHost := by.keys[v1.LabelHostname]
+	all := by.nodes || by.pods > maxCounted || len(by.keys) > maxKeys || byHost && !s.ownHosts()
+	for i := range nodes {
+		n := nodes[i].node
+		if !all && n.view.pods.epoch != snap.lens.epoch && !(snap.softTainted > 0 && softTainted(n.node)) {
+			if domains, inAll := by.domainsOf(n.node); inAll {
+				if twin, known := first[domains]; known {
+					nodes[i].twin = twin
+					continue
+				}
+				first[domains] = len(unlike)
+			}
+		}
+		nodes[i].twin, unlike = len(unlike), append(unlike, s.infoIn(gone, n))
+	}
+	s.buffers.unlike = unlike
+	return unlike
+}
+
+// ownHosts reports whether each node has a hostname label of its own.
+func (s *Session) ownHosts() bool {
+	if s.hosts == nil {
+		s.hosts = sets.Set[string]{}
+		for _, n := range s.filters.snapshot.nodes {
+			if host, ok := n.node.Labels[v1.LabelHostname]; ok {
+				s.hosts.Insert(host)
+			}
+		}
+	}
+	return len(s.hosts) == len(s.filters.snapshot.nodes)
+}
+
+// domainsOf joins the node's domains, except that of its own name, if it is in a
+// domain of each topology.
+func (p *preferences) domainsOf(node *v1.Node) (joined string, inAll bool) {
+	for i, key := range p.domains {
+		domain, ok := node.Labels[key]
+		if !ok {
+			return "", false
+		}
+		if i > 0 {
+			joined += "\x00" // no label value contains it
+		}
+		joined += domain
+	}
+	return joined, true
 }
 
 // score does what RunScorePlugins does, but without goroutines, which cost more
@@ -144,22 +261,7 @@ func (f *Filters) score(cycle fwk.CycleState, pod *v1.Pod, infos []fwk.NodeInfo)
 	return total, true
 }
 
-// preScore runs PreScore without counting the pod that is replaced.
-func (s *Session) preScore(t *template, p *podEntry, infos []fwk.NodeInfo) fwk.CycleState {
-	f := s.filters
-	if t.preferred.pods > maxCounted {
-		if t.preferred.state == nil {
-			t.preferred.state = f.preScore(t, f.snapshot.views)
-		}
-		return t.preferred.state
-	}
-	p.hidden = true
-	defer func() { p.hidden = false }()
-	return f.preScore(t, infos)
-}
-
 func (f *Filters) preScore(t *template, infos []fwk.NodeInfo) fwk.CycleState {
-	f.snapshot.focusPreferred(t)
 	cycle := framework.NewCycleState()
 	f.scores.RunPreScorePlugins(f.ctx, cycle, t.replacement, infos) // an error surfaces again when scoring
 	return cycle
@@ -209,6 +311,11 @@ func (s *snapshot) preferencesOf(t *template, of *group) *preferences {
 		collect(soft.group)
 		p.counts(soft.term.TopologyKey)
 	})
+	for key := range p.keys {
+		if key != v1.LabelHostname {
+			p.domains = append(p.domains, key)
+		}
+	}
 	return p
 }
 

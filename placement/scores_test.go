@@ -100,6 +100,13 @@ func TestScoresEqualThoseOfFreshSnapshots(t *testing.T) {
 			if seed%3 == 0 && w.rnd.IntN(6) == 0 {
 				node.Spec.Taints = append(node.Spec.Taints, v1.Taint{Key: "soft", Effect: v1.TaintEffectPreferNoSchedule})
 			}
+			switch {
+			case seed%4 > 0 || w.rnd.IntN(2) == 0:
+			case w.rnd.IntN(2) == 0:
+				delete(node.Labels, v1.LabelHostname)
+			default:
+				node.Labels[v1.LabelHostname] = "shared"
+			}
 		}
 		app := selecting("app", "app-0")
 		options := []func(*v1.Pod){

@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 )
 
 // Session applies hypothetical moves to the snapshot and answers questions about the
@@ -21,6 +22,8 @@ type Session struct {
 	byVolume  map[string][]string // claims by volume; nil until needed
 	version   uint64              // counts moves and undone moves
 	last      prepared
+	hosts     sets.Set[string] // hostname labels of nodes; nil until needed
+	buffers   buffers
 }
 
 // move is a pod that has left its node, with its replacement elsewhere.

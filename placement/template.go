@@ -45,6 +45,8 @@ type preferences struct {
 	// keys holds the topology keys by which pods count. The value is true for a spread
 	// constraint, which gives nodes outside the topology the lowest score.
 	keys map[string]bool
+	// domains are the keys except that of nodes' names.
+	domains []string
 	// groups holds the groups whose pods count: those that match the template's soft
 	// constraints, and those whose soft terms match the template.
 	groups []*group

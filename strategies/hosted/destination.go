@@ -72,6 +72,7 @@ const aboveRejectLine = "it would come above its reject line"
 // too few of them accept the pod, it scores all nodes.
 func (p *planner) score(w *wish) (names []string, scores []int64) {
 	left, preferred, more := sampled(len(p.nodes)), p.preferred(w), fewestSampled
+	names = make([]string, 0, left+1)
 	for name := range p.order(w) {
 		if left--; left < 0 {
 			if len(preferred) == 0 || more == 0 {
@@ -84,7 +85,7 @@ func (p *planner) score(w *wish) (names []string, scores []int64) {
 		}
 		names = append(names, name)
 	}
-	if own := w.pod.Node; !slices.Contains(names, own) && p.rankOf(own) >= 0 {
+	if own := w.pod.Node; p.position(own) >= 0 && (len(names) == 0 || names[len(names)-1] != own) { // the last one in order
 		names = append(names, own)
 	}
 	scores = p.session.Scores(w.pod.Pod, names)
@@ -148,63 +149,62 @@ func (p *planner) order(w *wish) iter.Seq[string] {
 		siblings = nil
 	}
 	return func(yield func(string) bool) {
-		var crowded []string
-		for i := range p.ranked {
-			switch name := p.ranked[i].name; {
+		var crowded []int
+		for _, n := range p.ranked {
+			switch name := p.nodes[n]; {
 			case name == own:
-			case siblings[name] > 0:
-				crowded = append(crowded, name)
+			case siblings[n] > 0:
+				crowded = append(crowded, n)
 			case !yield(name):
 				return
 			}
 		}
-		slices.SortStableFunc(crowded, func(a, b string) int { return cmp.Compare(siblings[a], siblings[b]) })
-		for _, name := range crowded {
-			if !yield(name) {
+		slices.SortStableFunc(crowded, func(a, b int) int { return cmp.Compare(siblings[a], siblings[b]) })
+		for _, n := range crowded {
+			if !yield(p.nodes[n]) {
 				return
 			}
 		}
-		if p.rankOf(own) >= 0 {
+		if p.position(own) >= 0 {
 			yield(own)
 		}
 	}
 }
 
-// ranked is a node and the share of its resources that pods request.
-type ranked struct {
-	name   string
-	filled float64
+// position returns the position of a node in nodes; -1 if the plan is not for it.
+func (p *planner) position(name string) int {
+	if n, known := p.at[name]; known {
+		return n
+	}
+	return -1
 }
 
 func (p *planner) rank() {
-	for _, name := range p.nodes {
-		p.ranked = append(p.ranked, ranked{name, p.session.Filled(name)})
+	for n, name := range p.nodes {
+		p.filled, p.ranked = append(p.filled, p.session.Filled(name)), append(p.ranked, n)
 	}
 	slices.SortFunc(p.ranked, p.compare)
 }
 
 // rerank updates a node's rank after a move.
 func (p *planner) rerank(name string) {
-	i := p.rankOf(name)
-	if i < 0 {
+	n := p.position(name)
+	if n < 0 {
 		return
 	}
+	i, _ := slices.BinarySearchFunc(p.ranked, n, p.compare)
 	p.ranked = slices.Delete(p.ranked, i, i+1)
-	now := ranked{name, p.session.Filled(name)}
-	i, _ = slices.BinarySearchFunc(p.ranked, now, p.compare)
-	p.ranked = slices.Insert(p.ranked, i, now)
+	p.filled[n] = p.session.Filled(name)
+	i, _ = slices.BinarySearchFunc(p.ranked, n, p.compare)
+	p.ranked = slices.Insert(p.ranked, i, n)
 }
 
-func (p *planner) rankOf(name string) int {
-	return slices.IndexFunc(p.ranked, func(r ranked) bool { return r.name == name })
-}
-
-func (p *planner) compare(a, b ranked) int {
-	by := cmp.Compare(a.filled, b.filled)
+func (p *planner) compare(a, b int) int {
+	by := cmp.Compare(p.filled[a], p.filled[b])
 	if p.plugin.rule.fills {
 		by = -by
 	}
-	return cmp.Or(by, cmp.Compare(a.name, b.name))
+	return cmp.Or(by, cmp.Compare(p.nodes[a], p.nodes[b]))
 }
 
 // takes reports whether a node stays at or below its reject line with the planned moves

@@ -22,15 +22,20 @@ type planner struct {
 	plugin  *Plugin
 	round   *plugin.Round
 	session plugin.Placement
-	nodes   []string
-	ranked  []ranked // in the order in which they are tried as destinations
+	// nodes holds the nodes' names, and at their positions in it. filled holds the share of
+	// each node's resources that pods request. ranked lists the nodes' positions in the
+	// order in which they are tried as destinations.
+	nodes  []string
+	at     map[string]int
+	filled []float64
+	ranked []int
 	// arriving is the usage that planned moves bring to nodes.
 	arriving map[string]cluster.Amounts
 	// coming holds the owners of expected replacements.
 	coming map[party]bool
 	// siblings counts the pods of the owners of the pods that the plugin asks for, by owner
 	// and node, with the planned moves applied.
-	siblings map[party]map[string]int
+	siblings map[party]map[int]int
 	wishes   []*wish // in the order in which they were placed
 	placed   int     // number of wishes with a destination
 	failed   error   // the error that occurred while the plugin ran
@@ -59,10 +64,11 @@ func (p *Plugin) Plan(ctx context.Context, round *plugin.Round) (plugin.Result, 
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	plan := &planner{
-		plugin: p, round: round, arriving: map[string]cluster.Amounts{}, siblings: map[party]map[string]int{}, coming: map[party]bool{},
+		plugin: p, round: round, arriving: map[string]cluster.Amounts{}, siblings: map[party]map[int]int{}, coming: map[party]bool{},
+		at: make(map[string]int, len(round.Ready)),
 	}
-	for _, node := range round.Ready {
-		plan.nodes = append(plan.nodes, node.Name)
+	for i, node := range round.Ready {
+		plan.nodes, plan.at[node.Name] = append(plan.nodes, node.Name), i
 	}
 	for _, arrival := range round.Observed.Coming {
 		plan.coming[party{arrival.Namespace, arrival.OwnerUID}] = true
@@ -158,8 +164,8 @@ func (p *planner) place(ctx context.Context, a ask) (*wish, error) {
 	}
 	p.placed++
 	if siblings := p.siblings[w.of]; siblings != nil {
-		siblings[w.pod.Node]--
-		siblings[w.to]++
+		siblings[p.position(w.pod.Node)]--
+		siblings[p.position(w.to)]++
 	}
 	p.rerank(w.pod.Node)
 	p.rerank(w.to)
@@ -171,9 +177,9 @@ func (p *planner) place(ctx context.Context, a ask) (*wish, error) {
 // has not asked yet.
 func (p *planner) count(asked []ask) error {
 	for _, a := range asked {
-		p.siblings[ownerOf(a.pod)] = map[string]int{}
+		p.siblings[ownerOf(a.pod)] = map[int]int{}
 	}
-	for _, node := range p.nodes {
+	for n, node := range p.nodes {
 		pods, err := p.plugin.assigned(node, nil)
 		if err != nil {
 			return fmt.Errorf("listing the pods of node %q: %w", node, err)
@@ -181,10 +187,10 @@ func (p *planner) count(asked []ask) error {
 		for _, pod := range pods {
 			of := ownerOf(pod)
 			if asked == nil && p.siblings[of] == nil {
-				p.siblings[of] = map[string]int{}
+				p.siblings[of] = map[int]int{}
 			}
 			if counted := p.siblings[of]; counted != nil && pod.DeletionTimestamp == nil {
-				counted[node]++
+				counted[n]++
 			}
 		}
 	}
