@@ -99,6 +99,23 @@ func TestRealPodsAreMoved(t *testing.T) {
 	wantRelieved(f, nodes[0].Name, metrics, mark, fewest)
 }
 
+// Usage comes from /stats/summary of the kubelets. That of the hot node is restarted
+// after the first eviction, which neither stops the relief nor moves a pod too many.
+//
+//e2e:tier all
+func TestRealPodsAreMovedBySummary(t *testing.T) {
+	f, nodes := stage.NewWithKubelets(t, 3)
+	f.Component("kubelet-source")
+	fewest := skew(f, nodes)
+	mark, metrics := f.Mark(), f.FreeAddress()
+	f.Serve(f.Policy(stage.RealUsage, fromKubelets("Summary")), "--metrics-address", metrics)
+	f.Eventually(2*time.Minute, "the first eviction", func(context.Context) bool { return f.Evictions(mark) > 0 })
+	if err := nodes[0].RestartKubelet(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	wantRelieved(f, nodes[0].Name, metrics, mark, fewest)
+}
+
 // Usage comes from /metrics/resource of the kubelets, where CPU is a counter.
 //
 //e2e:tier all
