@@ -88,7 +88,7 @@ func (e *Evictor) BeginCycle(ctx context.Context) {
 // Make makes the moves of a plan for a profile, paced by the clock, and logs the results.
 // In a dry run it returns the moves that would have been made.
 func (e *Evictor) Make(ctx context.Context, p *strategies.Plan, profile *strategies.Profile) []strategies.Move {
-	x := e.Begin(ctx, e.Moves(p), profile)
+	x := e.Begin(ctx, e.Moves(p, profile), profile)
 	for ctx.Err() == nil {
 		next := x.Step(ctx)
 		if next.Over {

@@ -14,6 +14,7 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/cluster/informed"
 	"github.com/evenkeel/evenkeel/evictor/incoming"
+	"github.com/evenkeel/evenkeel/evictor/metrics"
 	"github.com/evenkeel/evenkeel/evictor/owners"
 	"github.com/evenkeel/evenkeel/evictor/safeguards"
 	"github.com/evenkeel/evenkeel/ledger"
@@ -52,8 +53,9 @@ func alongside(v *safeguards.Verdict) func(*cluster.Pod, int, int) (reasons.Reas
 	}
 }
 
-// Moves adds to the moves of a plan the information that is needed to make them.
-func (e *Evictor) Moves(p *strategies.Plan) []Move {
+// Moves adds to the moves of a plan the information that is needed to make them for a
+// profile.
+func (e *Evictor) Moves(p *strategies.Plan, profile *strategies.Profile) []Move {
 	set, moves := &e.config.Settings, make([]Move, 0, len(p.Moves))
 	for i := range p.Moves {
 		m := &p.Moves[i]
@@ -71,7 +73,7 @@ func (e *Evictor) Moves(p *strategies.Plan) []Move {
 				Usage: m.Usage, From: m.From, To: m.To, Plugin: m.Plugin, Relieves: m.Plugin == "" && m.Reason.Relieves(), CeilingMilliCores: m.CeilingMilliCores, Wait: set.Deadline,
 				TTL: grace(pod, &metav1.DeleteOptions{GracePeriodSeconds: set.GracePeriodSeconds}) + margin, Margin: margin,
 				Unready:  unready,
-				Decision: e.decision(m),
+				Decision: e.decision(m, profile),
 			},
 			Reason: m.Reason, Wanted: m.Unserved > 0 || m.Reason == reasons.NodeFull,
 		}
@@ -83,13 +85,13 @@ func (e *Evictor) Moves(p *strategies.Plan) []Move {
 	return moves
 }
 
-func (e *Evictor) decision(m *strategies.Move) *ledger.Decision {
+func (e *Evictor) decision(m *strategies.Move, profile *strategies.Profile) *ledger.Decision {
 	var evidence []thresholds.Evidence
 	if latest := e.config.Observer.Latest(); latest != nil {
 		evidence = latest.Lines.EvidenceOf(m.From)
 	}
 	d := m.Decision(evidence)
-	d.Policy, d.Cycle = e.config.Settings.Policy, e.CycleID()
+	d.Plugin, d.Policy, d.Cycle = profile.Strategy, e.config.Settings.Policy, e.CycleID()
 	return d.Bound()
 }
 
@@ -129,12 +131,12 @@ func grace(pod *v1.Pod, options *metav1.DeleteOptions) time.Duration {
 // unplanned returns the move for an eviction by an upstream plugin. It has no
 // destination; the extender finds one.
 func (e *Evictor) unplanned(pod *v1.Pod, eviction *policyv1.Eviction) Move {
-	record, margin := informed.Pod(pod), e.config.Settings.MoveTTL+e.config.Cluster.Owner(pod).Backoff
+	record, margin, why := informed.Pod(pod), e.config.Settings.MoveTTL+e.config.Cluster.Owner(pod).Backoff, eviction.Annotations["reason"]
 	return Move{Intent: ledger.Intent{
 		Namespace: pod.Namespace, Pod: pod.Name, PodUID: string(pod.UID), Owner: record.Owner, TemplateHash: record.TemplateHash,
 		From: pod.Spec.NodeName, TTL: grace(pod, eviction.DeleteOptions) + margin, Margin: margin,
 		Unready: unreadyOrCrashes(pod, e.config.Clock.Now()),
 		// The framework states which plugin of which profile evicts the pod, and why.
-		Decision: ledger.Decision{Message: eviction.Annotations["reason"], Policy: e.config.Settings.Policy, Cycle: e.CycleID()}.Bound(),
+		Decision: ledger.Decision{Plugin: metrics.PluginOf(why), Message: why, Policy: e.config.Settings.Policy, Cycle: e.CycleID()}.Bound(),
 	}}
 }

@@ -500,7 +500,7 @@ func carryOut(ctx context.Context, e *Evictor, moves []Move) []Result {
 
 // moveFor returns the Move of a plan that has no other.
 func moveFor(e *Evictor, planned *strategies.Move) Move {
-	return e.Moves(&strategies.Plan{Moves: []strategies.Move{*planned}})[0]
+	return e.Moves(&strategies.Plan{Moves: []strategies.Move{*planned}}, &strategies.Profile{Strategy: "RealUsageLowNodeUtilization"})[0]
 }
 
 func tooMany(seconds int) error {

@@ -69,7 +69,7 @@ func TestWhyIsKept(t *testing.T) {
 		Message: "Node hot is hot: cpu 97.0% (avg_5m) is above the 65% evict line. Pod uses " +
 			plan.Moves[0].Usage.InWords() + ". Planned destination: cool (cpu 0.0% → 0.0%).",
 		Exceeded: []ledger.Exceeded{{Metric: "cpu", Window: "avg_5m", Value: 97, Line: 65, Percent: true}},
-		Policy:   "0123456789ab", Cycle: gate.evictor.CycleID(),
+		Plugin:   "RealUsageLowNodeUtilization", Policy: "0123456789ab", Cycle: gate.evictor.CycleID(),
 	}
 	if diff := cmp.Diff(want, move.Decision); diff != "" {
 		t.Fatalf("the decision (-want +got):\n%s", diff)
@@ -105,7 +105,7 @@ func TestWhyOfUpstreamEvictions(t *testing.T) {
 		t.Fatal(err)
 	}
 	move, _ := gate.config.Ledger.Get("uid-web-1")
-	want := &ledger.Decision{Message: "triggered by p/RemoveDuplicates: twice", Cycle: gate.evictor.CycleID()}
+	want := &ledger.Decision{Plugin: "RemoveDuplicates", Message: "triggered by p/RemoveDuplicates: twice", Cycle: gate.evictor.CycleID()}
 	if diff := cmp.Diff(want, move.Decision); diff != "" {
 		t.Errorf("the decision (-want +got):\n%s", diff)
 	}

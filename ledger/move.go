@@ -113,6 +113,16 @@ type Intent struct {
 	Decision *Decision `json:"decision,omitempty"`
 }
 
+// Workload returns the kind and name of the workload that the pod belongs to: its
+// controller or, for a ReplicaSet that is named after its pods' template, the Deployment
+// behind it. Both are empty for a pod without a controller.
+func (i *Intent) Workload() (kind, name string) {
+	if deployment, ok := strings.CutSuffix(i.Owner.Name, "-"+i.TemplateHash); ok && i.Owner.Kind == "ReplicaSet" && i.TemplateHash != "" && deployment != "" {
+		return "Deployment", deployment
+	}
+	return i.Owner.Kind, i.Owner.Name
+}
+
 // CeilingOn returns CeilingMilliCores for the planned destination, and 0 for
 // any other node.
 func (i *Intent) CeilingOn(node string) int64 {
@@ -125,6 +135,9 @@ func (i *Intent) CeilingOn(node string) int64 {
 // Decision records why a move is made, for later inspection. No decision is
 // based on it. A Decision is never changed, only replaced.
 type Decision struct {
+	// Plugin is the strategy or the descheduler plugin that asked for the move; empty if
+	// the move was recorded by a version without this field.
+	Plugin string `json:"plugin,omitempty"`
 	// Message is the reason in one sentence of at most MaxMessage bytes.
 	Message string `json:"message,omitempty"`
 	// Exceeded lists the evict lines that the source exceeded, at most maxExceeded of

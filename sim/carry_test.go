@@ -111,7 +111,7 @@ func TestADeployDuringAMove(t *testing.T) {
 			}
 			w, e := steered(t, fleet, allHot, 0)
 			planned := strategies.Plan{Moves: []strategies.Move{e.planned(3, w.nodes[(w.replicas[3].node+1)%len(w.nodes)].Name)}}
-			execution := e.evictor.Begin(t.Context(), e.evictor.Moves(&planned), e.plugins[0].Profile())
+			execution := e.evictor.Begin(t.Context(), e.evictor.Moves(&planned, e.plugins[0].Profile()), e.plugins[0].Profile())
 			if evicted {
 				fits := fleet.Replicas[3].Requests
 				fleet.Replicas[3].Requests = fleet.Capacity.Plus(fleet.Capacity)

@@ -118,7 +118,7 @@ func (e *evenkeel) Planned(context.Context, *plugin.Plugin, *strategies.Made) {}
 // Make implements cycle.Executor. It lets virtual time pass between the steps of an
 // execution.
 func (e *evenkeel) Make(ctx context.Context, plan *strategies.Plan, profile *strategies.Profile) []strategies.Move {
-	execution := e.evictor.Begin(ctx, e.evictor.Moves(plan), profile)
+	execution := e.evictor.Begin(ctx, e.evictor.Moves(plan, profile), profile)
 	defer execution.End(ctx)
 	for at := e.clock.Add(e.policy.Evicting.Interval); e.inTime(at); {
 		if e.err = e.world.until(at); e.err != nil {

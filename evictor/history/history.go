@@ -4,6 +4,7 @@
 package history
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -25,9 +26,11 @@ type Entry struct {
 	Namespace string    `json:"namespace"`
 	Pod       string    `json:"pod"`
 	PodUID    string    `json:"podUID"`
-	// Owner is kind/name of the pod's controller.
-	Owner string `json:"owner,omitempty"`
-	Node  string `json:"node"`
+	// Owner is kind/name of the pod's controller, and Workload that of the Deployment
+	// behind it; empty if there is none.
+	Owner    string `json:"owner,omitempty"`
+	Workload string `json:"workload,omitempty"`
+	Node     string `json:"node"`
 	// Destination is the planned destination; empty for evictions by descheduler plugins
 	// that do not plan destinations.
 	Destination string `json:"destination,omitempty"`
@@ -99,10 +102,14 @@ func ofIntent(m *ledger.Intent, at time.Time) Entry {
 	}
 	if m.Owner.Name != "" {
 		e.Owner = m.Owner.Kind + "/" + m.Owner.Name
+		if kind, name := m.Workload(); kind != m.Owner.Kind {
+			e.Workload = kind + "/" + name
+		}
 	}
 	if m.Decision != nil {
 		e.Decision = *m.Decision
 	}
+	e.Plugin = cmp.Or(e.Plugin, m.Plugin) // the ledger drops old Decisions first
 	return e
 }
 
@@ -114,6 +121,11 @@ func (o Outcome) Against() (words []string) {
 		}
 	}
 	return words
+}
+
+// Helped reports whether the eviction helped, and whether that is known.
+func (e *Entry) Helped() (helped, judged bool) {
+	return e.Outcome != nil && len(e.Outcome.Against()) == 0, e.Outcome != nil
 }
 
 // Result describes how the eviction turned out.

@@ -3,6 +3,7 @@
 package metrics
 
 import (
+	"cmp"
 	"regexp"
 	"sync"
 
@@ -64,7 +65,7 @@ func (m *Metrics) Evicted(namespace, framework string, refused reasons.Reason) {
 	if refused != "" {
 		result = refused.Label()
 	}
-	m.evictions.WithLabelValues(m.bounded(namespace), strategyOf(framework), result).Inc()
+	m.evictions.WithLabelValues(m.bounded(namespace), cmp.Or(PluginOf(framework), "unknown"), result).Inc()
 }
 
 // bounded returns the namespace under which an eviction is counted.
@@ -82,12 +83,13 @@ func (m *Metrics) bounded(namespace string) string {
 // the plugin, and the plugin's reason.
 var byFramework = regexp.MustCompile(`^triggered by [^/]*/([A-Za-z]+): `)
 
-// strategyOf returns the plugin that asked for an eviction.
-func strategyOf(framework string) string {
+// PluginOf returns the plugin that asked for an eviction, according to the framework's
+// annotation; empty if the annotation does not name it.
+func PluginOf(framework string) string {
 	if found := byFramework.FindStringSubmatch(framework); found != nil {
 		return found[1]
 	}
-	return "unknown"
+	return ""
 }
 
 // Skipped counts a planned move that was not made; it ignores an empty reason.

@@ -29,14 +29,14 @@ func TestNamespacesAreBounded(t *testing.T) {
 	}
 }
 
-func TestStrategyOf(t *testing.T) {
+func TestPluginOf(t *testing.T) {
 	for words, want := range map[string]string{
 		"triggered by default/RealUsageLowNodeUtilization: " + string(reasons.NodeHot): "RealUsageLowNodeUtilization",
 		"triggered by /PodLifeTime: ": "PodLifeTime",
-		"triggered by p/: why":        "unknown",
-		"":                            "unknown",
+		"triggered by p/: why":        "",
+		"":                            "",
 	} {
-		if got := strategyOf(words); got != want {
+		if got := PluginOf(words); got != want {
 			t.Errorf("%q is by %q, want %q", words, got, want)
 		}
 	}

@@ -177,7 +177,7 @@ func newProcess(ctx context.Context, s setup) (_ *process, err error) {
 		return nil, err
 	}
 
-	p.gauges = &serve.Gauges{Observer: p.observer, Authority: p.authority, Now: clock.Now, Nodes: options.MetricsNodeLimit}
+	p.gauges = &serve.Gauges{Observer: p.observer, Authority: p.authority, Now: clock.Now, Nodes: options.MetricsNodeLimit, Owners: options.MetricsOwnerLimit}
 	return p, extender.Register(p.registry, p.gauges)
 }
 

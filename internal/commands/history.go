@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -26,12 +27,17 @@ import (
 // HistoryFormats are the values of -o of `evenkeel history`.
 const HistoryFormats = "table|wide|json|yaml"
 
+// ByOwner is the value of --by of `evenkeel history`.
+const ByOwner = "owner"
+
 // HistoryOptions are the flags of `evenkeel history` besides the common ones.
 type HistoryOptions struct {
 	// Pod and Owner are namespace/name.
 	Pod, Owner, Node string
 	// Since is how far to look back; 0 shows everything that is stored.
-	Since         time.Duration
+	Since time.Duration
+	// By groups the evictions; empty lists each of them.
+	By            string
 	Format, Color string
 	// Logs are the files to read instead of the ledger, More further files given as
 	// arguments; "-" is In.
@@ -45,6 +51,7 @@ func (o *HistoryOptions) AddTo(flags *pflag.FlagSet) {
 	flags.StringVar(&o.Owner, "owner", "", "NAMESPACE/NAME of a controller, such as a StatefulSet or a Deployment.")
 	flags.StringVar(&o.Node, "node", "", "Node that pods were evicted from or landed on.")
 	flags.DurationVar(&o.Since, "since", 0, "How far to look back, such as 12h; 0 shows everything that is stored.")
+	flags.StringVar(&o.By, "by", "", "Count the evictions and their outcomes instead of listing each eviction; the only value is "+ByOwner+".")
 	flags.StringVarP(&o.Format, "output", "o", "table", "Output format: "+HistoryFormats+".")
 	output.AddColor(flags, &o.Color)
 	flags.StringArrayVar(&o.Logs, "from-logs", nil, "Log file to read instead of the ledger, along with the files named after it; - is the standard input.")
@@ -60,6 +67,8 @@ func (o *HistoryOptions) validate(out io.Writer) error {
 		}
 	}
 	switch {
+	case o.By != "" && o.By != ByOwner:
+		return exit.Usagef("--by: %q is not %s", o.By, ByOwner)
 	case o.Since < 0:
 		return exit.Usagef("--since: %v is negative", o.Since)
 	case len(o.More) > 0 && len(o.Logs) == 0:
@@ -78,12 +87,23 @@ func (o *HistoryOptions) query(now time.Time) history.Query {
 
 // HistoryReport is what `evenkeel history` prints.
 type HistoryReport struct {
+	HistorySource
+	Evictions []HistoryEviction `json:"evictions"`
+}
+
+// OwnersReport is what `evenkeel history --by owner` prints.
+type OwnersReport struct {
+	HistorySource
+	Owners []history.OwnerTotals `json:"owners"`
+}
+
+// HistorySource describes where the evictions were read.
+type HistorySource struct {
 	// KeptSince is when the oldest move of the ledger was recorded; absent for
 	// logs and an empty ledger.
 	KeptSince *time.Time `json:"keptSince,omitempty"`
 	// Note reports that there is no ledger.
-	Note      string            `json:"note,omitempty"`
-	Evictions []HistoryEviction `json:"evictions"`
+	Note string `json:"note,omitempty"`
 }
 
 // HistoryEviction is an eviction with its result in words.
@@ -97,7 +117,7 @@ func History(ctx context.Context, options flags.Options, wanted HistoryOptions, 
 	if err := wanted.validate(out); err != nil {
 		return err
 	}
-	var report HistoryReport
+	var source HistorySource
 	var entries []history.Entry
 	if len(wanted.Logs) > 0 {
 		logs := history.NewLogs(wanted.query(time.Now()))
@@ -113,12 +133,16 @@ func History(ctx context.Context, options flags.Options, wanted HistoryOptions, 
 			return err
 		}
 		query := wanted.query(now)
-		entries, report.KeptSince = query.OfLedger(&document), keptSince(&document)
+		entries, source.KeptSince = query.OfLedger(&document), keptSince(&document)
 		if document.Written.IsZero() {
-			report.Note = fmt.Sprintf("Namespace %s has no ledger. If Evenkeel runs in another namespace, set it with --namespace.", options.Namespace)
+			source.Note = fmt.Sprintf("Namespace %s has no ledger. If Evenkeel runs in another namespace, set it with --namespace.", options.Namespace)
 		}
 	}
-	report.Evictions = make([]HistoryEviction, len(entries))
+	if wanted.By == ByOwner {
+		report := OwnersReport{source, history.ByOwner(entries)}
+		return output.Show(out, wanted.Format, wanted.Color, report, report.table)
+	}
+	report := HistoryReport{source, make([]HistoryEviction, len(entries))}
 	for i := range entries {
 		report.Evictions[i] = HistoryEviction{entries[i], entries[i].Result()}
 	}
@@ -177,7 +201,7 @@ func (r *HistoryReport) table(p *layout.Page) {
 	}
 	if p.Wide {
 		all[len(all)-1].Wrap = false
-		all = append(all, layout.Column{Title: "USED"}, layout.Column{Title: "POLICY"}, layout.Column{Title: "CYCLE"}, layout.Column{Title: "MESSAGE"})
+		all = append(all, layout.Column{Title: "PLUGIN"}, layout.Column{Title: "USED"}, layout.Column{Title: "POLICY"}, layout.Column{Title: "CYCLE"}, layout.Column{Title: "MESSAGE"})
 	}
 	for i := range r.Evictions {
 		layout.Row(all, r.Evictions[i].cells()...)
@@ -186,18 +210,55 @@ func (r *HistoryReport) table(p *layout.Page) {
 		p.Table("", all...)
 	}
 	p.Text("", "", "", r.summary())
-	if r.Note != "" {
-		p.Text("", "", "", r.Note)
+	r.notes(p)
+}
+
+// notes prints where the evictions were read.
+func (s *HistorySource) notes(p *layout.Page) {
+	if s.Note != "" {
+		p.Text("", "", "", s.Note)
 	}
-	if r.KeptSince != nil {
-		p.Text("", "", "", "The ledger reaches back to "+r.KeptSince.UTC().Format(time.RFC3339)+"; earlier evictions are in the logs (--from-logs).")
+	if s.KeptSince != nil {
+		p.Text("", "", "", "The ledger reaches back to "+s.KeptSince.UTC().Format(time.RFC3339)+"; earlier evictions are in the logs (--from-logs).")
 	}
 }
+
+func (r *OwnersReport) table(p *layout.Page) {
+	all := []layout.Column{
+		{Title: "OWNER", Cut: 12}, {Title: "EVICTIONS", Right: true}, {Title: "HELPED", Right: true}, {Title: "DID NOT HELP", Right: true},
+		{Title: "NOT JUDGED", Right: true}, {Title: "LAST", Drop: 1}, {Title: "PLUGINS", Wrap: true},
+	}
+	if p.Wide {
+		all[len(all)-1].Wrap = false
+		all = append(all, layout.Column{Title: "DENIED", Right: true})
+	}
+	for i := range r.Owners {
+		t := &r.Owners[i]
+		owner := t.Namespace + "/" + t.Owner
+		if t.DryRun {
+			owner += " (dry run)"
+		}
+		cells := []string{owner}
+		for _, count := range []int{t.Evictions, t.Helped, t.NotHelped, t.NotJudged} {
+			cells = append(cells, strconv.Itoa(count))
+		}
+		cells = append(cells, t.Last.UTC().Format(time.RFC3339), cmp.Or(strings.Join(t.Plugins, ", "), "-"), strconv.Itoa(t.Denied))
+		layout.Row(all, cells...)
+	}
+	if len(r.Owners) == 0 {
+		p.Text("", "", "", noEvictions)
+	} else {
+		p.Table("", all...)
+	}
+	r.notes(p)
+}
+
+const noEvictions = "No evictions found."
 
 // cells returns the cells of a wide table.
 func (e *HistoryEviction) cells() []string {
 	cells := []string{
-		e.At.UTC().Format(time.RFC3339), e.Namespace + "/" + e.Pod, e.Owner, e.Node, cmp.Or(e.Landed, e.Destination), e.Result, e.Why(),
+		e.At.UTC().Format(time.RFC3339), e.Namespace + "/" + e.Pod, e.Owner, e.Node, cmp.Or(e.Landed, e.Destination), e.Result, e.Why(), e.Plugin,
 		fmt.Sprintf("%dm/%dMi", e.CPUMilli, e.MemoryBytes>>20), e.Policy, e.Cycle, e.Message,
 	}
 	for i, text := range cells {
@@ -212,13 +273,14 @@ func (r *HistoryReport) summary() string {
 	for _, dryRun := range []bool{false, true} {
 		all, helped, not := 0, 0, 0
 		for i := range r.Evictions {
-			switch e := &r.Evictions[i]; {
-			case e.DryRun != dryRun:
+			e := &r.Evictions[i]
+			if e.DryRun != dryRun {
 				continue
-			case e.Outcome == nil:
-			case len(e.Outcome.Against()) == 0:
+			}
+			switch did, judged := e.Helped(); {
+			case did:
 				helped++
-			default:
+			case judged:
 				not++
 			}
 			all++
@@ -232,7 +294,7 @@ func (r *HistoryReport) summary() string {
 		}
 	}
 	if len(words) == 0 {
-		return "No evictions found."
+		return noEvictions
 	}
 	return strings.Join(words, " ")
 }

@@ -130,6 +130,39 @@ The ledger reaches back to 2026-11-04T02:00:00Z; earlier evictions are in the lo
 	}
 }
 
+// Evictions are counted by owner, with their outcomes.
+func TestHistoryByOwner(t *testing.T) {
+	failed := evictedWeb("web-b", 10*time.Minute)
+	failed.Outcome = &ledger.Outcome{Judged: lastNight, DestinationUnder: true, Healthy: true}
+	decision := *failed.Decision
+	decision.Plugin = "RemoveDuplicates"
+	failed.Decision = &decision
+	other := evictedWeb("db-0", 15*time.Minute)
+	other.Owner, other.Outcome = cluster.Owner{UID: "db", Kind: "StatefulSet", Name: "db\x1b[2J"}, nil
+	options := storing(t, evictedWeb("web-a", 0), failed, other)
+	want := `OWNER                     EVICTIONS  HELPED  DID NOT HELP  NOT JUDGED  LAST                  PLUGINS
+shop/ReplicaSet/web-7d9f          2       1             1           0  2026-11-04T02:10:00Z  RemoveDuplicates
+shop/StatefulSet/db [2J           1       0             0           1  2026-11-04T02:15:00Z  -
+The ledger reaches back to 2026-11-04T02:00:00Z; earlier evictions are in the logs (--from-logs).
+`
+	if diff := cmp.Diff(want, historyOf(t, options, HistoryOptions{By: ByOwner})); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if wide := historyOf(t, options, HistoryOptions{By: ByOwner, Format: "wide"}); !strings.Contains(wide, "DENIED\n") {
+		t.Errorf("wide:\n%s", wide)
+	}
+	var report struct{ Owners []map[string]any }
+	if err := json.Unmarshal([]byte(historyOf(t, options, HistoryOptions{By: ByOwner, Format: "json", Owner: "shop/web"})), &report); err != nil {
+		t.Fatal(err)
+	}
+	if len(report.Owners) != 1 || report.Owners[0]["evictions"] != 2.0 || report.Owners[0]["helped"] != 1.0 || report.Owners[0]["notHelped"] != 1.0 {
+		t.Errorf("as JSON: %+v", report.Owners)
+	}
+	if got := historyOf(t, options, HistoryOptions{By: ByOwner, Node: "n9"}); !strings.HasPrefix(got, "No evictions found.\n") {
+		t.Errorf("of a node without: %q", got)
+	}
+}
+
 // An unreadable ledger is an error. A missing one counts as a ledger without moves.
 func TestHistoryWithoutALedger(t *testing.T) {
 	none := apiOf(t, map[string]any{"/version": map[string]string{"major": "1"}})
@@ -182,6 +215,7 @@ func TestHistoryRefuses(t *testing.T) {
 		"an owner with a kind":      {HistoryOptions{Owner: "shop/deployment/web"}, "--owner"},
 		"the future":                {HistoryOptions{Since: -time.Hour}, "--since: -1h0m0s is negative"},
 		"another format":            {HistoryOptions{Format: "csv"}, `"csv" is not one of ` + HistoryFormats},
+		"another group":             {HistoryOptions{By: "node"}, `--by: "node" is not owner`},
 		"files without --from-logs": {HistoryOptions{More: []string{"a.log"}}, "only with --from-logs"},
 		"a missing file":            {HistoryOptions{Logs: []string{"/nowhere/a.log"}}, "--from-logs: open /nowhere/a.log"},
 	}

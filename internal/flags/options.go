@@ -43,6 +43,8 @@ type Options struct {
 	// MetricsNodeLimit is the maximum number of nodes for which each node has its own
 	// series; 0 means none has.
 	MetricsNodeLimit int
+	// MetricsOwnerLimit is the number of owners with separate series; 0 for none.
+	MetricsOwnerLimit int
 
 	// SendCredentials allows commands that inspect or plan to read the tokens and
 	// passwords that the policy names, and to send them to its servers. Processes in a
@@ -136,10 +138,15 @@ func (o *Options) AddKubeconfig(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&o.AsGroups, "as-group", nil, "Group to impersonate, with --as (repeatable).")
 }
 
+// maxOwners bounds MetricsOwnerLimit, because a metrics system keeps all series that it
+// has ever seen for a while.
+const maxOwners = 100
+
 // AddMetrics adds the flags of commands that serve metrics and probes.
 func (o *Options) AddMetrics(flags *pflag.FlagSet) {
 	flags.StringVar(&o.MetricsAddress, "metrics-address", ":10258", `Address of /metrics, /livez and /readyz; "0" serves none.`)
 	flags.IntVar(&o.MetricsNodeLimit, "metrics-node-limit", 500, "Serve the usage and state of each node while the cluster has at most this many nodes, as three series a node; 0 serves none.")
+	flags.IntVar(&o.MetricsOwnerLimit, "metrics-owner-limit", 0, fmt.Sprintf("Serve the evictions of this many owners and their outcomes, as three series an owner: of those with the most evictions in the ledger; 0 serves none, and %d is the maximum.", maxOwners))
 	flags.StringVar(&o.MetricsAccess, "metrics-access", serve.MetricsOpen, "Who may read /metrics there: open (everyone), authorized (over HTTPS, whom the API server allows to get the path /metrics) or off (no one). Probes are always answered.")
 }
 
@@ -256,6 +263,9 @@ func (o *Options) validateAddresses() error {
 	}
 	if o.MetricsNodeLimit < 0 {
 		return fmt.Errorf("--metrics-node-limit: %d is negative", o.MetricsNodeLimit)
+	}
+	if o.MetricsOwnerLimit < 0 || o.MetricsOwnerLimit > maxOwners {
+		return fmt.Errorf("--metrics-owner-limit: %d is not between 0 and %d", o.MetricsOwnerLimit, maxOwners)
 	}
 	if access := []string{"", serve.MetricsOpen, serve.MetricsAuthorized, serve.MetricsOff}; !slices.Contains(access, o.MetricsAccess) {
 		return fmt.Errorf("--metrics-access: %q is not one of %q%s", o.MetricsAccess, access[1:], likely.Hint(o.MetricsAccess, access[1:]))

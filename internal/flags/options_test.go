@@ -79,6 +79,9 @@ func TestValidateAddresses(t *testing.T) {
 		"metrics for those allowed":   {options: Options{MetricsAccess: "authorized"}},
 		"metrics for nobody":          {options: Options{MetricsAccess: "off"}},
 		"metrics without nodes":       {options: Options{MetricsNodeLimit: -1}, want: "--metrics-node-limit: -1 is negative"},
+		"metrics of negative owners":  {options: Options{MetricsOwnerLimit: -1}, want: "--metrics-owner-limit: -1 is not between 0 and 100"},
+		"metrics of many owners":      {options: Options{MetricsOwnerLimit: 100}},
+		"metrics of too many owners":  {options: Options{MetricsOwnerLimit: 101}, want: "--metrics-owner-limit: 101 is not between 0 and 100"},
 		"metrics for some":            {options: Options{MetricsAccess: "some"}, want: `--metrics-access: "some" is not one of ["open" "authorized" "off"]`},
 		"metrics on an address alone": {options: Options{MetricsAddress: "10.0.0.1"}, want: "--metrics-address"},
 	} {

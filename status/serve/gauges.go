@@ -2,6 +2,7 @@ package serve
 
 import (
 	"cmp"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -9,7 +10,9 @@ import (
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/evictor"
+	"github.com/evenkeel/evenkeel/evictor/history"
 	"github.com/evenkeel/evenkeel/evictor/leadership"
+	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/observe/observer"
 	"github.com/evenkeel/evenkeel/observe/thresholds"
 	"github.com/evenkeel/evenkeel/observe/usage"
@@ -24,6 +27,9 @@ type Gauges struct {
 	// Nodes is the maximum number of nodes for which there are series per node; 0
 	// disables these series.
 	Nodes int
+	// Owners is the maximum number of owners for which evictions are counted; 0 disables
+	// these series.
+	Owners int
 
 	evictor atomic.Pointer[evictor.Evictor]
 }
@@ -47,11 +53,15 @@ var (
 	nodeState = prometheus.NewDesc("evenkeel_node_state",
 		"1 for the state that a node is in: hot, warm, cool or unknown. Missing in clusters with more than --metrics-node-limit nodes.",
 		[]string{"node", "state"}, nil)
+	ownerEvictions = prometheus.NewDesc("evenkeel_owner_evictions",
+		"Evictions in the ledger by owner and outcome, for the --metrics-owner-limit owners with the most, reported by the leader. "+
+			"It falls as the ledger forgets old ones.",
+		[]string{"namespace", "owner_kind", "owner", "outcome"}, nil)
 )
 
 // Describe implements prometheus.Collector.
 func (g *Gauges) Describe(out chan<- *prometheus.Desc) {
-	for _, desc := range []*prometheus.Desc{onHold, inFlight, budgetLeft, nodeUsage, nodeState} {
+	for _, desc := range []*prometheus.Desc{onHold, inFlight, budgetLeft, nodeUsage, nodeState, ownerEvictions} {
 		out <- desc
 	}
 }
@@ -67,6 +77,7 @@ func (g *Gauges) Collect(out chan<- prometheus.Metric) {
 		var why reasons.Reason
 		left, why = e.Standing()
 		holding[why] = true
+		g.collectOwners(gauge)
 	}
 	for _, reason := range holds() {
 		value := 0.0
@@ -95,6 +106,44 @@ func (g *Gauges) Collect(out chan<- prometheus.Metric) {
 			}
 		}
 	}
+}
+
+// collectOwners reports the evictions by owner.
+func (g *Gauges) collectOwners(gauge func(desc *prometheus.Desc, value float64, labels ...string)) {
+	for _, of := range g.owners() {
+		kind, name, _ := strings.Cut(of.Owner, "/")
+		gauge(ownerEvictions, float64(of.Helped), of.Namespace, kind, name, "helped")
+		gauge(ownerEvictions, float64(of.NotHelped), of.Namespace, kind, name, "not_helped")
+		gauge(ownerEvictions, float64(of.NotJudged), of.Namespace, kind, name, "not_judged")
+	}
+}
+
+// longestName is the length, in bytes, to which names of owners are cut. Anyone who
+// creates pods chooses these names, and the API server does not check them.
+const longestName = 253
+
+// owners counts the evictions of the owners that have the most of them.
+func (g *Gauges) owners() []history.OwnerTotals {
+	if g.Owners == 0 {
+		return nil
+	}
+	var entries []history.Entry
+	inFlight, ended := g.Observer.Ledger().Moves()
+	for _, moves := range [...][]ledger.Move{inFlight, ended} {
+		for i := range moves {
+			e, made := history.OfMove(&moves[i])
+			if !made || e.Denied != "" {
+				continue
+			}
+			// Equal labels must not appear twice, so names are cut before they are counted.
+			for _, name := range []*string{&e.Owner, &e.Workload, &e.Pod} {
+				*name = strings.ToValidUTF8((*name)[:min(len(*name), longestName)], "")
+			}
+			entries = append(entries, e)
+		}
+	}
+	owners := history.ByOwner(entries)
+	return owners[:min(len(owners), g.Owners)]
 }
 
 // evicting returns the Evictor if this process may evict, otherwise nil.

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -67,6 +68,80 @@ evenkeel_node_usage_ratio{node="idle",resource="cpu"} 0.1
 	g.Nodes = 2
 	if n := testutil.CollectAndCount(g, "evenkeel_node_usage_ratio", "evenkeel_node_state"); n != 0 {
 		t.Errorf("%d series of nodes beyond the limit", n)
+	}
+}
+
+// ownerSeries gathers the series by owner.
+func ownerSeries(t *testing.T, g *Gauges) []string {
+	t.Helper()
+	registry := prometheus.NewPedanticRegistry() // fails for equal labels and for text that is not UTF-8
+	registry.MustRegister(owners{g})
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var series []string
+	for _, family := range families {
+		for _, metric := range family.GetMetric() {
+			labels := map[string]string{}
+			for _, l := range metric.GetLabel() {
+				labels[l.GetName()] = l.GetValue()
+			}
+			series = append(series, fmt.Sprintf("%s/%s/%s %s %v", labels["namespace"], labels["owner_kind"], labels["owner"], labels["outcome"], metric.GetGauge().GetValue()))
+		}
+	}
+	slices.Sort(series)
+	return series
+}
+
+// owners is the part of gauges about owners, as in a leader.
+type owners struct{ *Gauges }
+
+func (o owners) Collect(out chan<- prometheus.Metric) {
+	o.collectOwners(func(desc *prometheus.Desc, value float64, labels ...string) {
+		out <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, labels...)
+	})
+}
+
+// The owners with the most evictions have series, up to a limit that is 0 by default. Their names,
+// which are not checked by the API server, cannot break the whole exposition.
+func TestOwnerSeries(t *testing.T) {
+	g := newGauges(t, fake.NewClientset())
+	moves := g.Observer.Ledger()
+	evicted := 0
+	evict := func(owner string, times int) {
+		for range times {
+			evicted++
+			uid := fmt.Sprint(evicted)
+			moves.Record(g.Now(), ledger.Intent{
+				Namespace: "shop", Pod: "pod-" + uid, PodUID: uid, Owner: cluster.Owner{Kind: "StatefulSet", Name: owner, UID: owner}, From: "n1", TTL: time.Hour,
+			})
+			moves.Accepted(uid, g.Now())
+		}
+	}
+	long := strings.Repeat("n", 300)
+	evict("web", 5)
+	evict("bad\xff\n\"name/", 4)
+	evict(long+"a", 2)
+	evict(long+"b", 1) // the same once it is cut
+	evict("least", 1)
+	if got := ownerSeries(t, g); len(got) != 0 {
+		t.Errorf("without a limit: %q", got)
+	}
+	if got := testutil.CollectAndCount(g, "evenkeel_owner_evictions"); got != 0 {
+		t.Errorf("%d series of a process that does not evict", got)
+	}
+	g.Owners = 3
+	if got := testutil.CollectAndCount(g, "evenkeel_owner_evictions"); got != 0 {
+		t.Errorf("%d series of a process that does not evict", got)
+	}
+	want := []string{
+		"shop/StatefulSet/bad\n\"name/ helped 0", "shop/StatefulSet/bad\n\"name/ not_helped 0", "shop/StatefulSet/bad\n\"name/ not_judged 4",
+		"shop/StatefulSet/" + long[:241] + " helped 0", "shop/StatefulSet/" + long[:241] + " not_helped 0", "shop/StatefulSet/" + long[:241] + " not_judged 3",
+		"shop/StatefulSet/web helped 0", "shop/StatefulSet/web not_helped 0", "shop/StatefulSet/web not_judged 5",
+	}
+	if diff := cmp.Diff(want, ownerSeries(t, g)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
