@@ -20,20 +20,20 @@ import (
 // Name is the strategy's name in a DeschedulerPolicy.
 const Name = "ReturnPodsToPreferredNodes"
 
-// Args are the strategy's arguments; all are optional. A pod is moved only to a cool
-// node that its preferredDuringSchedulingIgnoredDuringExecution node affinity rates
-// higher than its own, and that stays below its reject line even if the pod and the
-// node's own pods use as much CPU as at their peaks of the last hours. A pod that was
-// moved within a day stays.
+// Args are the strategy's arguments; all are optional. A pod is moved only to a cool node
+// that its preferredDuringSchedulingIgnoredDuringExecution node affinity rates higher
+// than its own node, and only if the destination would stay below its reject line even if
+// the pod and the destination's pods used as much CPU as at their peaks of the last
+// hours. A pod that was moved within the last day is not moved again.
 type Args struct {
 	metav1.TypeMeta `json:",inline"`
 
-	// MinWeightGained is by how much more weight of the pod's preferred terms the
-	// destination has to match: 1 to 10000.
+	// MinWeightGained is the minimum by which the total weight of the pod's matching
+	// preferred terms must be higher on the destination: 1 to 10000.
 	MinWeightGained int64 `json:"minWeightGained,omitempty"`
-	// EvictableNamespaces says by namespace whose pods may be moved: those of
-	// include alone, or all but those of exclude. At most one of the two may be
-	// set; an empty list restricts nothing.
+	// EvictableNamespaces selects the namespaces whose pods may be moved: only those in
+	// include, or all except those in exclude. At most one of the two may be set; an empty
+	// list restricts nothing.
 	EvictableNamespaces *api.Namespaces `json:"evictableNamespaces,omitempty"`
 }
 

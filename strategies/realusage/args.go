@@ -18,30 +18,30 @@ import (
 // Name is the strategy's name in a DeschedulerPolicy.
 const Name = policy.DefaultStrategy
 
-// Args are the plugin's arguments. Their names and meanings are those of upstream's LowNodeUtilization; all are optional, and
-// what is absent is as the LoadPolicy says.
+// Args are the plugin's arguments. Their names and meanings are those of upstream's
+// LowNodeUtilization. All are optional; the LoadPolicy's settings apply where one is
+// absent.
 type Args struct {
 	metav1.TypeMeta `json:",inline"`
 
-	// UseDeviationThresholds makes both thresholds distances from the mean
-	// usage of the nodes instead of levels of usage: of the metrics they name,
-	// what they leave open is as with deviation in the LoadPolicy.
+	// UseDeviationThresholds makes both thresholds distances from the mean usage of the
+	// nodes instead of levels of usage. For the metrics they name, any settings they leave
+	// open are as with deviation in the LoadPolicy.
 	UseDeviationThresholds bool `json:"useDeviationThresholds,omitempty"`
-	// Thresholds take the place of the low lines of the resources they name:
-	// percent of allocatable, or percentage points below the mean.
+	// Thresholds replace the low lines of the resources they name: percent of allocatable,
+	// or percentage points below the mean.
 	Thresholds api.ResourceThresholds `json:"thresholds,omitempty"`
-	// TargetThresholds take the place of the evict lines of the resources they
-	// name: percent of allocatable, or percentage points above the mean.
+	// TargetThresholds replace the evict lines of the resources they name: percent of
+	// allocatable, or percentage points above the mean.
 	TargetThresholds api.ResourceThresholds `json:"targetThresholds,omitempty"`
-	// NumberOfNodes is the number of cool nodes that must be exceeded before
-	// anything is moved: 0 or more. Nodes that take no pods do not count.
+	// NumberOfNodes is the number of cool nodes that must be exceeded before anything is
+	// moved: 0 or more. Nodes that accept no pods do not count.
 	NumberOfNodes int `json:"numberOfNodes,omitempty"`
-	// EvictableNamespaces says by namespace whose pods may be moved: those of
-	// include alone, or all but those of exclude. At most one of the two may be
-	// set; an empty list restricts nothing. What the pods of the others use still
-	// counts.
+	// EvictableNamespaces selects the namespaces whose pods may be moved: only those in
+	// include, or all except those in exclude. At most one of the two may be set; an empty
+	// list restricts nothing. The usage of pods that must not be moved still counts.
 	EvictableNamespaces *api.Namespaces `json:"evictableNamespaces,omitempty"`
-	// EvictionLimits bounds the evictions from one node in one cycle.
+	// EvictionLimits limits the evictions from one node in one cycle.
 	EvictionLimits *api.EvictionLimits `json:"evictionLimits,omitempty"`
 }
 
