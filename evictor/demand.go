@@ -19,16 +19,24 @@ type Demand struct {
 	watched *Watched
 	client  kubernetes.Interface
 	customs *custom.Controllers
-	claims  func() (bool, error)
+	server  Server
 	filters *placement.Filters // nil until the first request
 }
 
-// NewDemand returns a Demand that requests nothing yet. dynamicResources reports
-// whether the API server serves resource claims.
-func NewDemand(watched *Watched, client kubernetes.Interface, dynamicClient dynamic.Interface, dynamicResources func() (bool, error)) *Demand {
+// Server reports what decides which of kube-scheduler's filters a cluster runs.
+type Server interface {
+	// DynamicResources reports whether the API server serves resource claims.
+	DynamicResources() (bool, error)
+	// DeclaredFeatures reports whether pods run only on nodes that declare the features
+	// that the pods need.
+	DeclaredFeatures() (bool, error)
+}
+
+// NewDemand returns a Demand that requests nothing yet.
+func NewDemand(watched *Watched, client kubernetes.Interface, dynamicClient dynamic.Interface, server Server) *Demand {
 	customs := custom.New(dynamicClient, client.Discovery())
 	watched.WatchCustom(customs)
-	return &Demand{watched: watched, client: client, customs: customs, claims: dynamicResources}
+	return &Demand{watched: watched, client: client, customs: customs, server: server}
 }
 
 // Request requests watches of owners, budgets, quotas and the objects that
@@ -37,11 +45,14 @@ func NewDemand(watched *Watched, client kubernetes.Interface, dynamicClient dyna
 // their scale. It may be called for each policy.
 func (d *Demand) Request(ctx context.Context, jobs bool, controllers []string) error {
 	if d.filters == nil {
-		claims, err := d.claims()
-		if err != nil {
+		config := placement.Config{Client: d.client, Informers: d.watched.factory}
+		var err error
+		if config.DynamicResources, err = d.server.DynamicResources(); err != nil {
 			return err
 		}
-		config := placement.Config{Client: d.client, Informers: d.watched.factory, DynamicResources: claims}
+		if config.DeclaredFeatures, err = d.server.DeclaredFeatures(); err != nil {
+			return err
+		}
 		if d.filters, err = placement.New(ctx, config); err != nil {
 			return fmt.Errorf("building kube-scheduler's filters: %w", err)
 		}

@@ -19,4 +19,8 @@ type Config struct {
 	// DynamicResources is true if the cluster serves resource.k8s.io/v1. Otherwise the
 	// DynamicResources plugin is disabled and pods with resource claims are refused.
 	DynamicResources bool
+
+	// DeclaredFeatures is true if kube-scheduler refuses nodes that do not
+	// declare the features that a pod needs, as it does from Kubernetes 1.36.
+	DeclaredFeatures bool
 }

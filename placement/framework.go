@@ -24,9 +24,8 @@ import (
 var InitMetrics = sync.OnceFunc(metrics.InitMetrics)
 
 // filterNames returns the filters of the default profile in the profile's order, which
-// puts cheap filters first. NodeDeclaredFeatures is left out, because clusters before
-// 1.36 do not run it and their nodes declare no features.
-func filterNames(dynamicResources bool) []string {
+// puts cheap filters first.
+func filterNames(cfg *Config) []string {
 	filters := []string{
 		names.NodeUnschedulable,
 		names.NodeName,
@@ -41,15 +40,18 @@ func filterNames(dynamicResources bool) []string {
 		names.PodTopologySpread,
 		names.InterPodAffinity,
 	}
-	if dynamicResources {
+	if cfg.DynamicResources {
 		filters = append(filters, names.DynamicResources)
+	}
+	if cfg.DeclaredFeatures {
+		filters = append(filters, names.NodeDeclaredFeatures)
 	}
 	return filters
 }
 
 func newFramework(ctx context.Context, cfg Config, lister fwk.SharedLister) (framework.Framework, []cache.InformerSynced, error) {
 	InitMetrics()
-	profile, err := newProfile(cfg.DynamicResources)
+	profile, err := newProfile(&cfg)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -68,9 +70,9 @@ func newFramework(ctx context.Context, cfg Config, lister fwk.SharedLister) (fra
 }
 
 // newProfile returns the default profile with only the filter plugins.
-func newProfile(dynamicResources bool) (*config.KubeSchedulerProfile, error) {
+func newProfile(cfg *Config) (*config.KubeSchedulerProfile, error) {
 	return NewProfile(func(*config.Plugins) *config.Plugins {
-		return &config.Plugins{MultiPoint: PluginSet(filterNames(dynamicResources)...)}
+		return &config.Plugins{MultiPoint: PluginSet(filterNames(cfg)...)}
 	})
 }
 

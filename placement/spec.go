@@ -25,7 +25,8 @@ func sameOnNode(a, b *v1.PodSpec) bool {
 		sameContainers(a.InitContainers, b.InitContainers) &&
 		sameList(a.Overhead, b.Overhead) &&
 		samePodResources(a.Resources, b.Resources) &&
-		a.HostNetwork == b.HostNetwork
+		a.HostNetwork == b.HostNetwork &&
+		samePointee(a.HostUsers, b.HostUsers)
 }
 
 func sameNodeAffinity(a, b *v1.Affinity) bool {
@@ -59,6 +60,7 @@ func sameContainers(a, b []v1.Container) bool {
 
 func sameContainer(a, b *v1.Container) bool {
 	return samePointee(a.RestartPolicy, b.RestartPolicy) &&
+		equality.Semantic.DeepEqual(a.RestartPolicyRules, b.RestartPolicyRules) &&
 		slices.Equal(a.Ports, b.Ports) &&
 		sameList(a.Resources.Requests, b.Resources.Requests)
 }

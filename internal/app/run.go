@@ -121,7 +121,7 @@ func newEvicting(ctx context.Context, s setup, log announce.Recorder, answers bo
 		return nil, err
 	}
 	e.cluster = evictor.NewWatched(e.informers, p.observer.Ledger(), p.kube.Clock)
-	e.demand = evictor.NewDemand(e.cluster, p.kube.Client, dynamic, p.kube.DynamicResources)
+	e.demand = evictor.NewDemand(e.cluster, p.kube.Client, dynamic, p.kube)
 
 	// Metrics, and the ways to evict and steer.
 	e.evictorMetrics, e.cycleMetrics = metrics.New(p.registry), cycle.NewMetrics(p.registry)

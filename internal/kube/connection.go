@@ -12,6 +12,7 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
+	utilversion "k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
@@ -176,4 +177,22 @@ func (c *Connection) DynamicResources() (bool, error) {
 		}
 	}
 	return false, nil
+}
+
+// declaresFeatures is the first version of Kubernetes whose nodes declare their
+// features by default and whose kube-scheduler compares them with pods' needs.
+var declaresFeatures = utilversion.MajorMinor(1, 36)
+
+// DeclaredFeatures reports whether pods run only on nodes that declare the
+// features that the pods need.
+func (c *Connection) DeclaredFeatures() (bool, error) {
+	info, err := c.Client.Discovery().ServerVersion()
+	if err != nil {
+		return false, fmt.Errorf("asking the API server for its version: %w", err)
+	}
+	version, err := utilversion.ParseGeneric(info.GitVersion)
+	if err != nil {
+		return false, fmt.Errorf("reading the API server's version: %w", err)
+	}
+	return version.AtLeast(declaresFeatures), nil
 }

@@ -1,6 +1,7 @@
 package prometheus
 
 import (
+	"bytes"
 	"fmt"
 	"net"
 	"sync"
@@ -109,7 +110,7 @@ func (x *nodeIndex) find(s *series) (node int, ok bool) {
 
 func (x *nodeIndex) named(value []byte) (int, bool) {
 	node, ok := x.byKey[string(value)]
-	if !ok {
+	if !ok && bytes.IndexByte(value, ':') >= 0 { // without one, host would only allocate an error
 		node, ok = x.byKey[host(string(value))]
 	}
 	return node, ok && node != ambiguous
