@@ -29,11 +29,15 @@ const (
 	RoomFree Cause = "RoomFree"
 	// PolicyChanged means that a new policy took effect.
 	PolicyChanged Cause = "PolicyChanged"
+	// Resumed means that the kill switch was removed.
+	Resumed Cause = "Resumed"
 )
 
 // Causes returns every cause, in the order of precedence if several of them could start a
 // cycle.
-func Causes() []Cause { return []Cause{Scheduled, PolicyChanged, NodeHot, NodeJoined, RoomFree} }
+func Causes() []Cause {
+	return []Cause{Scheduled, PolicyChanged, Resumed, NodeHot, NodeJoined, RoomFree}
+}
 
 // Event is something that starts a cycle. Node is empty unless it concerns a single node.
 type Event struct {
@@ -63,6 +67,7 @@ type Events struct {
 	// the policy moves pods based on their usage.
 	settle  time.Duration
 	byUsage bool
+	paused  bool // whether the kill switch is set
 }
 
 // NewEvents returns Events with a clock that is never adjusted.
@@ -80,6 +85,21 @@ func (e *Events) Follow(settle time.Duration, byUsage bool) {
 	e.settle, e.byUsage = settle, byUsage
 	e.changes.pending = append(e.changes.pending[:0], fact{Event: Event{Cause: PolicyChanged}}) // its cycle also covers the other pending events
 	e.wake()
+}
+
+// Paused notes whether the kill switch is set. Its removal is an event, because the
+// cycles that earlier events have started could not evict.
+func (e *Events) Paused(paused bool) {
+	if e == nil {
+		return
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.paused && !paused {
+		e.changes.pending = append(e.changes.pending, fact{Event: Event{Cause: Resumed}})
+		e.wake()
+	}
+	e.paused = paused
 }
 
 // Observed looks for events in an observation.
@@ -255,7 +275,7 @@ func (c *changes) look(of facts, now time.Time) {
 	}
 	maps.DeleteFunc(c.members, func(_ string, last time.Time) bool { return now.Sub(last) > memberFor })
 	c.pending, c.again = append(c.pending, c.again...), nil
-	c.pending = slices.DeleteFunc(c.pending, func(f fact) bool { return f.Cause != PolicyChanged && !is[f] })
+	c.pending = slices.DeleteFunc(c.pending, func(f fact) bool { return f.Cause != PolicyChanged && f.Cause != Resumed && !is[f] })
 }
 
 // first returns the most important pending event; zero if there is none.

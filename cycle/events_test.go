@@ -207,6 +207,34 @@ func TestAPolicyIsAnEvent(t *testing.T) {
 	}
 }
 
+// A node that turns hot during a pause starts a cycle that cannot evict, so the end of the pause is
+// an event, whatever is observed.
+func TestTheEndOfAPauseIsAnEvent(t *testing.T) {
+	e := NewEvents(time.Now)
+	e.Follow(time.Minute, true)
+	e.begun(Scheduled)
+	see := func(state thresholds.State) {
+		e.Observed(scene{nodes: map[string]thresholds.State{"a": state, "b": thresholds.Cool}}.observation())
+	}
+	see(thresholds.Cool)
+	for _, step := range []struct {
+		then func()
+		want Event
+	}{
+		{func() { e.Paused(false) }, Event{}},
+		{func() { e.Paused(true) }, Event{}},
+		{func() { see(thresholds.Hot) }, Event{NodeHot, "a"}},
+		{func() { e.begun(NodeHot); e.Paused(true); see(thresholds.Hot) }, Event{}},
+		{func() { e.Paused(false); see(thresholds.Hot) }, Event{Cause: Resumed}},
+		{func() { e.begun(Resumed); e.Paused(false); see(thresholds.Hot) }, Event{}},
+	} {
+		step.then()
+		if got, _ := e.first(); got != step.want {
+			t.Errorf("event %+v, want %+v", got, step.want)
+		}
+	}
+}
+
 // stage is a cluster of two nodes that an observer samples every 15 seconds. Its cycles start as in
 // production, with the clock of a synctest bubble.
 type stage struct {

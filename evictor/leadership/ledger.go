@@ -17,6 +17,7 @@ import (
 	"github.com/evenkeel/evenkeel/evictor/pause"
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/ledger/configmap"
+	"github.com/evenkeel/evenkeel/reasons"
 )
 
 // Config is what an Authority depends on.
@@ -295,10 +296,14 @@ func (a *Authority) Paused(ctx context.Context) error {
 // Pause returns the newest state of the kill switch that was read.
 func (a *Authority) Pause() pause.State { return a.config.Switch.Last() }
 
-// WatchPause reads the kill switch periodically, until the context ends.
-func (a *Authority) WatchPause(ctx context.Context) error {
+// WatchPause reads the kill switch periodically, until the context ends, and reports
+// whether it is set. It reports nothing while the switch cannot be read.
+func (a *Authority) WatchPause(ctx context.Context, report func(paused bool)) error {
 	for ctx.Err() == nil {
 		_ = a.Paused(ctx) // the Switch remembers the error
+		if now := a.Pause().Reason; now != reasons.PauseUnreadable {
+			report(now == reasons.Paused)
+		}
 		evictor.Sleep(ctx, pauseInterval)
 	}
 	return nil

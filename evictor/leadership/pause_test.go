@@ -3,6 +3,7 @@ package leadership
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -172,7 +173,8 @@ func TestWatchPause(t *testing.T) {
 		a, registry := office(t, client, func(*Config) {})
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)
-		go func() { done <- a.WatchPause(ctx) }()
+		var paused atomic.Bool
+		go func() { done <- a.WatchPause(ctx, paused.Store) }()
 		configMaps := client.CoreV1().ConfigMaps("ns")
 		for _, step := range []struct {
 			change func() error
@@ -189,6 +191,9 @@ func TestWatchPause(t *testing.T) {
 			time.Sleep(pauseInterval + time.Millisecond)
 			if got := gauges(t, registry, "evenkeel_evictions_paused")["paused"]; got != step.want {
 				t.Errorf("gauge %v, want %v", got, step.want)
+			}
+			if paused.Load() != (step.want > 0) {
+				t.Errorf("reported %v, want %v", paused.Load(), step.want > 0)
 			}
 		}
 		cancel()

@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/tools/events"
 
 	"github.com/evenkeel/evenkeel/cycle"
+	"github.com/evenkeel/evenkeel/evictor/pause"
 	"github.com/evenkeel/evenkeel/internal/flags"
 	"github.com/evenkeel/evenkeel/internal/kube"
 	"github.com/evenkeel/evenkeel/internal/policyfile"
@@ -262,6 +263,35 @@ func TestANodeThatJoinsStartsACycle(t *testing.T) {
 		}
 		stop()
 		if err := <-observed; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// The end of a pause starts a cycle, because those during the pause could not evict.
+func TestTheEndOfAPauseStartsACycle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client := fake.NewClientset()
+		e := evictingOffline(t, offline(t, client, byDuplicates, func(o *flags.Options) { o.Interval = time.Hour }), nil)
+		ctx, stop := context.WithCancel(t.Context())
+		watched := make(chan error)
+		go func() { watched <- e.watchPause(ctx) }()
+		starts, switches := starts(t, e), client.CoreV1().ConfigMaps(e.process.namespace)
+		if why := starts(); why != cycle.Scheduled {
+			t.Errorf("the first cycle starts by %s", why)
+		}
+		if _, err := switches.Create(ctx, &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: pause.Name}}, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(10 * time.Minute)
+		if err := switches.Delete(ctx, pause.Name, metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		if why := starts(); why != cycle.Resumed {
+			t.Errorf("the next cycle starts by %s", why)
+		}
+		stop()
+		if err := <-watched; err != nil {
 			t.Error(err)
 		}
 	})

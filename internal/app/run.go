@@ -189,7 +189,7 @@ func (e *evicting) evict(ctx context.Context) error {
 	})
 	if p.options.Loops() {
 		group.Go(func() error { return p.watchPolicy(ctx) })
-		group.Go(func() error { return p.authority.WatchPause(ctx) })
+		group.Go(func() error { return e.watchPause(ctx) })
 		group.Go(func() error { return e.steering.letGo(ctx, p.options.DryRun) })
 	}
 	if p.options.Follows(e.answers) {
@@ -343,6 +343,11 @@ func (x *executor) Planned(ctx context.Context, by *plugin.Plugin, made *strateg
 		x.nodes.Planned(&made.Plan)
 		x.events.Planned(&made.Plan)
 	}
+}
+
+// watchPause follows the kill switch. Its removal starts a cycle.
+func (e *evicting) watchPause(ctx context.Context) error {
+	return e.process.authority.WatchPause(ctx, e.process.cycleEvents.Paused)
 }
 
 // observeIfNeeded observes usage under each policy that needs it. Under other policies it
