@@ -41,6 +41,9 @@ type Runner struct {
 	// turns holds the turns in order: first the Deschedule plugins of all profiles, then
 	// the Balance plugins.
 	turns []turn
+	// supposed holds the UIDs of the pods that planned moves of this cycle would have
+	// evicted, if moves are not made.
+	supposed map[string]bool
 }
 
 // Run runs one cycle. A turn that fails does not stop the others.
@@ -54,6 +57,7 @@ func (r *Runner) Run(ctx context.Context) error {
 	started := r.config.Now()
 	var failed []error
 	var supposed []strategies.Move
+	r.supposed = map[string]bool{}
 	for i := range r.turns {
 		turn := &r.turns[i]
 		failed = append(failed, turn.take(ctx, func(ctx context.Context) error {
@@ -62,6 +66,9 @@ func (r *Runner) Run(ctx context.Context) error {
 			}
 			more, err := PlanAndMake(ctx, evictor, executor, turn.planner, nodes, supposed)
 			supposed = append(supposed, more...)
+			for i := range more {
+				r.supposed[more[i].UID] = true
+			}
 			return err
 		}))
 	}

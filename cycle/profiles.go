@@ -90,7 +90,7 @@ func (r *Runner) build(ctx context.Context, instance string, p *api.DeschedulerP
 	planning := *p
 	planning.Plugins.Deschedule.Enabled = slices.DeleteFunc(slices.Clone(p.Plugins.Deschedule.Enabled), evicts)
 	planning.Plugins.Balance.Enabled = slices.DeleteFunc(slices.Clone(p.Plugins.Balance.Enabled), evicts)
-	if _, err := r.framework(ctx, instance, planning, registry); err != nil {
+	if _, err := r.framework(ctx, instance, planning, registry, r.unevicted(r.config.PodsOnNode)); err != nil {
 		return nil, nil, err
 	}
 	built := 0
@@ -116,7 +116,7 @@ func (r *Runner) build(ctx context.Context, instance string, p *api.DeschedulerP
 		some := *p
 		some.Plugins.Deschedule.Enabled, some.Plugins.Balance.Enabled = deschedule, balance
 		built++
-		return r.framework(ctx, fmt.Sprintf("%s-%d", instance, built), some, registry)
+		return r.framework(ctx, fmt.Sprintf("%s-%d", instance, built), some, registry, r.unsupposed(r.unevicted(r.config.PodsOnNode)))
 	}
 	deschedule, err = split(p.Plugins.Deschedule.Enabled, func(names []string) (turn, error) {
 		runs, err := framework(names, nil)
@@ -145,12 +145,14 @@ type upstreamProfile interface {
 }
 
 // framework builds a profile of the framework.
-func (r *Runner) framework(ctx context.Context, instance string, p api.DeschedulerProfile, registry pluginregistry.Registry) (upstreamProfile, error) {
+func (r *Runner) framework(
+	ctx context.Context, instance string, p api.DeschedulerProfile, registry pluginregistry.Registry, assigned podutil.GetPodsAssignedToNodeFunc,
+) (upstreamProfile, error) {
 	return frameworkprofile.NewProfile(ctx, p, registry, //nolint:wrapcheck // the caller says which profile
 		frameworkprofile.WithClientSet(r.config.Client),
 		frameworkprofile.WithSharedInformerFactory(r.config.Informers),
 		frameworkprofile.WithPodEvictor(r.podEvictor),
-		frameworkprofile.WithGetPodsAssignedToNodeFnc(r.unevicted(r.config.PodsOnNode)),
+		frameworkprofile.WithGetPodsAssignedToNodeFnc(assigned),
 		frameworkprofile.WithMetricsCollector(r.providers.collector),
 		frameworkprofile.WithPrometheusClient(r.providers.clients()),
 		frameworkprofile.WithProfileInstanceID(instance))
@@ -219,12 +221,23 @@ func (r *Runner) unevicted(assigned podutil.GetPodsAssignedToNodeFunc) podutil.G
 	if r.config.Evicted == nil {
 		return assigned
 	}
+	return without(r.config.Evicted, assigned)
+}
+
+// unsupposed hides the pods of moves that are not made in a preview from the plugins that
+// evict by themselves. Planning plugins get these moves as supposed ones.
+func (r *Runner) unsupposed(assigned podutil.GetPodsAssignedToNodeFunc) podutil.GetPodsAssignedToNodeFunc {
+	return without(func(podUID string) bool { return r.supposed[podUID] }, assigned)
+}
+
+// without hides pods.
+func without(hidden func(podUID string) bool, assigned podutil.GetPodsAssignedToNodeFunc) podutil.GetPodsAssignedToNodeFunc {
 	return func(node string, filter podutil.FilterFunc) ([]*v1.Pod, error) {
 		pods, err := assigned(node, filter)
 		if err != nil {
 			return nil, err
 		}
-		return slices.DeleteFunc(pods, func(pod *v1.Pod) bool { return r.config.Evicted(string(pod.UID)) }), nil
+		return slices.DeleteFunc(pods, func(pod *v1.Pod) bool { return hidden(string(pod.UID)) }), nil
 	}
 }
 

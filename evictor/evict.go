@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/descheduler/pkg/descheduler/evictions"
@@ -25,7 +26,22 @@ func (e *Evictor) evictUnplanned(ctx context.Context, eviction *policyv1.Evictio
 	if q.pod != nil {
 		q.move.From = q.pod.Spec.NodeName
 	}
-	return e.evict(ctx, q)
+	err := e.evict(ctx, q)
+	if e.config.Unplanned != nil && q.pod != nil {
+		plugin, why := metrics.AskedBy(eviction.Annotations["reason"])
+		e.config.Unplanned(&Unplanned{Pod: q.pod, Move: q.move, Plugin: plugin, Why: why, Refused: reasonOf(err)})
+	}
+	return err
+}
+
+// Unplanned is an eviction that an upstream plugin asked for by itself.
+type Unplanned struct {
+	Pod  *v1.Pod
+	Move *Move
+	// Plugin is the plugin, and Why the reason that it gives; empty if it gives none.
+	Plugin, Why string
+	// Refused is why the eviction was not made; empty if it was made.
+	Refused reasons.Reason
 }
 
 // evict asks the gate one last time and then has the client make the call. All evictions

@@ -47,6 +47,9 @@ type Config struct {
 	// Saved tracks what moves save, across all Evictors of the process. If it is nil, the
 	// Evictor uses its own.
 	Saved *saved.Watch
+	// Unplanned receives each eviction that an upstream plugin asked for by itself, made or
+	// not; it may be nil.
+	Unplanned func(*Unplanned)
 	// Progress is called while a cycle makes progress, so that a long, paced cycle is not
 	// mistaken for a hang; it may be nil.
 	Progress func()

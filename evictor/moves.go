@@ -132,11 +132,12 @@ func grace(pod *v1.Pod, options *metav1.DeleteOptions) time.Duration {
 // destination; the extender finds one.
 func (e *Evictor) unplanned(pod *v1.Pod, eviction *policyv1.Eviction) Move {
 	record, margin, why := informed.Pod(pod), e.config.Settings.MoveTTL+e.config.Cluster.Owner(pod).Backoff, eviction.Annotations["reason"]
+	plugin, _ := metrics.AskedBy(why)
 	return Move{Intent: ledger.Intent{
 		Namespace: pod.Namespace, Pod: pod.Name, PodUID: string(pod.UID), Owner: record.Owner, TemplateHash: record.TemplateHash,
 		From: pod.Spec.NodeName, TTL: grace(pod, eviction.DeleteOptions) + margin, Margin: margin,
 		Unready: unreadyOrCrashes(pod, e.config.Clock.Now()),
 		// The framework states which plugin of which profile evicts the pod, and why.
-		Decision: ledger.Decision{Plugin: metrics.PluginOf(why), Message: why, Policy: e.config.Settings.Policy, Cycle: e.CycleID()}.Bound(),
+		Decision: ledger.Decision{Plugin: plugin, Message: why, Policy: e.config.Settings.Policy, Cycle: e.CycleID()}.Bound(),
 	}}
 }

@@ -25,8 +25,8 @@ import (
 // ErrUnknown is returned for a node or pod that the process does not know.
 var ErrUnknown = errors.New("not known")
 
-// NothingByUsage explains why there is no plan if a policy enables only other plugins.
-const NothingByUsage = "this policy's profiles plan no moves by real usage: none enables " + policy.DefaultStrategy + "; what their other plugins evict is not shown"
+// NothingByUsage explains why there is no plan by usage if a policy enables only other plugins.
+const NothingByUsage = "this policy's profiles plan no moves by real usage: none enables " + policy.DefaultStrategy
 
 // UnknownNode returns the error for a node that is not among the known ones.
 func UnknownNode(name string, known int) error {

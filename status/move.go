@@ -191,3 +191,27 @@ func planMoveOf(m *strategies.Move, evidence []thresholds.Evidence) PlanMove {
 	}
 	return move
 }
+
+// PlanEviction is an eviction by a descheduler plugin that evicts even if there is no better
+// place.
+type PlanEviction struct {
+	Namespace string `json:"namespace"`
+	Pod       string `json:"pod"`
+	Owner     string `json:"owner,omitempty"`
+	From      string `json:"from"`
+	// Plugin is the plugin that evicts the pod, and Why explains why.
+	Plugin string `json:"plugin"`
+	Why    string `json:"why"`
+	// To is where kube-scheduler's filters and scores lead the replacement. If it is absent,
+	// NoDestination explains why.
+	To            string `json:"to,omitempty"`
+	NoDestination string `json:"noDestination,omitempty"`
+}
+
+func planEvictionOf(e *strategies.Eviction) PlanEviction {
+	is := PlanEviction{Namespace: e.Namespace, Pod: e.Name, From: e.Node, Plugin: e.Plugin, Why: e.Why, To: e.To, NoDestination: e.NoDestination}
+	if e.Owner.UID != "" {
+		is.Owner = e.Owner.Kind + "/" + e.Owner.Name
+	}
+	return is
+}

@@ -36,12 +36,17 @@ type Plan struct {
 	HotLeftOut []string `json:"hotLeftOut,omitempty"`
 	// OtherProfiles lists the policy's profiles that also move pods by real usage but
 	// whose moves are not shown.
-	OtherProfiles []string       `json:"otherProfiles,omitempty"`
-	Summary       PlanSummary    `json:"summary"`
-	Steering      Steering       `json:"steering"`
-	Moves         []PlanMove     `json:"moves"`
-	Declined      []PlanDeclined `json:"declined"`
-	Nodes         []PlanNode     `json:"nodes"`
+	OtherProfiles []string `json:"otherProfiles,omitempty"`
+	// OtherPlugins lists the descheduler plugins that are not shown because they read metrics
+	// themselves.
+	OtherPlugins []string    `json:"otherPlugins,omitempty"`
+	Summary      PlanSummary `json:"summary"`
+	Steering     Steering    `json:"steering"`
+	Moves        []PlanMove  `json:"moves"`
+	// Evictions lists what descheduler plugins evict even if there is no better place.
+	Evictions []PlanEviction `json:"evictions"`
+	Declined  []PlanDeclined `json:"declined"`
+	Nodes     []PlanNode     `json:"nodes"`
 }
 
 // PlanNode is a node in the report of a plan. Its percentages are absent if its usage is
@@ -81,6 +86,7 @@ type PlanSummary struct {
 	CooledNodes  int `json:"cooledNodes"`
 	StayHotNodes int `json:"stayHotNodes"`
 	Moves        int `json:"moves"`
+	Evictions    int `json:"evictions"`
 	DeclinedPods int `json:"declinedPods"`
 	// HighestCPU and HighestMemory are the fullest nodes, now and after the moves;
 	// absent if no usage is known.
@@ -113,6 +119,10 @@ type PlanFacts struct {
 	// OtherProfiles lists the profiles that also move pods by real usage but are not part
 	// of the plan.
 	OtherProfiles []string
+	// OtherPlugins lists the descheduler plugins that are not part of the plan.
+	OtherPlugins []string
+	// Evictions lists what descheduler plugins ask for by themselves.
+	Evictions []strategies.Eviction
 	// Until maps the UID of a declined pod to the time at which the reason ends, if that
 	// is known in advance.
 	Until map[string]time.Time
@@ -149,13 +159,22 @@ func (f *PlanFacts) node(name string) ObservedNode {
 func NewPlan(f *PlanFacts) *Plan {
 	r := &Plan{
 		APIVersion: policy.GroupVersion, Kind: PlanKind, Made: f.At.UTC(), Closed: f.Closed, Paused: f.Paused,
-		Steering: f.Steering.Conclude(f.At), HotLeftOut: f.HotLeftOut, OtherProfiles: f.OtherProfiles, Moves: []PlanMove{}, Declined: []PlanDeclined{}, Nodes: []PlanNode{},
+		Steering: f.Steering.Conclude(f.At), HotLeftOut: f.HotLeftOut, OtherProfiles: f.OtherProfiles, OtherPlugins: f.OtherPlugins,
+		Moves: []PlanMove{}, Evictions: []PlanEviction{}, Declined: []PlanDeclined{}, Nodes: []PlanNode{},
 	}
 	for i := range f.Plan.Moves {
 		r.Moves = append(r.Moves, planMoveOf(&f.Plan.Moves[i], f.node(f.Plan.Moves[i].From).Evidence))
 	}
 	for i := range f.Plan.Declined {
 		r.Declined = append(r.Declined, f.declined(&f.Plan.Declined[i]))
+	}
+	for i := range f.Evictions {
+		if e := &f.Evictions[i]; e.Refused == "" {
+			r.Evictions = append(r.Evictions, planEvictionOf(e))
+		} else {
+			detail := fmt.Sprintf("%s would evict it; %s", e.Plugin, e.Refused.Sentence())
+			r.Declined = append(r.Declined, planDeclinedOf(&strategies.Declined{Pod: strategies.Pod{Pod: e.Pod}, Node: e.Node, Reason: e.Refused, Detail: detail}))
+		}
 	}
 	for i := range f.Plan.Nodes {
 		n := &f.Plan.Nodes[i]
@@ -227,7 +246,7 @@ func (f *PlanFacts) Observe(o *strategies.Observed, samplesNeeded int) {
 
 // sum summarizes a plan.
 func (r *Plan) sum() PlanSummary {
-	s := PlanSummary{Nodes: len(r.Nodes), Moves: len(r.Moves), DeclinedPods: len(r.Declined)}
+	s := PlanSummary{Nodes: len(r.Nodes), Moves: len(r.Moves), Evictions: len(r.Evictions), DeclinedPods: len(r.Declined)}
 	leave := r.Relieving()
 	for i := range r.Nodes {
 		n := &r.Nodes[i]

@@ -196,6 +196,19 @@ func Exceeded(evidence []thresholds.Evidence) (all []ledger.Exceeded) {
 	return all
 }
 
+// Eviction is an eviction that a descheduler plugin asks for by itself, without a plan. Where
+// the replacement goes does not decide about it.
+type Eviction struct {
+	*cluster.Pod
+	// Plugin is the plugin that asks for it, and Why explains why.
+	Plugin, Why string
+	// To is where kube-scheduler would put the replacement. If it is empty, NoDestination
+	// explains why.
+	To, NoDestination string
+	// Refused is why the pod would not be evicted; empty if it would be.
+	Refused reasons.Reason
+}
+
 // Declined is a pod that would have helped but is not moved.
 type Declined struct {
 	Pod

@@ -58,6 +58,7 @@ func New(reg prometheus.Registerer) *Metrics {
 // Evicted counts an eviction. framework is the framework's annotation about its origin,
 // and refused the reason why it was not made; empty if it was made.
 func (m *Metrics) Evicted(namespace, framework string, refused reasons.Reason) {
+	strategy, _ := AskedBy(framework)
 	if m == nil {
 		return
 	}
@@ -65,7 +66,7 @@ func (m *Metrics) Evicted(namespace, framework string, refused reasons.Reason) {
 	if refused != "" {
 		result = refused.Label()
 	}
-	m.evictions.WithLabelValues(m.bounded(namespace), cmp.Or(PluginOf(framework), "unknown"), result).Inc()
+	m.evictions.WithLabelValues(m.bounded(namespace), cmp.Or(strategy, "unknown"), result).Inc()
 }
 
 // bounded returns the namespace under which an eviction is counted.
@@ -81,15 +82,15 @@ func (m *Metrics) bounded(namespace string) string {
 
 // byFramework matches the framework's annotation of an eviction: the profile,
 // the plugin, and the plugin's reason.
-var byFramework = regexp.MustCompile(`^triggered by [^/]*/([A-Za-z]+): `)
+var byFramework = regexp.MustCompile(`(?s)^triggered by [^/]*/([A-Za-z]+): (.*)$`)
 
-// PluginOf returns the plugin that asked for an eviction, according to the framework's
-// annotation; empty if the annotation does not name it.
-func PluginOf(framework string) string {
+// AskedBy returns the plugin that asked for an eviction, and the reason that it gives, according
+// to the framework's annotation. Both are empty if the annotation does not contain them.
+func AskedBy(framework string) (plugin, why string) {
 	if found := byFramework.FindStringSubmatch(framework); found != nil {
-		return found[1]
+		return found[1], found[2]
 	}
-	return ""
+	return "", ""
 }
 
 // Skipped counts a planned move that was not made; it ignores an empty reason.

@@ -29,15 +29,16 @@ func TestNamespacesAreBounded(t *testing.T) {
 	}
 }
 
-func TestPluginOf(t *testing.T) {
-	for words, want := range map[string]string{
-		"triggered by default/RealUsageLowNodeUtilization: " + string(reasons.NodeHot): "RealUsageLowNodeUtilization",
-		"triggered by /PodLifeTime: ": "PodLifeTime",
-		"triggered by p/: why":        "",
-		"":                            "",
+func TestAskedBy(t *testing.T) {
+	for words, want := range map[string][2]string{
+		"triggered by default/RealUsageLowNodeUtilization: " + string(reasons.NodeHot): {"RealUsageLowNodeUtilization", string(reasons.NodeHot)},
+		"triggered by /PodLifeTime: ":         {"PodLifeTime", ""},
+		"triggered by p/Own: one: two\nthree": {"Own", "one: two\nthree"},
+		"triggered by p/: why":                {"", ""},
+		"":                                    {"", ""},
 	} {
-		if got := PluginOf(words); got != want {
-			t.Errorf("%q is by %q, want %q", words, got, want)
+		if plugin, why := AskedBy(words); plugin != want[0] || why != want[1] {
+			t.Errorf("%q is by %q because of %q, want %q", words, plugin, why, want)
 		}
 	}
 }

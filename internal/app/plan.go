@@ -4,20 +4,26 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	listers "k8s.io/client-go/listers/core/v1"
+	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 
+	"github.com/evenkeel/evenkeel/cluster/informed"
 	"github.com/evenkeel/evenkeel/cycle"
 	"github.com/evenkeel/evenkeel/evictor"
 	"github.com/evenkeel/evenkeel/internal/flags"
+	"github.com/evenkeel/evenkeel/internal/policyfile"
 	"github.com/evenkeel/evenkeel/observe/observer"
 	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/status/announce"
 	"github.com/evenkeel/evenkeel/status/live"
 	"github.com/evenkeel/evenkeel/strategies"
+	"github.com/evenkeel/evenkeel/strategies/hosted"
 	"github.com/evenkeel/evenkeel/strategies/plugin"
 )
 
@@ -31,10 +37,15 @@ type Planning struct {
 	// ShortOf is the policy's hot.minWindow if usage is observed for a shorter time;
 	// otherwise 0.
 	ShortOf time.Duration
-	// Unplanned names further profiles that move pods by real usage but are not shown.
-	Unplanned []string
+	// Unplanned are further profiles that move pods by real usage but are not shown. Unread
+	// are plugins that are not shown because they read metrics themselves.
+	Unplanned, Unread []string
 
 	evicting *evicting
+	// asked holds the evictions that plugins asked for by themselves, in their order, and
+	// supposed the moves of all plans.
+	asked    []evictor.Unplanned
+	supposed []strategies.Move
 	progress io.Writer
 	// planned receives the plan of each strategy, which is not executed.
 	planned func(context.Context, *plugin.Plugin, *strategies.Made)
@@ -42,9 +53,9 @@ type Planning struct {
 
 var _ cycle.Executor = (*Planning)(nil)
 
-// OpenPlanning makes a planning process without starting it. It reports slow steps to
-// progress, and fails if the API server cannot be reached.
-func OpenPlanning(ctx context.Context, options flags.Options, progress io.Writer) (*Planning, error) {
+// OpenPlanning makes a process that plans, without starting it. With evictions, it also determines what plugins evict
+// without a plan. It reports slow steps to progress, and fails if the API server cannot be reached.
+func OpenPlanning(ctx context.Context, options flags.Options, evictions bool, progress io.Writer) (*Planning, error) {
 	options.DryRun, options.LeaderElect, options.MetricsAddress = true, false, "0"
 	p := &Planning{progress: progress}
 	s, err := open(options)
@@ -53,17 +64,19 @@ func OpenPlanning(ctx context.Context, options flags.Options, progress io.Writer
 	}
 	wanted := s.file.Load.Hot.MinWindow.Duration
 	s.notes, s.mode.withholdCredentials, s.mode.onlyPlanned = progress, !options.SendCredentials, true
+	s.mode.evictions = evictions
 	e, err := newEvicting(ctx, s, announce.NewRecorder(s.kube.Client, options.DryRun), false)
 	if err != nil {
 		return nil, err
 	}
 	e.executor = func(*generation) cycle.Executor { return p }
+	e.asks, e.unplanned = foreseen{e.evictions, e.cluster}, p.unplanned
 	if err := e.process.reach(ctx); err != nil {
 		e.process.stop()
 		return nil, err
 	}
 	p.evicting, p.Look, p.Cluster, p.Explainer = e, lookInto(e.process), e.cluster, e.explainer
-	p.Unplanned = e.process.current().unplanned
+	p.Unplanned, p.Unread = e.process.current().unplanned, e.process.current().unread
 	if p.Load.Hot.MinWindow.Duration < wanted { // lowered by a flag
 		p.ShortOf = wanted
 	}
@@ -90,7 +103,7 @@ func (p *Planning) RunOnce(ctx context.Context, check func(context.Context) erro
 		group.Go(func() error { return process.observer.Run(ctx) })
 		group.Go(func() error {
 			defer cancel()
-			if !e.awaitUsage(ctx, p.progress, hopeless) && (ctx.Err() != nil || process.current().readsUsage() || !process.current().plansUpstream) {
+			if !e.awaitUsage(ctx, p.progress, hopeless) && (ctx.Err() != nil || process.current().readsUsage() || !policyfile.EnablesUpstream(process.current().profiles)) {
 				return hopeless(process.observer.Latest())
 			}
 			process.pause.Read(ctx, false)
@@ -117,10 +130,78 @@ func (p *Planning) Planned(ctx context.Context, by *plugin.Plugin, made *strateg
 
 // Make implements cycle.Executor. It moves nothing.
 func (p *Planning) Make(_ context.Context, plan *strategies.Plan, _ *strategies.Profile) []strategies.Move {
+	p.supposed = append(p.supposed, plan.Moves...)
 	return plan.Moves
 }
 
-// hopeless returns an error if no usage will arrive until someone installs the source.
+// unplanned notes an eviction that a plugin asked for by itself. The process's own ledger, which is never stored,
+// counts it as made, so that the limits hold for later evictions as in a cycle that evicts.
+func (p *Planning) unplanned(asked *evictor.Unplanned) {
+	p.asked = append(p.asked, *asked)
+	moves, now := p.Observer.Ledger(), p.Kube.Clock.Now()
+	switch {
+	case asked.Refused != "":
+	case podutil.IsPodTerminal(asked.Pod):
+		moves.Finished(asked.Move.Intent, "", now)
+	default:
+		moves.Record(now, asked.Move.Intent)
+		moves.Accepted(asked.Move.PodUID, now)
+	}
+}
+
+// unknownDestination explains why the destinations of evictions are not known.
+const unknownDestination = "unknown, because a permission for planning is missing; evenkeel doctor lists it"
+
+// Evictions returns the evictions that plugins asked for by themselves, each with the destination of its replacement,
+// which is only a preference.
+func (p *Planning) Evictions(ctx context.Context) ([]strategies.Eviction, error) {
+	g, all, evicted, pods := p.evicting.process.current(), make([]strategies.Eviction, len(p.asked)), []int(nil), []*v1.Pod(nil)
+	for i, asked := range p.asked {
+		all[i] = strategies.Eviction{
+			Pod: informed.Pod(asked.Pod), Plugin: asked.Plugin, Why: hosted.Why(asked.Plugin, asked.Why), Refused: asked.Refused,
+		}
+		if asked.Refused == "" {
+			evicted, pods = append(evicted, i), append(pods, asked.Pod)
+		}
+	}
+	to := slices.Repeat([]hosted.Destination{{None: unknownDestination}}, len(pods))
+	if g.plansUpstream && len(pods) > 0 {
+		nodes, err := cycle.ReadyNodes(p.Nodes, labels.Everything())
+		if err != nil {
+			return nil, err
+		}
+		observed := g.evictor.Observe()
+		observed = observed.Supposing(p.supposed)
+		if to, err = hosted.Destinations(ctx, g.evictor, &observed, nodes, p.evicting.podsOnNode, pods); err != nil {
+			return nil, err
+		}
+	}
+	for i, at := range evicted {
+		all[at].To, all[at].NoDestination = to[i].Node, to[i].None
+	}
+	return all, nil
+}
+
+// foreseen evicts nothing. Unlike a dry run, it foresees evictions even while evicting is paused, and needs no requests.
+type foreseen struct {
+	*evictor.Client
+	cluster *evictor.Watched
+}
+
+var _ evictor.Evictions = foreseen{}
+
+// Permits implements evictor.Evictions.
+func (f foreseen) Permits(context.Context) error { return nil }
+
+// Read implements evictor.Evictions.
+func (f foreseen) Read(_ context.Context, namespace, name string) (*v1.Pod, error) {
+	if pod := f.cluster.Pod(namespace, name); pod != nil {
+		return pod, nil
+	}
+	return nil, &reasons.Refusal{Reason: reasons.PodChanged, Detail: "it is gone"}
+}
+
+// hopeless returns an error if usage will not arrive until someone installs the source.
 func hopeless(latest *observer.Observation) error {
 	if latest == nil || latest.Batches > 0 {
 		return nil

@@ -32,8 +32,9 @@ type generation struct {
 	// classes holds the priority classes that the profiles refer to. They are looked up once
 	// the API server can be reached.
 	classes []policyfile.PriorityClass
-	// unplanned names the profiles with strategies that mode.onlyPlanned left out.
-	unplanned []string
+	// unplanned names the profiles with strategies, and unread the plugins that read metrics,
+	// that mode.onlyPlanned left out.
+	unplanned, unread []string
 	// content is the content of the policy file.
 	content []byte
 	// number counts the generations of the process, from 1.
@@ -68,7 +69,7 @@ func (p *process) readPolicy(file *policy.File, content []byte, number int) (*ge
 		}
 	}
 	if p.mode.onlyPlanned {
-		g.unplanned = policyfile.KeepOnlyStrategies(g.profiles, hosted.Plans)
+		g.unplanned, g.unread = policyfile.KeepOnlyStrategies(g.profiles, func(plugin string) bool { return p.mode.evictions || hosted.Plans(plugin) })
 	}
 	// Publishing needs cpu, memory and pods only if the policy judges cpu or memory or publishes annotations.
 	g.signalsOnly = p.mode.onlyPublishes && !g.load.JudgesResources() && !g.load.NodeSync.Annotations.Enabled

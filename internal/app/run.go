@@ -69,6 +69,11 @@ type evicting struct {
 	cluster   *evictor.Watched
 	demand    *evictor.Demand
 	evictions *evictor.Client
+	// asks is how an Evictor evicts; it is evictions, except in a plan.
+	asks evictor.Evictions
+	// unplanned receives the evictions that plugins ask for by themselves; nil except in a
+	// plan.
+	unplanned func(*evictor.Unplanned)
 	steering  *steerings
 	room      *announce.Room
 	explainer *live.Explainer
@@ -139,6 +144,7 @@ func newEvicting(ctx context.Context, s setup, log announce.Recorder, answers bo
 	if err != nil {
 		return nil, fmt.Errorf("making the evicting client: %w", err)
 	}
+	e.asks = e.evictions
 	if e.steering, err = newSteerings(p, dynamic, e.informers, answers); err != nil {
 		return nil, err
 	}
@@ -225,7 +231,7 @@ func (e *evicting) equip(ctx context.Context, g *generation) error {
 	if g.plansUpstream, err = e.mayPlan(ctx, g); err != nil {
 		return err
 	}
-	if p.mode.onlyPlanned && !g.plansUpstream {
+	if p.mode.onlyPlanned && !g.plansUpstream && !p.mode.evictions {
 		policyfile.KeepOnlyStrategies(g.profiles, func(string) bool { return false })
 	}
 	if g.readsUsage() || g.plansUpstream {
@@ -263,7 +269,7 @@ func (e *evicting) newEvictor(g *generation) (*evictor.Evictor, error) {
 		evicting.NextCycle = schedule.Next
 	}
 	made, err := evictor.New(evictor.Config{
-		Observer: p.observer, Cluster: e.cluster, Evictions: e.evictions, Clock: p.kube.Clock,
+		Observer: p.observer, Cluster: e.cluster, Evictions: e.asks, Clock: p.kube.Clock, Unplanned: e.unplanned,
 		Settings: evicting, Metrics: e.evictorMetrics, Outcomes: p.outcomes, Saved: &e.saved, Progress: p.health.Progress,
 		Steering: e.steering.by(g.load.Eviction.Steering),
 	})
@@ -302,12 +308,13 @@ func (e *evicting) newRunner(ctx context.Context, g *generation) (*cycle.Runner,
 	return made, nil
 }
 
-// mayPlan reports whether to plan the evictions of upstream plugins. Planning reads more
-// than these plugins do, and a ServiceAccount created for descheduler may lack permission
-// for that.
+// mayPlan reports whether to plan the evictions of upstream plugins, or to show where the
+// replacements of the pods that they evict would go. That reads more than these plugins
+// do, and a ServiceAccount created for descheduler lacks the permissions.
 func (e *evicting) mayPlan(ctx context.Context, g *generation) (bool, error) {
-	if !hosted.Among(g.profiles) || g.readsUsage() {
-		return hosted.Among(g.profiles), nil
+	wanted := hosted.Among(g.profiles) || e.process.mode.evictions && policyfile.EnablesUpstream(g.profiles)
+	if !wanted || g.readsUsage() {
+		return wanted, nil
 	}
 	claims, err := e.process.kube.DynamicResources()
 	if err != nil {

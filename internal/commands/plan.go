@@ -19,8 +19,7 @@ const PlanFormats = "table|wide|name|json|yaml"
 type PlanOptions struct {
 	// Format is one of PlanFormats, Color one of terminal.ColorModes.
 	Format, Color string
-	// ExitCode makes the command exit with code 1 if the plan has moves, and with 2 on any
-	// error.
+	// ExitCode selects exit code 1 if the plan has moves or evictions, and 2 for any error.
 	ExitCode bool
 	// Progress receives notes about slow steps.
 	Progress io.Writer
@@ -28,20 +27,20 @@ type PlanOptions struct {
 
 // Plan runs `evenkeel plan`: it observes, plans, prints the plan and changes nothing.
 func Plan(ctx context.Context, options flags.Options, wanted PlanOptions, out io.Writer) error {
-	moves, err := plan(ctx, options, wanted, out)
+	evicted, err := plan(ctx, options, wanted, out)
 	switch {
 	case !wanted.ExitCode:
 		return err
 	case err != nil:
 		return exit.Trouble(err)
-	case moves > 0:
+	case evicted > 0:
 		return exit.ErrDiffers
 	}
 	return nil
 }
 
-// plan prints the plan and returns its number of moves.
-func plan(ctx context.Context, options flags.Options, wanted PlanOptions, out io.Writer) (moves int, err error) {
+// plan prints the plan and returns the number of pods that it evicts.
+func plan(ctx context.Context, options flags.Options, wanted PlanOptions, out io.Writer) (evicted int, err error) {
 	if err := output.Check(out, wanted.Format, PlanFormats, wanted.Color); err != nil {
 		return 0, err
 	}
@@ -54,5 +53,5 @@ func plan(ctx context.Context, options flags.Options, wanted PlanOptions, out io
 	if wanted.Format == "name" {
 		write = text.PlanNames
 	}
-	return len(plan.Moves), output.Show(out, wanted.Format, wanted.Color, plan, func(p *layout.Page) { write(p, plan) })
+	return len(plan.Moves) + len(plan.Evictions), output.Show(out, wanted.Format, wanted.Color, plan, func(p *layout.Page) { write(p, plan) })
 }

@@ -33,15 +33,33 @@ func heatedServer(t *testing.T, age time.Duration) (kubeconfig string) {
 			"status":{"phase":"Running","startTime":%[2]q,"conditions":[{"type":"Ready","status":"True","lastTransitionTime":%[2]q}],
 			"containerStatuses":[{"name":"a","ready":true,"state":{"running":{"startedAt":%[2]q}}}]}}`, name, started)
 	}
+	measured := func(name, cpu string) string {
+		return fmt.Sprintf(`{"metadata":{"name":%q,"namespace":"shop"},"timestamp":%q,"window":"15s","usage":{"cpu":%q,"memory":"2Gi"},
+			"containers":[{"name":"a","usage":{"cpu":"4500m","memory":"1Gi"}}]}`, name, time.Now().UTC().Format(time.RFC3339), cpu)
+	}
+	return listsServer(t, func(path string) []string {
+		switch path {
+		case "/api/v1/nodes":
+			return []string{node("n0"), node("n1")}
+		case "/api/v1/pods":
+			return []string{pod("web-0"), pod("web-1")}
+		case "/apis/apps/v1/replicasets":
+			return []string{fmt.Sprintf(`{"metadata":{"name":"web","namespace":"shop","uid":"uid-web","creationTimestamp":%q},"spec":{"replicas":2},
+				"status":{"replicas":2,"readyReplicas":2,"availableReplicas":2}}`, began)}
+		case "/apis/metrics.k8s.io/v1beta1/nodes":
+			return []string{measured("n0", "9200m"), measured("n1", "200m")}
+		case "/apis/metrics.k8s.io/v1beta1/pods":
+			return []string{measured("web-0", "0"), measured("web-1", "0")}
+		}
+		return nil
+	})
+}
+
+// listsServer is an API server that lists objects by path. It accepts no changes.
+func listsServer(t *testing.T, lists func(path string) []string) (kubeconfig string) {
+	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
-		measured := func(name, cpu string) string {
-			return fmt.Sprintf(`{"metadata":{"name":%q,"namespace":"shop"},"timestamp":%q,"window":"15s","usage":{"cpu":%q,"memory":"2Gi"},
-				"containers":[{"name":"a","usage":{"cpu":"4500m","memory":"1Gi"}}]}`, name, time.Now().UTC().Format(time.RFC3339), cpu)
-		}
-		list := func(items ...string) {
-			_, _ = fmt.Fprintf(w, `{"metadata":{"resourceVersion":"5"},"items":[%s]}`, strings.Join(items, ","))
-		}
 		switch query := r.URL.Query(); {
 		case query.Get("sendInitialEvents") != "":
 			w.WriteHeader(http.StatusUnprocessableEntity) // like an API server without streaming lists
@@ -51,25 +69,14 @@ func heatedServer(t *testing.T, age time.Duration) (kubeconfig string) {
 			<-r.Context().Done()
 		case r.URL.Path == "/version":
 			_, _ = w.Write([]byte(`{"major":"1","minor":"36"}`))
-		case r.URL.Path == "/api/v1/nodes":
-			list(node("n0"), node("n1"))
-		case r.URL.Path == "/api/v1/pods":
-			list(pod("web-0"), pod("web-1"))
-		case r.URL.Path == "/apis/apps/v1/replicasets":
-			list(fmt.Sprintf(`{"metadata":{"name":"web","namespace":"shop","uid":"uid-web","creationTimestamp":%q},"spec":{"replicas":2},
-				"status":{"replicas":2,"readyReplicas":2,"availableReplicas":2}}`, began))
 		case strings.HasSuffix(r.URL.Path, "/selfsubjectaccessreviews"):
 			w.WriteHeader(http.StatusCreated)
 			_, _ = w.Write([]byte(`{"kind":"SelfSubjectAccessReview","apiVersion":"authorization.k8s.io/v1","status":{"allowed":true}}`))
-		case r.URL.Path == "/apis/metrics.k8s.io/v1beta1/nodes":
-			list(measured("n0", "9200m"), measured("n1", "200m"))
-		case r.URL.Path == "/apis/metrics.k8s.io/v1beta1/pods":
-			list(measured("web-0", "0"), measured("web-1", "0"))
 		case strings.Contains(r.URL.Path, "/configmaps/") || strings.Contains(r.URL.Path, "/leases/"):
 			w.WriteHeader(http.StatusNotFound)
 			_, _ = w.Write([]byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}`))
 		case r.Method == http.MethodGet:
-			list()
+			_, _ = fmt.Fprintf(w, `{"metadata":{"resourceVersion":"5"},"items":[%s]}`, strings.Join(lists(r.URL.Path), ","))
 		default:
 			_, _ = io.Copy(io.Discard, r.Body)
 			w.WriteHeader(http.StatusForbidden)

@@ -25,7 +25,7 @@ import (
 
 // planOnce observes, plans as a cycle would, and returns the facts about the plan.
 func planOnce(ctx context.Context, options flags.Options, progress io.Writer) (*status.PlanFacts, error) {
-	p, err := app.OpenPlanning(ctx, options, progress)
+	p, err := app.OpenPlanning(ctx, options, true, progress)
 	if err != nil {
 		return nil, errors.Join(err, ctx.Err())
 	}
@@ -35,14 +35,16 @@ func planOnce(ctx context.Context, options flags.Options, progress io.Writer) (*
 	if err := p.RunOnce(ctx, nothing, add); err != nil {
 		return nil, err
 	}
-	return previewOf(ctx, p, planned, options.Remote()), nil
+	facts := previewOf(ctx, p, planned, options.Remote())
+	facts.Evictions, err = p.Evictions(ctx)
+	return facts, err
 }
 
 // previewOf returns the facts about the strategies' plans.
 func previewOf(ctx context.Context, p *app.Planning, planned []strategies.Made, extender *remote.Extender) *status.PlanFacts {
 	f := &status.PlanFacts{
 		At: p.Kube.Clock.Now(), Paused: p.Pause.Last().String(), Closed: "a cycle needs two ready nodes",
-		Until: map[string]time.Time{}, Steering: evidenceOfSteering(ctx, p, extender), OtherProfiles: p.Unplanned,
+		Until: map[string]time.Time{}, Steering: evidenceOfSteering(ctx, p, extender), OtherProfiles: p.Unplanned, OtherPlugins: p.Unread,
 	}
 	if p.ShortOf > 0 {
 		f.Watched, f.ShortOf = p.Load.Usage.ObservationPeriod.Duration, p.ShortOf
@@ -107,7 +109,7 @@ func evidenceOfSteering(ctx context.Context, p *app.Planning, extender *remote.E
 // explainOnce plans as a cycle would and returns the facts to explain a subject. It fails
 // immediately for an unknown subject.
 func explainOnce(ctx context.Context, options flags.Options, progress io.Writer, s status.Subject) (planned *status.Facts, err error) {
-	p, err := app.OpenPlanning(ctx, options, progress)
+	p, err := app.OpenPlanning(ctx, options, false, progress)
 	if err != nil {
 		return nil, errors.Join(err, ctx.Err())
 	}

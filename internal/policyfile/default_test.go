@@ -78,8 +78,40 @@ profiles:
 	if !ok || args.MinReplicas != 2 {
 		t.Errorf("protected by %+v, want minReplicas 2", args)
 	}
-	if others := KeepOnlyStrategies(p, none); len(p.Profiles) != 1 || p.Profiles[0].Name != "first" || !slices.Equal(others, []string{"second"}) {
+	if others, _ := KeepOnlyStrategies(p, none); len(p.Profiles) != 1 || p.Profiles[0].Name != "first" || !slices.Equal(others, []string{"second"}) {
 		t.Errorf("plans by %+v, leaves out %v", p.Profiles, others)
+	}
+}
+
+// A plan shows all plugins of descheduler but those that read metrics themselves, which it names.
+func TestPluginsThatReadMetricsAreNamed(t *testing.T) {
+	p := profiles(t, load(t, `
+apiVersion: descheduler/v1alpha2
+kind: DeschedulerPolicy
+metricsProviders: [{source: KubernetesMetrics}]
+profiles:
+  - name: first
+    pluginConfig:
+      - name: PodLifeTime
+        args: {maxPodLifeTimeSeconds: 60}
+      - name: LowNodeUtilization
+        args: {thresholds: {cpu: 20}, targetThresholds: {cpu: 50}, metricsUtilization: {source: KubernetesMetrics}}
+      - name: RealUsageLowNodeUtilization
+    plugins: {deschedule: {enabled: [PodLifeTime]}, balance: {enabled: [LowNodeUtilization, RealUsageLowNodeUtilization]}}
+  - name: second
+    pluginConfig: [{name: RealUsageLowNodeUtilization}]
+    plugins: {balance: {enabled: [RealUsageLowNodeUtilization]}}
+`))
+	others, measuring := KeepOnlyStrategies(p, func(string) bool { return true })
+	if !slices.Equal(others, []string{"second"}) || !slices.Equal(measuring, []string{"LowNodeUtilization"}) {
+		t.Errorf("other profiles %q, plugins that read metrics %q", others, measuring)
+	}
+	if len(p.Profiles) != 1 || !slices.Equal(p.Profiles[0].Plugins.Deschedule.Enabled, []string{"PodLifeTime"}) ||
+		!slices.Equal(p.Profiles[0].Plugins.Balance.Enabled, []string{"RealUsageLowNodeUtilization"}) || !EnablesUpstream(p) {
+		t.Errorf("shows %+v", p.Profiles)
+	}
+	if KeepOnlyStrategies(p, none); EnablesUpstream(p) {
+		t.Errorf("shows upstream's plugins: %+v", p.Profiles)
 	}
 }
 

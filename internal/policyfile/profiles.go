@@ -14,24 +14,33 @@ import (
 	"github.com/evenkeel/evenkeel/policy"
 )
 
-// KeepOnlyStrategies reduces a policy to what can be planned from the observed usage: the
+// KeepOnlyStrategies reduces a policy to what can be shown by the observed usage: the
 // strategies of the first profile that has any, and, in all profiles, those descheduler
-// plugins whose evictions are planned according to plans and that do not read metrics
-// themselves. Profiles with neither are dropped. It returns the names of the other
-// profiles with strategies.
-func KeepOnlyStrategies(p *api.DeschedulerPolicy, plans func(plugin string) bool) (others []string) {
-	p.MetricsProviders, p.MetricsCollector = nil, nil // strategies use the observer's usage
+// plugins that keeps returns true for and that do not read metrics themselves. Profiles
+// with neither are dropped. It returns the names of the other profiles with strategies,
+// and of the plugins that read metrics.
+func KeepOnlyStrategies(p *api.DeschedulerPolicy, keeps func(plugin string) bool) (others, measuring []string) {
+	p.MetricsProviders, p.MetricsCollector = nil, nil // strategies read the observer
 	others, strategies := Unplanned(p), true
 	var kept []api.DeschedulerProfile
 	for i := range p.Profiles {
 		profile := p.Profiles[i]
-		ours := map[string]bool{}
-		if strategies {
-			for _, strategy := range policy.StrategiesOf(&profile) {
-				ours[strategy.Describe().Name], strategies = true, false
-			}
+		ours, first := map[string]bool{}, strategies
+		for _, strategy := range policy.StrategiesOf(&profile) {
+			ours[strategy.Describe().Name], strategies = true, false
 		}
-		dropped := func(name string) bool { return !ours[name] && (!plans(name) || measures(&profile, name)) }
+		dropped := func(name string) bool {
+			switch {
+			case ours[name]:
+				return !first
+			case !keeps(name):
+				return true
+			case measures(&profile, name):
+				measuring = append(measuring, name)
+				return true
+			}
+			return false
+		}
 		enabled := &profile.Plugins
 		enabled.Deschedule.Enabled = slices.DeleteFunc(slices.Clone(enabled.Deschedule.Enabled), dropped)
 		enabled.Balance.Enabled = slices.DeleteFunc(slices.Clone(enabled.Balance.Enabled), dropped)
@@ -40,7 +49,16 @@ func KeepOnlyStrategies(p *api.DeschedulerPolicy, plans func(plugin string) bool
 		}
 	}
 	p.Profiles = kept
-	return others
+	return others, slices.Compact(slices.Sorted(slices.Values(measuring)))
+}
+
+// EnablesUpstream reports whether a policy enables a plugin that is not one of Evenkeel's
+// strategies.
+func EnablesUpstream(p *api.DeschedulerPolicy) bool {
+	return slices.ContainsFunc(p.Profiles, func(profile api.DeschedulerProfile) bool {
+		ours := len(policy.StrategiesOf(&profile))
+		return len(profile.Plugins.Deschedule.Enabled)+len(profile.Plugins.Balance.Enabled) > ours
+	})
 }
 
 // measures reports whether a plugin itself reads metrics.

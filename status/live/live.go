@@ -104,7 +104,7 @@ func (e *Explainer) NothingByUsage() string {
 	if e.nodes == nil || e.terms.Load().MovesByUsage {
 		return ""
 	}
-	return status.NothingByUsage
+	return status.NothingByUsage + "; evenkeel plan shows what their other plugins evict"
 }
 
 // Cycle returns the plan of the last cycle; nil before the first one.

@@ -30,16 +30,20 @@ func Plan(page *layout.Page, r *status.Plan) {
 	p.hotNodes(r)
 	p.aheadNodes(r)
 	p.otherMoves(r)
+	p.evictions(r)
 	p.declined(r)
 	if p.Wide {
 		p.nodes(r)
 	}
 }
 
-// PlanNames prints the pods that would be moved, one namespace/name per line.
+// PlanNames prints the pods that would be evicted, one namespace/name per line.
 func PlanNames(page *layout.Page, r *status.Plan) {
 	for i := range r.Moves {
 		page.Line("", nameOf(&r.Moves[i]))
+	}
+	for i := range r.Evictions {
+		page.Line("", r.Evictions[i].Namespace+"/"+r.Evictions[i].Pod)
 	}
 }
 
@@ -61,7 +65,11 @@ func nameOf(m *status.PlanMove) string { return m.Namespace + "/" + m.Pod }
 
 func (p *printer) summary(r *status.Plan) {
 	if r.Closed != "" {
-		p.Text("", "", "", "Nothing is planned: "+r.Closed+".")
+		nothing := "Nothing is planned: "
+		if len(r.Evictions) > 0 {
+			nothing = "No moves are planned: "
+		}
+		p.Text("", "", "", nothing+r.Closed+".")
 		p.Line("", "")
 	}
 	s := &r.Summary
@@ -69,6 +77,9 @@ func (p *printer) summary(r *status.Plan) {
 		p.field("Hot nodes", hotNodes(s))
 		p.basis(r)
 		p.field("Moves", countMoves(s))
+		if s.Evictions > 0 {
+			p.field("Evictions", fmt.Sprintf("%d by plugins that evict even if there is no better place", s.Evictions))
+		}
 		p.highest("Highest CPU", s.HighestCPU, s.Moves)
 		p.highest("Highest memory", s.HighestMemory, s.Moves)
 	}
@@ -138,6 +149,9 @@ func (p *printer) basis(r *status.Plan) {
 	if left := r.HotLeftOut; len(left) > 0 {
 		p.field("Left out", fmt.Sprintf("%s hot but excluded by the policy's nodeSelector: %s.",
 			reasons.Are(len(left), "node"), reasons.Names(left, 3)))
+	}
+	if others := r.OtherPlugins; len(others) > 0 {
+		p.field("Not shown", fmt.Sprintf("what plugins evict that read metrics themselves: %s.", reasons.Names(others, 3)))
 	}
 	if others := r.OtherProfiles; len(others) > 0 {
 		p.field("Not shown", fmt.Sprintf("the moves by real usage of %s of the policy: %s.", reasons.Count(len(others), "other profile"), reasons.Names(others, 3)))
@@ -276,6 +290,35 @@ func (p *printer) otherMoves(r *status.Plan) {
 		}
 		p.Text(title+": ", "", indent, reasons.Reason(by.reason).Sentence()+".")
 		p.moves(moves[by])
+	}
+}
+
+// evictions prints what plugins evict even if there is no better place.
+func (p *printer) evictions(r *status.Plan) {
+	type cause struct{ plugin, why string }
+	var causes []cause
+	of := map[cause][]*status.PlanEviction{}
+	for i := range r.Evictions {
+		e := &r.Evictions[i]
+		by := cause{e.Plugin, e.Why}
+		if of[by] == nil {
+			causes = append(causes, by)
+		}
+		of[by] = append(of[by], e)
+	}
+	if len(causes) > 0 {
+		p.heading("OTHER EVICTIONS")
+	}
+	for _, by := range causes {
+		p.Text(by.plugin+": ", "", indent, by.why+".")
+		all := []layout.Column{{Title: "POD", Cut: leastName}, {Title: "FROM", Cut: leastName}, {Title: "OWNER", Drop: 1}, {Title: "WOULD LAND ON", Wrap: true}}
+		for _, e := range of[by] {
+			layout.Row(all, e.Namespace+"/"+e.Pod, e.From, e.Owner, cmp.Or(e.To, "none: "+e.NoDestination))
+		}
+		if !p.Wide {
+			all = slices.Delete(all, 2, 3)
+		}
+		p.Table(indent, all...)
 	}
 }
 

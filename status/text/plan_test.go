@@ -258,6 +258,28 @@ func TestSteeringOfPlansAlone(t *testing.T) {
 	}
 }
 
+// Pods that plugins evict without a plan are listed with source, plugin, reason and where their
+// replacements land, or why that is nowhere.
+func TestEvictionsAreListed(t *testing.T) {
+	f := idle()
+	f.Closed = status.NothingByUsage
+	evict := func(name, to, none string) {
+		p := pod("shop", "rs", name, cluster.Amounts{})
+		p.Node = "node-03"
+		f.Evictions = append(f.Evictions, strategies.Eviction{Pod: p.Pod, Plugin: "PodLifeTime", Why: "it is old", To: to, NoDestination: none})
+	}
+	evict("a-1", "node-07", "")
+	evict("a-2", "", "no other node takes it")
+	for _, wide := range []bool{false, true} {
+		got := strings.Join(strings.Fields(printedPlan(f, layout.Style{}, wide)), " ")
+		for _, want := range []string{"PodLifeTime: it is old.", "shop/a-1 node-03", "node-07", "shop/a-2 node-03", "none: no other node takes it"} {
+			if !strings.Contains(got, want) {
+				t.Errorf("wide %v: want %q in\n%s", wide, want, got)
+			}
+		}
+	}
+}
+
 // Hot nodes that are not part of a plan are named, so that "none" is not misleading.
 func TestHotNodesLeftOut(t *testing.T) {
 	f := idle()

@@ -48,7 +48,8 @@ type rule struct {
 // rules lists the plugins whose evictions must lead to a better place. Other plugins
 // evict even if there is no better place: RemovePodsViolatingNodeTaints because the node
 // is closed to the pod, RemovePodsHavingTooManyRestarts and PodLifeTime because their
-// purpose is a new pod, and RemoveFailedPods because the pod no longer runs.
+// purpose is a new pod, and RemoveFailedPods because the pod no longer runs. For them a
+// destination is only a preference.
 var rules = map[string]rule{
 	nodeutilization.LowNodeUtilizationPluginName:           {},
 	nodeutilization.HighNodeUtilizationPluginName:          {fills: true},

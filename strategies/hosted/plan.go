@@ -59,10 +59,7 @@ func (w *wish) decline(why reasons.Reason, detail string) {
 	w.to, w.declined, w.detail = "", why, detail
 }
 
-// Plan implements plugin.Planner.
-func (p *Plugin) Plan(ctx context.Context, round *plugin.Round) (plugin.Result, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+func newPlanner(p *Plugin, round *plugin.Round) *planner {
 	plan := &planner{
 		plugin: p, round: round, arriving: map[string]cluster.Amounts{}, siblings: map[party]map[int]int{}, coming: map[party]bool{},
 		at: make(map[string]int, len(round.Ready)),
@@ -70,6 +67,14 @@ func (p *Plugin) Plan(ctx context.Context, round *plugin.Round) (plugin.Result, 
 	for i, node := range round.Ready {
 		plan.nodes, plan.at[node.Name] = append(plan.nodes, node.Name), i
 	}
+	return plan
+}
+
+// Plan implements plugin.Planner.
+func (p *Plugin) Plan(ctx context.Context, round *plugin.Round) (plugin.Result, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	plan := newPlanner(p, round)
 	for _, arrival := range round.Observed.Coming {
 		plan.coming[party{arrival.Namespace, arrival.OwnerUID}] = true
 	}
@@ -156,11 +161,17 @@ func (p *planner) place(ctx context.Context, a ask) (*wish, error) {
 		w.decline(why, "")
 		return w, nil
 	}
+	return w, p.settle(w)
+}
+
+// settle finds the destination of a pod, if there is one, and counts its replacement
+// there.
+func (p *planner) settle(w *wish) error {
 	if p.find(w); w.to == "" {
-		return w, nil
+		return nil
 	}
 	if _, err := p.session.Move(w.pod.Pod, w.to); err != nil {
-		return w, err
+		return err
 	}
 	p.placed++
 	if siblings := p.siblings[w.of]; siblings != nil {
@@ -170,7 +181,7 @@ func (p *planner) place(ctx context.Context, a ask) (*wish, error) {
 	p.rerank(w.pod.Node)
 	p.rerank(w.to)
 	p.arriving[w.to] = p.arriving[w.to].Plus(w.pod.Usage)
-	return w, nil
+	return nil
 }
 
 // count counts the siblings of the pods that the plugin asks for, or of all pods if it

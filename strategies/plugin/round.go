@@ -82,6 +82,12 @@ func (n *Node) Rated(amounts cluster.Amounts) cluster.Percents {
 	return amounts.PercentOf(n.Info.Node.Allocatable)
 }
 
+// NewRound returns a round without a plugin, which plans no moves. It only answers where
+// the replacements of evicted pods may go. The caller closes it.
+func NewRound(half Half, observed *strategies.Observed, nodes []*v1.Node) *Round {
+	return (&Plugin{deps: Deps{Half: half}}).round(observed, nodes)
+}
+
 func (p *Plugin) round(observed *strategies.Observed, nodes []*v1.Node) *Round {
 	r := &Round{
 		Observed: *observed, Options: p.deps.Options, Ready: nodes, plugin: p, byName: make(map[string]*Node, len(nodes)),
@@ -169,15 +175,7 @@ func (r *Round) Pods(ctx context.Context, of *Node, about func(*cluster.Pod, *v1
 // Take returns a pod that the caller found elsewhere, with the reason why it must not be
 // moved, if any. Its usage may be unknown.
 func (r *Round) Take(ctx context.Context, object *v1.Pod) strategies.Pod {
-	record, read, leaving := informed.Pod(object), &usage.PodUsage{}, ""
-	if n := r.Node(record.Node); n != nil {
-		leaving = n.Info.Node.Leaving
-		for j, known := range n.Info.Pods {
-			if known.UID == record.UID {
-				record, read = known, &n.Read.Pods[j]
-			}
-		}
-	}
+	record, read, leaving := r.known(object)
 	pod := podOf(record, read)
 	if r.moving[record.UID] {
 		pod.Refused = reasons.OnTheMove
@@ -189,6 +187,27 @@ func (r *Round) Take(ctx context.Context, object *v1.Pod) strategies.Pod {
 		r.objects[record] = object
 	}
 	return pod
+}
+
+// Evicted is like Take, for a pod that is evicted wherever its replacement will be.
+func (r *Round) Evicted(object *v1.Pod) strategies.Pod {
+	record, read, _ := r.known(object)
+	r.objects[record] = object
+	return podOf(record, read)
+}
+
+// known returns what was observed of a pod, and why its node is being emptied.
+func (r *Round) known(object *v1.Pod) (record *cluster.Pod, read *usage.PodUsage, leaving string) {
+	record, read = informed.Pod(object), &usage.PodUsage{}
+	if n := r.Node(record.Node); n != nil {
+		leaving = n.Info.Node.Leaving
+		for j, known := range n.Info.Pods {
+			if known.UID == record.UID {
+				record, read = known, &n.Read.Pods[j]
+			}
+		}
+	}
+	return record, read, leaving
 }
 
 func podOf(record *cluster.Pod, read *usage.PodUsage) strategies.Pod {
@@ -253,8 +272,8 @@ func (r *Round) Placement(ctx context.Context) (Placement, error) {
 	return Placement{r}, nil
 }
 
-// close ends the what-if session.
-func (r *Round) close() {
+// Close ends the what-if session.
+func (r *Round) Close() {
 	if r.session != nil {
 		r.session.Close()
 	}

@@ -61,7 +61,7 @@ func (p *Plugin) study(ctx context.Context, observed *strategies.Observed, nodes
 		return study, nil
 	}
 	round := p.round(observed, nodes)
-	defer round.close()
+	defer round.Close()
 	round.Asked, round.asked = study.Pod, object
 	result, err := p.planner.Plan(ctx, round)
 	if err != nil {
