@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -129,6 +130,25 @@ func (c *child) memory() (memory, error) {
 		return memory{}, errors.New("reading the memory of a process: no VmRSS or VmHWM; has it ended?")
 	}
 	return m, nil
+}
+
+// cpu returns the CPU time that the process has used.
+func (c *child) cpu() (time.Duration, error) {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", c.command.Process.Pid))
+	if err != nil {
+		return 0, fmt.Errorf("reading the CPU time of a process: %w", err)
+	}
+	const user, system, ticksPerSecond = 11, 12, 100 // fields after the name, which ends with the last parenthesis
+	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+	if len(fields) <= system {
+		return 0, errors.New("reading the CPU time of a process: /proc/PID/stat is too short")
+	}
+	var ticks int64
+	for _, field := range fields[user : system+1] {
+		n, _ := strconv.ParseInt(field, 10, 64)
+		ticks += n
+	}
+	return time.Duration(ticks) * time.Second / ticksPerSecond, nil
 }
 
 // settle lets a process continue for the given time, and returns the median of its memory

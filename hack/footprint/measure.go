@@ -33,8 +33,11 @@ type bench struct {
 type row struct {
 	name        string
 	idle, whole memory
-	took        time.Duration
+	spent       spent
 }
+
+// spent is what a process needs until it knows the whole cluster.
+type spent struct{ took, cpu time.Duration }
 
 // compare measures all subjects.
 func compare(ctx context.Context, o *options, out io.Writer) error {
@@ -58,7 +61,7 @@ func compare(ctx context.Context, o *options, out io.Writer) error {
 			r.idle, _, err = b.measure(ctx, s, fleet{nodes: 1, podsPerNode: 1, watchList: o.watchList}, min(o.settle, 10*time.Second))
 		}
 		if err == nil {
-			r.whole, r.took, err = b.measure(ctx, s, o.fleet, o.settle)
+			r.whole, r.spent, err = b.measure(ctx, s, o.fleet, o.settle)
 		}
 		if err != nil {
 			return errors.Join(o.print(out, rows), fmt.Errorf("measuring %s (logs in %s): %w", s.name, folder, err))
@@ -86,30 +89,33 @@ func (o *options) subjects() ([]subject, error) {
 }
 
 // measure runs a subject against a fleet.
-func (b *bench) measure(ctx context.Context, s subject, f fleet, length time.Duration) (memory, time.Duration, error) {
+func (b *bench) measure(ctx context.Context, s subject, f fleet, length time.Duration) (memory, spent, error) {
 	ctx, cancel := context.WithTimeout(ctx, b.patience+length)
 	defer cancel()
 	b.fleet = f
 	server, err := start(ctx, "", filepath.Join(b.folder, "server.log"), b.self, "--role=serve", fmt.Sprintf("--nodes=%d", f.nodes),
 		fmt.Sprintf("--pods-per-node=%d", f.podsPerNode), fmt.Sprintf("--updates=%d", f.updates), fmt.Sprintf("--churn=%g", f.churn), fmt.Sprintf("--watch-list=%t", f.watchList))
 	if err != nil {
-		return memory{}, 0, err
+		return memory{}, spent{}, err
 	}
 	defer server.stop()
 	if b.url, err = server.line(ctx); err != nil {
-		return memory{}, 0, fmt.Errorf("waiting for the fake API server: %w", err)
+		return memory{}, spent{}, fmt.Errorf("waiting for the fake API server: %w", err)
 	}
 	began := time.Now()
 	subject, err := s.begin(ctx, b)
 	if subject != nil {
 		defer subject.stop()
 	}
-	took := time.Since(began)
+	needs := spent{took: time.Since(began)}
+	if err == nil {
+		needs.cpu, err = subject.cpu()
+	}
 	if err != nil {
-		return memory{}, took, err
+		return memory{}, needs, err
 	}
 	m, err := subject.settle(ctx, length)
-	return m, took, err
+	return m, needs, err
 }
 
 func (o *options) print(out io.Writer, rows []row) error {
@@ -122,12 +128,13 @@ func (o *options) print(out io.Writer, rows []row) error {
 	fmt.Fprintf(out, "%d nodes, %d pods of %.1f KiB in protobuf, %.1f KiB in JSON, first lists %s, %d pod updates/s, %g %% replaced a minute\n",
 		o.nodes, o.fleet.pods(), float64(pod.Size())/1024, float64(len(asJSON))/1024, lists, o.updates, o.churn)
 	fmt.Fprintf(out, "resident memory in MiB; steady is the median of the second half of %v, peak the highest from the start on\n\n", o.settle)
-	table := [][]string{{"process", "empty cluster", "steady", "peak", "peak per pod", "of the first's peak", "knows all after"}}
+	table := [][]string{{"process", "empty cluster", "steady", "peak", "peak per pod", "of the first's peak", "knows all after", "CPU until then"}}
 	for _, r := range rows {
 		table = append(table, []string{
 			r.name, mib(r.idle.resident), mib(r.whole.resident), mib(r.whole.peak),
 			fmt.Sprintf("%.1f KiB", float64(r.whole.peak-r.idle.peak)/1024/float64(o.fleet.pods())),
-			fmt.Sprintf("%.0f %%", 100*float64(r.whole.peak)/float64(rows[0].whole.peak)), r.took.Round(100 * time.Millisecond).String(),
+			fmt.Sprintf("%.0f %%", 100*float64(r.whole.peak)/float64(rows[0].whole.peak)), r.spent.took.Round(100 * time.Millisecond).String(),
+			r.spent.cpu.Round(100 * time.Millisecond).String(),
 		})
 	}
 	if err := measure.Table(out, table); err != nil {

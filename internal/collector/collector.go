@@ -3,6 +3,7 @@ package collector
 
 import (
 	"context"
+	"math"
 	"os"
 	"runtime/debug"
 	"runtime/metrics"
@@ -27,8 +28,14 @@ const (
 // every is how often the percentage is recalculated.
 const every = time.Minute
 
-// Fill configures garbage collection for a process whose first lists are arriving.
-func Fill() { set(filling) }
+// Fill configures garbage collection for a process whose first lists are arriving. Under
+// a memory limit, Go's default applies, because the limit already bounds the heap, and
+// collecting more often would only cost CPU.
+func Fill() {
+	if debug.SetMemoryLimit(-1) == math.MaxInt64 { // none; a negative argument changes nothing
+		set(filling)
+	}
+}
 
 // set sets the percentage, unless GOGC is set.
 func set(percent int) {

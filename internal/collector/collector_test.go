@@ -1,6 +1,7 @@
 package collector
 
 import (
+	"math"
 	"os"
 	"runtime"
 	"runtime/debug"
@@ -22,6 +23,27 @@ func TestCollector(t *testing.T) {
 	set(settled)
 	if got := debug.SetGCPercent(100); got != settled {
 		t.Errorf("without GOGC it is set to %d, want %d", got, settled)
+	}
+}
+
+// While the first lists arrive, a memory limit alone bounds the heap.
+func TestFillUnderAMemoryLimit(t *testing.T) {
+	t.Setenv("GOGC", "")
+	if err := os.Unsetenv("GOGC"); err != nil { // Setenv restores it
+		t.Fatal(err)
+	}
+	percent, limit := debug.SetGCPercent(100), debug.SetMemoryLimit(-1)
+	t.Cleanup(func() {
+		debug.SetGCPercent(percent)
+		debug.SetMemoryLimit(limit)
+	})
+	for limit, want := range map[int64]int{1 << 40: 100, math.MaxInt64: filling} {
+		debug.SetMemoryLimit(limit)
+		debug.SetGCPercent(100)
+		Fill()
+		if got := debug.SetGCPercent(100); got != want {
+			t.Errorf("with a limit of %d bytes GOGC is %d, want %d", limit, got, want)
+		}
 	}
 }
 
