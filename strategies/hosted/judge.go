@@ -77,9 +77,10 @@ type judged struct {
 	*planner
 
 	owners []*owner // owners that have moves, in the order of their first wish
-	// before counts, by namespace, the pods that the plugin asks for. others counts those
+	// before counts the pods that the plugin asks for. others counts, by namespace, those
 	// that it still asks for after the kept moves, without the pods of owners.
-	before, others map[string]int
+	before counts
+	others map[string]int
 }
 
 // owner is an owner whose moves are judged.
@@ -108,7 +109,7 @@ func (o *owner) without() []*wish {
 // further evictions. If enough runs are left, it also ensures that each move helps even
 // if the moves after it are not made. It tries the moves of several owners in one run.
 func (p *planner) judgeOwners(ctx context.Context) error {
-	j := &judged{planner: p, before: map[string]int{}}
+	j := &judged{planner: p, before: newCounts()}
 	byParty := map[party]*owner{}
 	for _, w := range p.wishes {
 		o := byParty[w.of]
@@ -117,7 +118,7 @@ func (p *planner) judgeOwners(ctx context.Context) error {
 			byParty[w.of], j.owners = o, append(j.owners, o)
 		}
 		o.before++
-		j.before[w.of.namespace]++
+		j.before.add(w.of)
 		if w.to != "" {
 			o.kept = append(o.kept, w)
 		}
@@ -134,7 +135,7 @@ func (p *planner) judgeOwners(ctx context.Context) error {
 
 // try counts, by owner and by namespace, the pods that the plugin asks for once the moves
 // that the given function selects for each owner are made.
-func (j *judged) try(ctx context.Context, moves func(*owner) []*wish) (left map[party]int, all map[string]int, err error) {
+func (j *judged) try(ctx context.Context, moves func(*owner) []*wish) (counts, error) {
 	var made []*wish
 	for _, o := range j.owners {
 		made = append(made, moves(o)...)
@@ -142,21 +143,33 @@ func (j *judged) try(ctx context.Context, moves func(*owner) []*wish) (left map[
 	in, _ := j.after(made)
 	asked, err := j.plugin.ask(ctx, in, j.round.Ready)
 	if err != nil {
-		return nil, nil, err
+		return counts{}, err
 	}
-	left, all = map[party]int{}, map[string]int{}
+	left := newCounts()
 	for _, a := range asked {
-		left[ownerOf(a.pod)]++
-		all[a.pod.Namespace]++
+		left.add(ownerOf(a.pod))
 	}
-	return left, all, nil
+	return left, nil
 }
 
-// besides subtracts the pods of owners that have moves from the counts by namespace.
-func (j *judged) besides(left map[party]int, all map[string]int) map[string]int {
-	others := maps.Clone(all)
-	for _, o := range j.owners {
-		others[o.of.namespace] -= left[o.of]
+// counts are numbers of pods that the plugin asks for, by owner and by namespace.
+type counts struct {
+	of map[party]int
+	in map[string]int
+}
+
+func newCounts() counts { return counts{map[party]int{}, map[string]int{}} }
+
+func (c counts) add(of party) {
+	c.of[of]++
+	c.in[of.namespace]++
+}
+
+// besides returns the counts by namespace without the pods of some owners.
+func (c counts) besides(owners []*owner) map[string]int {
+	others := maps.Clone(c.in)
+	for _, o := range owners {
+		others[o.of.namespace] -= c.of[o.of]
 	}
 	return others
 }
@@ -183,18 +196,18 @@ func (j *judged) keepUseful(ctx context.Context) error {
 		if len(j.owners) == 0 {
 			return nil
 		}
-		left, all, err := j.try(ctx, kept)
+		left, err := j.try(ctx, kept)
 		if err != nil {
 			return err
 		}
 		useful := true
 		for _, o := range slices.Clone(j.owners) {
-			if o.left = left[o.of]; o.left >= o.before {
+			if o.left = left.of[o.of]; o.left >= o.before {
 				j.leaveAll(o, fmt.Sprintf("then ask for %s of its owner again", reasons.Count(o.left, "pod")))
 				useful = false
 			}
 		}
-		j.others = j.besides(left, all)
+		j.others = left.besides(j.owners)
 		if useful {
 			return nil
 		}
@@ -206,12 +219,8 @@ func (j *judged) keepUseful(ctx context.Context) error {
 // many other pods of the namespace. In such a namespace it adds one owner at a time,
 // because a single owner's moves may be the cause.
 func (j *judged) keepHarmless(ctx context.Context) error {
-	waiting, now := map[string][]*owner{}, maps.Clone(j.before)
-	had := map[party]int{}
-	for _, o := range j.owners {
-		had[o.of] = o.before
-	}
-	before := j.besides(had, j.before)
+	waiting, now := map[string][]*owner{}, maps.Clone(j.before.in)
+	before := j.before.besides(j.owners)
 	for _, o := range j.owners {
 		if of := o.of.namespace; j.others[of] > before[of] {
 			waiting[of] = append(waiting[of], o)
@@ -225,7 +234,7 @@ func (j *judged) keepHarmless(ctx context.Context) error {
 		if len(waiting) == 0 {
 			break
 		}
-		left, all, err := j.try(ctx, func(o *owner) []*wish {
+		left, err := j.try(ctx, func(o *owner) []*wish {
 			if waits(o) && waiting[o.of.namespace][0] != o {
 				return nil
 			}
@@ -236,8 +245,8 @@ func (j *judged) keepHarmless(ctx context.Context) error {
 		}
 		for namespace, queue := range waiting {
 			waiting[namespace] = queue[1:]
-			if all[namespace] < now[namespace] {
-				now[namespace], queue[0].left = all[namespace], left[queue[0].of]
+			if left.in[namespace] < now[namespace] {
+				now[namespace], queue[0].left = left.in[namespace], left.of[queue[0].of]
 				continue
 			}
 			j.leaveAll(queue[0], "then ask for other pods of the namespace")
@@ -264,7 +273,7 @@ func (j *judged) keepFewest(ctx context.Context) error {
 		if len(tried) == 0 {
 			return nil
 		}
-		left, all, err := j.try(ctx, func(o *owner) []*wish {
+		left, err := j.try(ctx, func(o *owner) []*wish {
 			if o.chunk > 0 {
 				return o.without()
 			}
@@ -273,11 +282,11 @@ func (j *judged) keepFewest(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		others := j.besides(left, all)
+		others := left.besides(j.owners)
 		for _, o := range tried {
-			if left[o.of] <= o.left && others[o.of.namespace] <= j.others[o.of.namespace] {
+			if left.of[o.of] <= o.left && others[o.of.namespace] <= j.others[o.of.namespace] {
 				j.leave(o.kept[o.next:min(o.next+o.chunk, len(o.kept))], "not ask for fewer pods of its owner")
-				o.kept, o.left = o.without(), left[o.of]
+				o.kept, o.left = o.without(), left.of[o.of]
 			} else {
 				o.next += o.chunk
 			}
@@ -303,7 +312,7 @@ func (j *judged) keepInOrder(ctx context.Context) error {
 		if len(tried) == 0 {
 			return nil
 		}
-		left, _, err := j.try(ctx, func(o *owner) []*wish {
+		left, err := j.try(ctx, func(o *owner) []*wish {
 			if unsure(o) {
 				return o.kept[:o.sure+1]
 			}
@@ -313,8 +322,8 @@ func (j *judged) keepInOrder(ctx context.Context) error {
 			return err
 		}
 		for _, o := range tried {
-			if left[o.of] < o.at {
-				o.sure, o.at, o.failed = o.sure+1, left[o.of], 0
+			if left.of[o.of] < o.at {
+				o.sure, o.at, o.failed = o.sure+1, left.of[o.of], 0
 				continue
 			}
 			next := o.kept[o.sure]
