@@ -2,6 +2,7 @@ package placement
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -194,6 +195,43 @@ func TestScoresFollowSoftTaints(t *testing.T) {
 		}
 		if got, want := w.f.snapshot.softTainted, len(taints); got != want {
 			t.Errorf("step %d: %d nodes have soft taints, want %d", i, got, want)
+		}
+		s.Close()
+	}
+}
+
+// Nodes without pods that count score alike. All of them count for the weight of a host-name
+// constraint, except those that are in no zone.
+func TestScoresAmongManyNodes(t *testing.T) {
+	o := newOracle(t)
+	scoring, _, err := newScores(t.Context(), o.cfg, o.lister)
+	if err != nil {
+		t.Fatal(err)
+	}
+	app := selecting("app", "web")
+	for seed := range uint64(8) {
+		rnd := rand.New(rand.NewPCG(seed, 1))
+		o.nodes, o.pods, o.moves = nil, nil, map[*v1.Pod]string{}
+		var names []string
+		for i := range 60 {
+			node := aNode(numbered("node", i))
+			if i%4 > 0 {
+				node.Labels[zoneKey] = numbered("zone", i%3)
+			}
+			o.nodes, names = append(o.nodes, node), append(names, node.Name)
+		}
+		for i := range 20 {
+			o.pods = append(o.pods, aPod(numbered("web", i), names[rnd.IntN(8)], podLabel("app", "web"), spreadSoftly(zoneKey, app), spreadSoftly(v1.LabelHostname, app)))
+		}
+		f := newFilters(t, o.cfg)
+		syncAll(t, f, o.nodes, o.pods)
+		s := f.Begin()
+		for _, pod := range o.pods[:4] {
+			if diff := cmp.Diff(o.scores(t, scoring, pod, names), s.Scores(pod, names)); diff != "" {
+				t.Fatalf("seed %d: scores of %s (-want +got):\n%s", seed, pod.Name, diff)
+			}
+			o.moves[pod] = names[8+rnd.IntN(8)]
+			mustMove(t, s, pod, o.moves[pod])
 		}
 		s.Close()
 	}
