@@ -67,7 +67,7 @@ func emptyServer(t *testing.T, stranger bool) string {
 		case stranger:
 			refuse(http.StatusUnauthorized, "Unauthorized")
 		case r.URL.Path == "/version":
-			fmt.Fprint(w, `{"major":"1","minor":"36"}`)
+			fmt.Fprint(w, `{"major":"1","minor":"36","gitVersion":"v1.36.0"}`)
 		case r.URL.Path == "/api" || r.URL.Path == "/apis":
 			fmt.Fprint(w, `{}`)
 		default:

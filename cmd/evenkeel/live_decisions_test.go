@@ -174,7 +174,7 @@ func (c *liveCluster) kubeconfig() string {
 			w.(http.Flusher).Flush()
 			<-r.Context().Done()
 		case r.URL.Path == "/version":
-			fmt.Fprint(w, `{"major":"1","minor":"36"}`)
+			fmt.Fprint(w, `{"major":"1","minor":"36","gitVersion":"v1.36.0"}`)
 		case r.URL.Path == "/api" || r.URL.Path == "/apis":
 			fmt.Fprint(w, `{}`)
 		case r.URL.Path == "/apis/metrics.k8s.io/v1beta1/pods":

@@ -22,7 +22,7 @@ func apiServer(t *testing.T, denied string) (kubeconfig string) {
 	now := time.Now().UTC().Format(time.RFC3339)
 	usage := fmt.Sprintf(`"metadata":{"name":"n0","namespace":"web"},"timestamp":%q,"window":"15s"`, now)
 	answers := map[string]string{
-		"/version": `{"major":"1","minor":"36"}`,
+		"/version": `{"major":"1","minor":"36","gitVersion":"v1.36.0"}`,
 		"/apis":    `{"kind":"APIGroupList","apiVersion":"v1","groups":[]}`,
 		"/api":     `{"kind":"APIVersions","versions":["v1"]}`,
 		"/api/v1/nodes": `{"kind":"NodeList","apiVersion":"v1","metadata":{"resourceVersion":"5"},"items":[{"metadata":{"name":"n0"},"status":{

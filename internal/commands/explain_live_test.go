@@ -60,7 +60,7 @@ func emptyAPI(t *testing.T, nodes string, pause ...string) http.Handler {
 			w.(http.Flusher).Flush()
 			<-r.Context().Done()
 		case r.URL.Path == "/version":
-			_, _ = w.Write([]byte(`{"major":"1","minor":"36"}`))
+			_, _ = w.Write([]byte(`{"major":"1","minor":"36","gitVersion":"v1.36.0"}`))
 		case r.URL.Path == "/api" || r.URL.Path == "/apis":
 			_, _ = w.Write([]byte(`{}`))
 		case len(pause) > 0 && strings.HasSuffix(r.URL.Path, "/namespaces/evenkeel/configmaps/evenkeel-pause"):

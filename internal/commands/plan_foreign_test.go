@@ -68,7 +68,7 @@ func listsServer(t *testing.T, lists func(path string) []string) (kubeconfig str
 			w.(http.Flusher).Flush()
 			<-r.Context().Done()
 		case r.URL.Path == "/version":
-			_, _ = w.Write([]byte(`{"major":"1","minor":"36"}`))
+			_, _ = w.Write([]byte(`{"major":"1","minor":"36","gitVersion":"v1.36.0"}`))
 		case strings.HasSuffix(r.URL.Path, "/selfsubjectaccessreviews"):
 			w.WriteHeader(http.StatusCreated)
 			_, _ = w.Write([]byte(`{"kind":"SelfSubjectAccessReview","apiVersion":"authorization.k8s.io/v1","status":{"allowed":true}}`))

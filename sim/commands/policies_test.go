@@ -140,7 +140,7 @@ func TestCredentialsAreNotSentUnasked(t *testing.T) {
 					_, _ = io.WriteString(w, `{"metadata":{"resourceVersion":"5"},"items":[{"metadata":{"name":"n0","uid":"n0"},"status":{
 						"allocatable":{"cpu":"10","memory":"64Gi","pods":"110"},"conditions":[{"type":"Ready","status":"True"}]}}]}`)
 				default:
-					_, _ = io.WriteString(w, `{"major":"1","minor":"36","metadata":{"resourceVersion":"5"},"items":[]}`)
+					_, _ = io.WriteString(w, `{"major":"1","minor":"36","gitVersion":"v1.36.0","metadata":{"resourceVersion":"5"},"items":[]}`)
 				}
 			}))
 			defer api.Close()
