@@ -15,6 +15,9 @@ type Declined struct {
 	Namespace string `json:"namespace"`
 	Pod       string `json:"pod"`
 	Reason    string `json:"reason"`
+	// Plugin is the descheduler plugin that asks for its eviction; absent if a strategy
+	// would move it.
+	Plugin string `json:"plugin,omitempty"`
 	// Detail describes the reason in words. The plan omits it if it adds nothing to the
 	// reason.
 	Detail string `json:"detail,omitempty"`
@@ -68,7 +71,7 @@ func GroupDeclined(all []PlanDeclined, detail func(*PlanDeclined) string) []Decl
 
 // declinedOf returns a declined pod with its reason in words.
 func declinedOf(d *strategies.Declined) Declined {
-	return Declined{Namespace: d.Namespace, Pod: d.Name, Reason: string(d.Reason), Detail: cmp.Or(d.Detail, d.Reason.Sentence())}
+	return Declined{Namespace: d.Namespace, Pod: d.Name, Reason: string(d.Reason), Plugin: d.Plugin, Detail: cmp.Or(d.Detail, d.Reason.Sentence())}
 }
 
 func planDeclinedOf(d *strategies.Declined) PlanDeclined {

@@ -63,6 +63,14 @@ type Facts struct {
 	Paused string
 }
 
+// Moves states what a policy moves pods by. Neither is true if it only enables descheduler
+// plugins that evict by themselves.
+type Moves struct {
+	// ByUsage is true if a strategy moves pods by real usage, and ByPlugins if what
+	// descheduler plugins ask for is planned. These plans do not need usage.
+	ByUsage, ByPlugins bool
+}
+
 // Cycle is the plan of a cycle.
 type Cycle struct {
 	// At is when the usage on which the plan is based was judged.
@@ -80,6 +88,8 @@ type Planned struct {
 	Plan  strategies.Plan
 	// Closed is why nothing was planned; empty if something was.
 	Closed string
+	// ByPluginsOnly is true if the plan only has what descheduler plugins ask for.
+	ByPluginsOnly bool
 	// Pod is the explained pod in the form that the planner uses; nil if a node is
 	// explained. Protection is what protects the pod: a message of the DefaultEvictor, or
 	// a key. Landings judge every other node as the pod's destination.

@@ -1,12 +1,15 @@
 package status
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"time"
 
+	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/observe/thresholds"
+	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/strategies"
 )
 
@@ -24,6 +27,9 @@ type Move struct {
 	// Replacement is the replacement's UID in /status, and its name in explanations.
 	Replacement string  `json:"replacement,omitempty"`
 	Usage       Amounts `json:"usage"`
+	// Plugin is the strategy or descheduler plugin that asked for the move; absent if an
+	// earlier version recorded it.
+	Plugin string `json:"plugin,omitempty"`
 	// Asked is true if kube-scheduler asked this process about the replacement.
 	Asked bool `json:"asked"`
 }
@@ -34,6 +40,8 @@ type RecordedMove struct {
 	Recorded *time.Time `json:"recorded,omitempty"`
 	Evicted  *time.Time `json:"evicted,omitempty"`
 	Ended    *time.Time `json:"ended,omitempty"`
+	// Message explains in words why the pod was moved; absent if it is not known any more.
+	Message string `json:"message,omitempty"`
 	// CeilingMilliCores is the CPU limit that replaced the destination's reject line for
 	// this move; absent if the reject line applied.
 	CeilingMilliCores int64    `json:"ceilingMilliCores,omitempty"`
@@ -62,10 +70,14 @@ type Outcome struct {
 
 // MoveOf converts a move of the ledger to the form in which /status reports it.
 func MoveOf(m *ledger.Move) Move {
-	return Move{
+	move := Move{
 		Namespace: m.Namespace, Pod: m.Pod, Owner: m.Owner.Kind + "/" + m.Owner.Name, State: string(m.State),
-		From: m.From, To: m.To, Node: m.Node, Replacement: m.Replacement, Usage: AmountsOf(m.Usage), Asked: m.Asked,
+		From: m.From, To: m.To, Node: m.Node, Replacement: m.Replacement, Usage: AmountsOf(m.Usage), Plugin: m.Plugin, Asked: m.Asked,
 	}
+	if m.Decision != nil {
+		move.Plugin = cmp.Or(m.Decision.Plugin, m.Plugin)
+	}
+	return move
 }
 
 func recordedMoveOf(m *ledger.Move) RecordedMove {
@@ -79,8 +91,11 @@ func recordedMoveOf(m *ledger.Move) RecordedMove {
 			Helped: o.Helped(), Planned: o.Planned, SourceCooler: o.SourceCooler, DestinationUnder: o.DestinationUnder, Healthy: o.Healthy,
 		}
 	}
-	if d := m.Decision; d != nil && d.WithinMinutes > 0 {
-		move.Expected = &Saved{d.HotMinutesSaved, d.WithinMinutes}
+	if d := m.Decision; d != nil {
+		move.Message = d.Message
+		if d.WithinMinutes > 0 {
+			move.Expected = &Saved{d.HotMinutesSaved, d.WithinMinutes}
+		}
 	}
 	if s := m.Saved; s != nil {
 		move.Saved = &Saved{math.Round(s.HotMinutes), math.Round(s.Watched)}
@@ -107,23 +122,44 @@ func (f *Facts) Moves() []RecordedMove { return f.moves(func(*ledger.Move) bool 
 
 // PlannedMove is a move that a cycle would make now.
 type PlannedMove struct {
-	Namespace string  `json:"namespace"`
-	Pod       string  `json:"pod"`
-	From      string  `json:"from"`
-	To        string  `json:"to"`
-	Reason    string  `json:"reason"`
-	Usage     Amounts `json:"usage"`
+	Namespace string `json:"namespace"`
+	Pod       string `json:"pod"`
+	From      string `json:"from"`
+	To        string `json:"to"`
+	Reason    string `json:"reason"`
+	// Plugin is the descheduler plugin that asks for the move; absent for a strategy's
+	// move.
+	Plugin string  `json:"plugin,omitempty"`
+	Usage  Amounts `json:"usage"`
 	// ToBefore and ToAfter are the destination's predicted usage before and after the
-	// move, if moves are made in the order of the plan.
-	ToBefore Percents `json:"toBefore"`
-	ToAfter  Percents `json:"toAfter"`
+	// move, if moves are made in the order of the plan; absent if it is unknown.
+	ToBefore *Percents `json:"toBefore,omitempty"`
+	ToAfter  *Percents `json:"toAfter,omitempty"`
+}
+
+// why explains the move in words.
+func (m *PlannedMove) why() string {
+	if m.Plugin != "" {
+		return m.Plugin + " asks for it, and its destination is a better place by that plugin's own rules"
+	}
+	return cmp.Or(reasons.Reason(m.Reason), reasons.NodeHot).Sentence()
 }
 
 func plannedMoveOf(m *strategies.Move) PlannedMove {
-	return PlannedMove{
-		Namespace: m.Namespace, Pod: m.Name, From: m.From, To: m.To, Reason: string(m.Reason), Usage: AmountsOf(m.Usage),
-		ToBefore: PercentsOf(m.ToBefore), ToAfter: PercentsOf(m.ToAfter),
+	move := PlannedMove{
+		Namespace: m.Namespace, Pod: m.Name, From: m.From, To: m.To, Reason: string(m.Reason), Plugin: m.Plugin, Usage: AmountsOf(m.Usage),
 	}
+	move.ToBefore, move.ToAfter = changeOf(m.ToBefore, m.ToAfter)
+	return move
+}
+
+// changeOf converts a change of usage; nil if it is unknown, because no node uses exactly
+// nothing.
+func changeOf(before, after cluster.Percents) (was, will *Percents) {
+	if before == (cluster.Percents{}) && after == (cluster.Percents{}) {
+		return nil, nil
+	}
+	return new(PercentsOf(before)), new(PercentsOf(after))
 }
 
 // ExplainedMove is a planned move in an explanation.
@@ -164,15 +200,12 @@ type PlanMove struct {
 	PlannedMove
 	Owner   string `json:"owner"`
 	Message string `json:"message"`
-	// Plugin is the descheduler plugin that asked for the move; absent for a strategy's
-	// move.
-	Plugin string `json:"plugin,omitempty"`
 	// Cost is the cost of moving the pod; a plain pod costs 1.
 	Cost float64 `json:"cost"`
 	// FromBefore and FromAfter are the usage of the source before and after the move, if
-	// moves are made in this order.
-	FromBefore Percents `json:"fromBefore"`
-	FromAfter  Percents `json:"fromAfter"`
+	// moves are made in this order; absent if it is unknown.
+	FromBefore *Percents `json:"fromBefore,omitempty"`
+	FromAfter  *Percents `json:"fromAfter,omitempty"`
 	// HotMinutesSaved is the expected reduction in hot minutes of source and destination
 	// within four hours; absent if the source's hot time is unknown.
 	HotMinutesSaved float64 `json:"hotMinutesSaved,omitempty"`
@@ -183,9 +216,10 @@ type PlanMove struct {
 
 func planMoveOf(m *strategies.Move, evidence []thresholds.Evidence) PlanMove {
 	move := PlanMove{
-		PlannedMove: plannedMoveOf(m), Owner: m.Owner.Kind + "/" + m.Owner.Name, Message: m.Sentence(evidence), Plugin: m.Plugin, Cost: m.Disruption.InPlainPods(),
-		FromBefore: PercentsOf(m.FromBefore), FromAfter: PercentsOf(m.FromAfter), HotMinutesSaved: math.Round(m.HotMinutesSaved),
+		PlannedMove: plannedMoveOf(m), Owner: m.Owner.Kind + "/" + m.Owner.Name, Message: m.Sentence(evidence), Cost: m.Disruption.InPlainPods(),
+		HotMinutesSaved: math.Round(m.HotMinutesSaved),
 	}
+	move.FromBefore, move.FromAfter = changeOf(m.FromBefore, m.FromAfter)
 	if m.Ahead != nil {
 		move.Ahead = RecurringOf(m.Ahead)
 	}

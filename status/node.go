@@ -130,6 +130,9 @@ type NodeExplanation struct {
 	Leave    []ExplainedMove `json:"leave"`
 	Arrive   []ExplainedMove `json:"arrive"`
 	Declined []Declined      `json:"declined"`
+
+	// byPluginsOnly is Planned.ByPluginsOnly.
+	byPluginsOnly bool
 }
 
 // Expected is how long a node is expected to be hot by CPU.

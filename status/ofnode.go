@@ -63,6 +63,7 @@ func (f *Facts) addPlan(n *NodeExplanation) {
 	if planned.State == thresholds.Hot {
 		n.HasToLeave = new(AmountsOf(planned.Need.AtLeastZero())) // excludes usage that has left since the node was observed
 	}
+	n.byPluginsOnly = f.Planned.ByPluginsOnly
 	report := f.Planned.report(n.Name)
 	n.LeftAlone, n.Detail, n.Relief = string(report.Reason), report.Why(), ReliefOf(report.Relief)
 	for i := range f.Planned.Plan.Declined {

@@ -147,6 +147,12 @@ func (f *Facts) judge(p *PodExplanation, record *cluster.Pod) {
 			detail += "; this pod counts as " + planned.Disruption.InWords()
 		}
 	}
+	if d := f.declined(record); d != nil && d.Plugin != "" {
+		p.Plugin = d.Plugin
+		if asks := d.Plugin + " asks for its eviction"; !strings.HasPrefix(detail, asks) {
+			detail = asks + ", but " + detail
+		}
+	}
 	p.Reason, p.Detail = string(reason), detail
 	p.Candidate = f.candidate(record)
 }
@@ -203,10 +209,8 @@ func (f *Facts) spared(record *cluster.Pod) (reasons.Reason, string) {
 		}
 		return reason, detail
 	}
-	for i := range f.Planned.Plan.Declined {
-		if d := &f.Planned.Plan.Declined[i]; d.UID == record.UID {
-			return d.Reason, cmp.Or(d.Detail, d.Reason.Sentence())
-		}
+	if d := f.declined(record); d != nil {
+		return d.Reason, cmp.Or(d.Detail, d.Reason.Sentence())
 	}
 	if f.waiting(func(m *strategies.Move) bool { return m.UID == record.UID }) > 0 {
 		return reasons.MoveLimit, reasons.MoveLimit.Sentence()
@@ -216,6 +220,18 @@ func (f *Facts) spared(record *cluster.Pod) (reasons.Reason, string) {
 		return reasons.OthersSuffice, ""
 	}
 	return left, left.Sentence()
+}
+
+// declined returns the plan's record of a pod that it does not move; nil if there is none.
+func (f *Facts) declined(record *cluster.Pod) *strategies.Declined {
+	if f.Planned == nil {
+		return nil
+	}
+	all := f.Planned.Plan.Declined
+	if i := slices.IndexFunc(all, func(d strategies.Declined) bool { return d.UID == record.UID }); i >= 0 {
+		return &all[i]
+	}
+	return nil
 }
 
 // waiting counts the matching moves that wait for a later cycle.

@@ -25,7 +25,10 @@ type PodExplanation struct {
 	Move *ExplainedMove `json:"move,omitempty"`
 	// Reason is why the pod would stay, and Detail explains the reason. Instead holds the
 	// moves that cool its node without moving the pod.
+	// Plugin is the descheduler plugin that asks for its eviction although it stays; absent
+	// if none does.
 	Reason  string          `json:"reason,omitempty"`
+	Plugin  string          `json:"plugin,omitempty"`
 	Detail  string          `json:"detail,omitempty"`
 	Instead []ExplainedMove `json:"instead"`
 	// Landings judge the other nodes as the pod's destination, the best first.

@@ -3,6 +3,7 @@ package status
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -79,7 +80,7 @@ func (n *NodeExplanation) todo() string {
 	case n.NoPlan != "":
 		return Sentence(n.NoPlan)
 	case thresholds.State(n.State) != thresholds.Hot && len(n.Leave) > 0 && !reasons.Reason(n.Leave[0].Reason).Relieves():
-		return fmt.Sprintf("%s would be moved: %s.", reasons.Count(len(n.Leave), "pod"), reasons.Reason(n.Leave[0].Reason).Sentence())
+		return fmt.Sprintf("%s would be moved: %s.", reasons.Count(len(n.Leave), "pod"), n.whyLeave())
 	case thresholds.State(n.State) != thresholds.Hot && len(n.Leave) > 0:
 		return fmt.Sprintf("%s would be moved before that: it is expected to be %s.", reasons.Count(len(n.Leave), "pod"), n.Expected)
 	case thresholds.State(n.State) != thresholds.Hot && len(n.Arrive) > 0:
@@ -99,7 +100,21 @@ func (n *NodeExplanation) todo() string {
 	case n.LeftAlone != "":
 		return fmt.Sprintf("No pod would be moved (%s).", because(n.LeftAlone, n.Detail)) + n.Relief.IfSlow()
 	}
+	if n.byPluginsOnly {
+		return "No plugin of the policy moves pods because their node is hot."
+	}
 	return "No pod has to be moved."
+}
+
+// whyLeave explains the moves off the node in words.
+func (n *NodeExplanation) whyLeave() string {
+	var why []string
+	for i := range n.Leave {
+		if words := n.Leave[i].why(); !slices.Contains(why, words) {
+			why = append(why, words)
+		}
+	}
+	return strings.Join(why, "; ")
 }
 
 // unless returns a clause that explains that evicting is paused, if it is and there are
@@ -114,15 +129,18 @@ func unless(paused string, moves bool) string {
 // summary describes whether a pod would be moved, and why or why not.
 func (p *PodExplanation) summary() string {
 	name := p.Namespace + "/" + p.Name
-	if p.Move != nil {
-		return fmt.Sprintf("%s would be moved from %s to %s: %s, and it uses %s. %s would be at %.1f%% cpu and %.1f%% memory with it.%s",
-			name, p.Move.From, p.Move.To, cmp.Or(reasons.Reason(p.Move.Reason), reasons.NodeHot).Sentence(), p.Usage, p.Move.To, p.Move.ToAfter.CPU,
-			p.Move.ToAfter.Memory, p.Move.Expected.words())
-	}
-	where := fmt.Sprintf("It runs on %s (%s) and uses %s", p.Node, p.NodeState, p.Usage)
+	uses := "uses " + p.Usage.String()
 	if !p.Measured {
-		where += " by estimate"
+		uses += " by estimate"
 	}
+	if m := p.Move; m != nil {
+		after := "How full " + m.To + " is, is not known."
+		if m.ToAfter != nil {
+			after = fmt.Sprintf("%s would be at %.1f%% cpu and %.1f%% memory with it.", m.To, m.ToAfter.CPU, m.ToAfter.Memory)
+		}
+		return fmt.Sprintf("%s would be moved from %s to %s: %s, and it %s. %s%s", name, m.From, m.To, m.why(), uses, after, m.Expected.words())
+	}
+	where := fmt.Sprintf("It runs on %s (%s) and %s", p.Node, p.NodeState, uses)
 	if reasons.Reason(p.Reason) == reasons.NotPlanned {
 		return fmt.Sprintf("Whether %s would be moved is not known here: %s. %s.", name, p.Detail, where)
 	}

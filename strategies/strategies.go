@@ -110,7 +110,7 @@ type Move struct {
 	// node; empty for moves off hot nodes.
 	Why string
 	// The usage of source and destination before and after this move, in the
-	// order of the plan.
+	// order of the plan; zero if it is unknown.
 	FromBefore, FromAfter, ToBefore, ToAfter cluster.Percents
 	// HotMinutesSaved is the expected reduction in hot time of source and destination
 	// within forecast.Horizon, averaged over the moves off this source; 0 if it is
@@ -138,7 +138,7 @@ func (m *Move) Sentence(evidence []thresholds.Evidence) string {
 	switch {
 	case m.Ahead != nil:
 		return m.aheadSentence()
-	case m.Why != "" && m.Usage == cluster.Amounts{}:
+	case m.Why != "" && (m.Usage == cluster.Amounts{} || m.ToAfter == cluster.Percents{}):
 		return fmt.Sprintf("%s Planned destination: %s.", m.Why, m.To)
 	case m.Why != "":
 		return fmt.Sprintf("%s Pod uses %s. Planned destination: %s (cpu %.1f%% → %.1f%%, memory %.1f%% → %.1f%%).", m.Why, m.Usage.InWords(), m.To,
@@ -214,6 +214,9 @@ type Declined struct {
 	Pod
 	Node   string
 	Reason reasons.Reason
+	// Plugin is the descheduler plugin that asks for its eviction; empty if a strategy
+	// would move it.
+	Plugin string
 	// Detail adds information for users, such as which filter refused the pod on which node.
 	Detail string
 }

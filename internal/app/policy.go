@@ -107,7 +107,7 @@ func (g *generation) publishesUsage() bool { return g.load.NodeSync.Writes() }
 func (g *generation) terms() *live.Terms {
 	terms := &live.Terms{
 		SamplesNeeded: g.load.Hot.ConsecutiveSamples, Selector: g.profiles.NodeSelector,
-		Protection: policyfile.Protection(g.profiles), MovesByUsage: g.readsUsage(),
+		Protection: policyfile.Protection(g.profiles), MovesByUsage: g.readsUsage(), PlansUpstream: g.plansUpstream,
 		Shown: policyfile.Planned(g.profiles), OtherProfiles: policyfile.Unplanned(g.profiles),
 	}
 	if measured := settings.Measured(g.load.Scoring.Measured); measured != nil {

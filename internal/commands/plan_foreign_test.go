@@ -7,11 +7,15 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/evenkeel/evenkeel/internal/flags"
 	"github.com/evenkeel/evenkeel/status"
@@ -188,6 +192,69 @@ func TestPlanOfAnUpstreamPlugin(t *testing.T) {
 	}
 	if moved != 1 || stays != 1 {
 		t.Errorf("explained as moved: %d, as not requested: %d, want one each", moved, stays)
+	}
+}
+
+// withoutUsage is an API server like another one, but without metrics-server.
+func withoutUsage(t *testing.T, kubeconfig string) string {
+	t.Helper()
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	target, err := url.Parse(config.Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := httputil.NewSingleHostReverseProxy(target)
+	proxy.FlushInterval = -1 // watches
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !strings.HasPrefix(r.URL.Path, "/apis/metrics.k8s.io") {
+			proxy.ServeHTTP(w, r)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusNotFound)
+		_, _ = w.Write([]byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}`))
+	}))
+	t.Cleanup(server.CloseClientConnections)
+	return kubeconfigOf(t, server.URL)
+}
+
+// A policy of descheduler alone, in a cluster without usage, is planned and explained: from where to where,
+// and which plugin asks. What is not known is not shown as 0.
+func TestPlanOfAnUpstreamPluginWithoutUsage(t *testing.T) {
+	t.Parallel()
+	plain, _, _ := strings.Cut(duplicatesOnly, "\n---\n")
+	file := filepath.Join(t.TempDir(), "policy.yaml")
+	if err := os.WriteFile(file, []byte(plain), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	options := flags.Options{Kubeconfig: withoutUsage(t, heatedServer(t, 2*time.Hour)), PolicyFile: file}
+	var plan, node, pods bytes.Buffer
+	if err := Plan(t.Context(), options, PlanOptions{Format: "table", Progress: io.Discard}, &plan); err != nil {
+		t.Fatal(err)
+	}
+	if err := Explain(t.Context(), options, ExplainOptions{Format: "table", Progress: io.Discard}, []string{"node", "n0"}, &node); err != nil {
+		t.Fatal(err)
+	}
+	for _, pod := range []string{"shop/web-0", "shop/web-1"} {
+		if err := Explain(t.Context(), options, ExplainOptions{Format: "table", Progress: io.Discard}, []string{"pod", pod}, &pods); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, tc := range []struct{ got, want string }{
+		{plan.String(), "AskedByPlugin (RemoveDuplicates)"}, {plan.String(), "unknown"},
+		{node.String(), "1 pod would be moved: RemoveDuplicates asks for it"},
+		{pods.String(), "would be moved from n0 to n1: RemoveDuplicates asks for it"}, {pods.String(), "How full n1 is, is not known."},
+		{pods.String(), "RemoveDuplicates does not ask for it"},
+	} {
+		if !strings.Contains(tc.got, tc.want) {
+			t.Errorf("want %q in\n%s", tc.want, tc.got)
+		}
+	}
+	if all := plan.String() + node.String() + pods.String(); strings.Contains(all, "0.0%") || strings.Contains(all, status.NothingByUsage) {
+		t.Errorf("something is wrong or not known:\n%s", all)
 	}
 }
 

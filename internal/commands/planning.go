@@ -20,6 +20,7 @@ import (
 	"github.com/evenkeel/evenkeel/scorer/remote"
 	"github.com/evenkeel/evenkeel/status"
 	"github.com/evenkeel/evenkeel/strategies"
+	"github.com/evenkeel/evenkeel/strategies/hosted"
 	"github.com/evenkeel/evenkeel/strategies/plugin"
 )
 
@@ -50,7 +51,7 @@ func previewOf(ctx context.Context, p *app.Planning, planned []strategies.Made, 
 		f.Watched, f.ShortOf = p.Load.Usage.ObservationPeriod.Duration, p.ShortOf
 	}
 	made := strategies.TogetherMade(planned)
-	if len(planned) == 0 && len(policy.Strategies(p.Profiles)) == 0 {
+	if len(planned) == 0 && len(policy.Strategies(p.Profiles)) == 0 && !hosted.Among(p.Profiles) {
 		f.Closed = status.NothingByUsage
 		if o := p.Observer.Latest(); o != nil {
 			observed := strategies.Observed{View: o.View, Board: o.Board, States: o.States, Lines: o.Lines}

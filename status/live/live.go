@@ -41,8 +41,9 @@ type Terms struct {
 	Selector *string
 	// Protection holds the DefaultEvictor's arguments.
 	Protection runtime.Object
-	// MovesByUsage is true if cycles make plans.
-	MovesByUsage bool
+	// MovesByUsage is true if a strategy moves pods by real usage, and PlansUpstream if
+	// cycles plan the evictions of descheduler plugins.
+	MovesByUsage, PlansUpstream bool
 	// Shown lists the strategies whose plans are shown, the same as in `evenkeel plan`;
 	// nil shows all. OtherProfiles lists the names of the profiles whose plans are not
 	// shown.
@@ -98,13 +99,19 @@ func (e *Explainer) Follow(terms *Terms) {
 	e.cycles.Store(nil)
 }
 
-// NothingByUsage explains why a process that evicts makes no plan if its policy moves
-// nothing by real usage; empty otherwise.
+// NothingByUsage explains why a process that evicts makes no plan if nothing that its
+// policy enables plans; empty otherwise.
 func (e *Explainer) NothingByUsage() string {
-	if e.nodes == nil || e.terms.Load().MovesByUsage {
+	if e.nodes == nil || e.terms.Load().MovesByUsage || e.terms.Load().PlansUpstream {
 		return ""
 	}
 	return status.NothingByUsage + "; evenkeel plan shows what their other plugins evict"
+}
+
+// Moves reports what the policy of a process that evicts moves pods by.
+func (e *Explainer) Moves() status.Moves {
+	terms := e.terms.Load()
+	return status.Moves{ByUsage: e.nodes == nil || terms.MovesByUsage, ByPlugins: e.nodes != nil && terms.PlansUpstream}
 }
 
 // Cycle returns the plan of the last cycle; nil before the first one.
@@ -186,6 +193,7 @@ func (e *Explainer) Study(ctx context.Context, planners []*plugin.Plugin, s stat
 		return nil, err
 	}
 	f.Planned = status.PlannedOf(&study)
+	f.Planned.ByPluginsOnly = !slices.ContainsFunc(planners, func(p *plugin.Plugin) bool { return !p.Describe().Hosted })
 	return f, nil
 }
 
@@ -244,7 +252,7 @@ func (e *Explainer) knowing(ctx context.Context, s status.Subject) (*status.Fact
 		return nil, err
 	}
 	if f.NoPlan = e.NothingByUsage(); f.NoPlan == "" {
-		f.NoPlan = "this replica has run no cycle: another one leads, or its first one is still to come"
+		f.NoPlan = "this replica has run no cycle by this policy: another one leads, or its first one is still to come"
 	}
 	if e.nodes == nil {
 		f.NoPlan = "this process only answers kube-scheduler and makes no plan; ask the one that evicts, or run explain without --extender-url"

@@ -230,6 +230,9 @@ func TestNothingByUsage(t *testing.T) {
 	if !strings.HasPrefix(f.NoPlan, status.NothingByUsage) || e.Cycle() != nil {
 		t.Errorf("%q, cycle %v", f.NoPlan, e.Cycle())
 	}
+	if e.Follow(&Terms{PlansUpstream: true}); e.NothingByUsage() != "" || e.Moves() != (status.Moves{ByPlugins: true}) {
+		t.Errorf("a process that plans the evictions of plugins: %q, %+v", e.NothingByUsage(), e.Moves())
+	}
 	if got := New(o, nil, nil, &Terms{}).NothingByUsage(); got != "" {
 		t.Errorf("a process that evicts nothing: %q", got)
 	}

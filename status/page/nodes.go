@@ -16,7 +16,7 @@ var levels = [...]Level{Hot, Cooling, AboveEvict, AboveReject, Warm, Cool, Unkno
 
 // meanings holds the legend of the levels.
 var meanings = map[Level]string{
-	Hot:         "above the evict line for long enough: pods are moved off",
+	Hot:         "above the evict line for long enough to move pods off",
 	Cooling:     "hot until it is below the leave line",
 	AboveEvict:  "above the evict line but not hot: not for long enough, or not by usage that counts",
 	AboveReject: "above the reject line: takes no new pods",

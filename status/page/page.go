@@ -17,7 +17,7 @@ func New(f *Facts) *Page {
 	p := &Page{
 		APIVersion: policy.GroupVersion, Kind: Kind, ReadyNodes: f.Ready, FreshNodes: f.Fresh, Sources: f.Sources, Process: f.Process,
 		Hot: []HotNode{}, NotHot: []NotHotNode{}, Moves: []status.RecordedMove{}, Declined: []status.DeclinedGroup{}, Nodes: []Node{}, Lines: []Line{}, now: f.Now,
-		Evicting: Evicting{Stopped: f.stopped()},
+		Evicting: Evicting{Stopped: f.stopped()}, byPlugins: f.byPlugins(),
 	}
 	if f.Stops.Left >= 0 {
 		p.Evicting.BudgetLeft = new(f.Stops.Left)

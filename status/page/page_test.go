@@ -187,6 +187,23 @@ func TestHeadline(t *testing.T) {
 			},
 			Headline{Text: "No usage is known", By: "Prometheus could not be read: connection refused", Action: "Nothing is evicted."},
 		},
+		"only plugins move pods, without usage": {
+			func(f *Facts) {
+				f.View, f.Sources, f.Stops.Usage, f.Moving, f.Cycle = nil, nil, "usage is not known", status.Moves{ByPlugins: true}, cycle("")
+				f.Cycle.Plan.Moves = []strategies.Move{{From: "node-a", To: "node-b", Plugin: "RemoveDuplicates"}}
+				f.Cycle.Plan.Declined = []strategies.Declined{{Pod: strategies.Pod{Pod: &cluster.Pod{Name: "web-1"}}, Plugin: "RemoveDuplicates"}}
+			},
+			Headline{
+				Text: "No usage is known", By: "There is no reading yet.",
+				Action: "The cycle at 11:59:00 UTC planned 1 move that RemoveDuplicates asked for. 1 pod that a plugin asks for would stay, as listed below.",
+			},
+		},
+		"only plugins move pods, and a node is hot": {
+			func(f *Facts) {
+				f.Stops.Usage, f.Moving, f.Cycle = "usage is not known", status.Moves{ByPlugins: true}, cycle("")
+			},
+			hot("No plugin of the policy moves pods because their node is hot."),
+		},
 		"before the first reading": {
 			func(f *Facts) { f.View, f.Sources = nil, nil },
 			Headline{Text: "No usage is known", By: "There is no reading yet.", Action: "Nothing is evicted."},

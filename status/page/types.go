@@ -25,6 +25,8 @@ type Facts struct {
 	Cycle *status.Cycle
 	// OtherProfiles lists the profiles whose plans are not part of Cycle.
 	OtherProfiles []string
+	// Moving is what the policy moves pods by.
+	Moving status.Moves
 
 	Stops   Stops
 	Sources []Source
@@ -86,6 +88,9 @@ type Page struct {
 	// hottest holds the nodes sorted by heat.
 	hottest []*Node
 	now     time.Time
+	// byPlugins describes the plan of what descheduler plugins ask for; empty if the
+	// policy has no such plugin.
+	byPlugins string
 }
 
 // Evicting states whether anything may be evicted.

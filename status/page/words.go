@@ -1,7 +1,10 @@
 package page
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/evenkeel/evenkeel/ledger"
@@ -58,6 +61,9 @@ func (f *Facts) hot(name string) (HotNode, bool) {
 func (f *Facts) action(name string) string {
 	if leaving := f.leaving(name); leaving != "" {
 		return leaving
+	}
+	if !f.Moving.ByUsage && f.Moving.ByPlugins && (f.Cycle == nil || f.planned(name) == 0) {
+		return "no plugin of the policy moves pods because their node is hot"
 	}
 	if stopped := f.stopped(); len(stopped) > 0 {
 		return "no pod is moved: " + stopped[0]
@@ -140,7 +146,12 @@ func (f *Facts) stopped() []string {
 		}
 	}
 	add(f.Paused)
-	add(stops.Usage)
+	switch {
+	case stops.Usage != "" && f.Moving.ByPlugins && f.Moving.ByUsage:
+		add("moves by real usage: " + stops.Usage)
+	case f.Moving.ByUsage || !f.Moving.ByPlugins: // the plans of plugins do not need usage
+		add(stops.Usage)
+	}
 	if stops.Ledger != "" {
 		add("the stored ledger cannot be read: " + stops.Ledger)
 	}
@@ -190,7 +201,7 @@ func (p *Page) headline() Headline {
 	}
 	sorted := p.hottest
 	if len(sorted) == 0 || sorted[0].Level == Unknown {
-		return Headline{Text: "No usage is known", By: p.unread(), Action: "Nothing is evicted."}
+		return Headline{Text: "No usage is known", By: p.unread(), Action: cmp.Or(p.byPlugins, "Nothing is evicted.")}
 	}
 	first := sorted[0] // no node is hot, except according to its newest reading
 	h := Headline{Node: first.Name, Text: "No node is hot; " + first.Name + " is the fullest", By: first.Uses(), Action: "Nothing has to be moved."}
@@ -203,8 +214,48 @@ func (p *Page) headline() Headline {
 	if first.isHot() {
 		h.Text = first.Name + " is hot by its newest reading"
 		h.Action = "Whether it is hot by the policy's windows is known once these are filled; nothing is evicted before that."
+		if p.byPlugins != "" {
+			h.Action = "Whether it is hot by the policy's windows is known once these are filled."
+		}
+	}
+	if p.byPlugins != "" {
+		h.Action = strings.TrimPrefix(h.Action+" "+p.byPlugins, "Nothing has to be moved. ")
 	}
 	return h
+}
+
+// byPlugins describes in sentences what the last cycle planned for descheduler plugins;
+// empty if the policy has none that are planned.
+func (f *Facts) byPlugins() string {
+	switch {
+	case !f.Moving.ByPlugins:
+		return ""
+	case f.Cycle == nil:
+		return status.Sentence("descheduler's plugins: " + f.NoPlan)
+	}
+	var plugins []string
+	moves, declined := 0, 0
+	for i := range f.Cycle.Plan.Moves {
+		if plugin := f.Cycle.Plan.Moves[i].Plugin; plugin != "" {
+			moves++
+			if !slices.Contains(plugins, plugin) {
+				plugins = append(plugins, plugin)
+			}
+		}
+	}
+	for i := range f.Cycle.Plan.Declined {
+		if f.Cycle.Plan.Declined[i].Plugin != "" {
+			declined++
+		}
+	}
+	at, stay := clock(f.Cycle.At), ""
+	if declined > 0 {
+		stay = fmt.Sprintf(" %s that a plugin asks for would stay, as listed below.", reasons.Count(declined, "pod"))
+	}
+	if moves == 0 {
+		return fmt.Sprintf("The cycle at %s planned no move for descheduler's plugins.%s", at, stay)
+	}
+	return fmt.Sprintf("The cycle at %s planned %s that %s asked for.%s", at, reasons.Count(moves, "move"), status.Enumerated(plugins), stay)
 }
 
 // unread explains why no usage is known.

@@ -55,6 +55,7 @@ func (p *Reports) facts(r *http.Request) *page.Facts {
 		}
 	}
 	f.Process = p.process(r, latest)
+	f.Moving = p.Explainer.Moves()
 	f.NoPlan = cmp.Or(p.Explainer.NothingByUsage(), unplanned[f.Process.Role])
 	return f
 }

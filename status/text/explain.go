@@ -141,22 +141,22 @@ func rows[T any](p *layout.Page, items []T, cells func(*T) []string, columns ...
 // plannedColumns and moveColumns return the columns of moves. kind is the title of the
 // first column.
 func plannedColumns(kind string) []layout.Column {
-	return []layout.Column{{Title: kind, Cut: leastName}, {Title: "USES"}, {Title: "FROM", Cut: leastName}, {Title: "TO", Cut: leastName}}
+	return []layout.Column{{Title: kind, Cut: leastName}, {Title: "USES"}, {Title: "FROM", Cut: leastName}, {Title: "TO", Cut: leastName}, {Title: "WHY", Drop: 1}}
 }
 
 func moveColumns(kind string) []layout.Column {
 	return []layout.Column{
-		{Title: kind, Cut: leastName}, {Title: "STATE"}, {Title: "FROM", Cut: leastName, Drop: 2}, {Title: "PLANNED TO", Cut: leastName, Drop: 3},
+		{Title: kind, Cut: leastName}, {Title: "STATE"}, {Title: "ASKED BY", Cut: leastName, Drop: 4}, {Title: "FROM", Cut: leastName, Drop: 2}, {Title: "PLANNED TO", Cut: leastName, Drop: 3},
 		{Title: "NODE", Cut: leastName}, {Title: "RECORDED", Drop: 1}, {Title: "OUTCOME", Words: true, Wrap: true},
 	}
 }
 
 func plannedCells(m *status.ExplainedMove) []string {
-	return []string{m.Namespace + "/" + m.Pod, m.Usage.String(), m.From, m.To}
+	return []string{m.Namespace + "/" + m.Pod, m.Usage.String(), m.From, m.To, cmp.Or(m.Plugin, m.Reason)}
 }
 
 func moveCells(m *status.RecordedMove) []string {
-	return []string{m.Namespace + "/" + m.Pod, m.State, m.From, cmp.Or(m.To, "-"), cmp.Or(m.Node, "-"), stamp(m.Recorded), result(m)}
+	return []string{m.Namespace + "/" + m.Pod, m.State, cmp.Or(m.Plugin, "-"), m.From, cmp.Or(m.To, "-"), cmp.Or(m.Node, "-"), stamp(m.Recorded), result(m)}
 }
 
 func declinedCells(d *status.Declined) []string {

@@ -183,7 +183,11 @@ func countMoves(s *status.PlanSummary) string {
 		words = fmt.Sprint(s.Moves)
 	}
 	if s.DeclinedPods > 0 {
-		words += fmt.Sprintf("; %s on hot nodes must not be moved, or would not help", reasons.Count(s.DeclinedPods, "pod"))
+		where := ""
+		if s.HotNodes > 0 {
+			where = " on hot nodes"
+		}
+		words += fmt.Sprintf("; %s%s must not be moved, or would not help", reasons.Count(s.DeclinedPods, "pod"), where)
 	}
 	return words
 }
@@ -355,9 +359,11 @@ func (p *printer) moves(moves []*status.PlanMove) {
 	var relief status.Percents
 	for _, m := range moves {
 		layout.Row(all, nameOf(m), fmt.Sprintf("%dm", m.Usage.CPUMilli), fmt.Sprintf("%dMi", m.Usage.MemoryBytes>>20), m.To,
-			change(m.ToBefore.CPU, m.ToAfter.CPU), change(m.ToBefore.Memory, m.ToAfter.Memory), m.Owner, fmt.Sprintf("%g", m.Cost))
-		relief.CPU += m.FromBefore.CPU - m.FromAfter.CPU
-		relief.Memory += m.FromBefore.Memory - m.FromAfter.Memory
+			changeOf(m.ToBefore, m.ToAfter, cpuOf), changeOf(m.ToBefore, m.ToAfter, memoryOf), m.Owner, fmt.Sprintf("%g", m.Cost))
+		if m.FromBefore != nil {
+			relief.CPU += m.FromBefore.CPU - m.FromAfter.CPU
+			relief.Memory += m.FromBefore.Memory - m.FromAfter.Memory
+		}
 	}
 	if memoryFirst := relief.Memory > relief.CPU; memoryFirst {
 		all[1], all[2], all[4], all[5] = all[2], all[1], all[5], all[4]

@@ -309,7 +309,7 @@ func TestOtherMovesAreListed(t *testing.T) {
 	f := idle()
 	pod := strategies.Pod{Pod: &cluster.Pod{Namespace: "shop", Name: "web-1", Owner: cluster.Owner{Kind: "ReplicaSet", Name: "web"}}, Usage: cluster.Amounts{300, 1 << 30}}
 	f.Closed = ""
-	f.Plan.Moves = []strategies.Move{{Pod: pod, From: "dear", To: "cheap", Reason: reasons.PreferredNode, Why: "It is preferred."}}
+	f.Plan.Moves = []strategies.Move{{Pod: pod, From: "dear", To: "cheap", Reason: reasons.PreferredNode, Why: "It is preferred.", ToBefore: cluster.Percents{10, 10}, ToAfter: cluster.Percents{13, 11}}}
 	got := printedPlan(f, layout.Style{Width: 200}, false)
 	for _, want := range []string{"OTHER MOVES", "PreferredNode: its preferred node affinity rates its destination higher", "shop/web-1"} {
 		if !strings.Contains(got, want) {

@@ -46,7 +46,9 @@ func saves(moves []*status.PlanMove) string {
 func takes(moves []*status.PlanMove) string {
 	off, verb := 0.0, "take"
 	for _, m := range moves {
-		off += m.FromBefore.CPU - m.FromAfter.CPU
+		if m.FromBefore != nil {
+			off += m.FromBefore.CPU - m.FromAfter.CPU
+		}
 	}
 	if len(moves) == 1 {
 		verb = "takes"
@@ -107,5 +109,17 @@ func percentOf(value float64) string { return fmt.Sprintf("%.1f%%", value) }
 
 // change formats a change from one value to another.
 func change(before, after float64) string { return percentOf(before) + " → " + percentOf(after) }
+
+// changeOf formats a change of one resource, which may be unknown.
+func changeOf(before, after *status.Percents, of func(*status.Percents) float64) string {
+	if before == nil || after == nil {
+		return "unknown"
+	}
+	return change(of(before), of(after))
+}
+
+func cpuOf(p *status.Percents) float64 { return p.CPU }
+
+func memoryOf(p *status.Percents) float64 { return p.Memory }
 
 func sentence(words string) string { return strings.ToUpper(words[:1]) + words[1:] + "." }

@@ -146,3 +146,16 @@ func TestEachMoveHelpsAfterThoseBeforeIt(t *testing.T) {
 		}
 	}
 }
+
+// A pod that the plugin would evict, but that stays, says which plugin asks, and where its
+// replacement would go.
+func TestWhyAPodStays(t *testing.T) {
+	made := plan(t, crowd("a-1"), func(map[string]string) []string { return []string{"a-1"} })
+	if len(made.Plan.Declined) != 1 {
+		t.Fatalf("declined %v", plugintest.Declined(made))
+	}
+	const want = "RemoveDuplicates asks for its eviction, but it would go to node-1, and the plugin would then ask for 1 pod of its owner again"
+	if d := &made.Plan.Declined[0]; d.Plugin != removeduplicates.PluginName || d.Detail != want {
+		t.Errorf("plugin %q, detail %q", d.Plugin, d.Detail)
+	}
+}

@@ -59,6 +59,21 @@ func (w *wish) decline(why reasons.Reason, detail string) {
 	w.to, w.declined, w.detail = "", why, detail
 }
 
+// stays explains why a pod is not moved, and where its replacement would go.
+func (w *wish) stays() string {
+	words := w.declined.Sentence()
+	switch {
+	case w.declined == reasons.NoBetterPlace && w.detail != "":
+		return w.detail
+	case w.declined == reasons.WouldComeBack:
+		words = "kube-scheduler would put its replacement on " + w.pod.Node + " again"
+	}
+	if w.detail != "" {
+		words += " (" + w.detail + ")"
+	}
+	return words
+}
+
 func newPlanner(p *Plugin, round *plugin.Round) *planner {
 	plan := &planner{
 		plugin: p, round: round, arriving: map[string]cluster.Amounts{}, siblings: map[party]map[int]int{}, coming: map[party]bool{},
@@ -228,7 +243,9 @@ func (p *planner) refuse(w *wish) reasons.Reason {
 func (p *planner) made() (plan strategies.Plan) {
 	for _, w := range p.wishes {
 		if w.to == "" {
-			plan.Declined = append(plan.Declined, strategies.Declined{Pod: w.pod, Node: w.pod.Node, Reason: w.declined, Detail: w.detail})
+			plan.Declined = append(plan.Declined, strategies.Declined{
+				Pod: w.pod, Node: w.pod.Node, Reason: w.declined, Plugin: p.plugin.name, Detail: p.plugin.name + " asks for its eviction, but " + w.stays(),
+			})
 			continue
 		}
 		m := strategies.Move{

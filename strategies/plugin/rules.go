@@ -277,6 +277,9 @@ func (n *Node) most() int64 {
 // report fills in the usage of both nodes before and after a move.
 func (r *Round) report(m *strategies.Move) {
 	change := func(n *Node, by cluster.Amounts) (before, after cluster.Percents) {
+		if !n.known { // only descheduler plugins move pods between such nodes
+			return before, after
+		}
 		before = n.Rated(n.Predicted.Plus(n.change))
 		n.change = n.change.Plus(by)
 		return before, n.Rated(n.Predicted.Plus(n.change))
