@@ -38,11 +38,13 @@ type Connection struct {
 	// Clock is the API server's clock, derived from its responses.
 	Clock *servertime.Clock
 
-	arrivals arrivals // bytes received by Client
+	watched  rest.Interface // of ListWatch; nil if Client is a fake
+	arrivals arrivals       // bytes received by Client and watched
 }
 
-// Connect makes the client without sending a request.
-func Connect(config *rest.Config) (*Connection, error) {
+// Connect makes the client without sending a request. Lists and watches by ListWatch decode
+// only what prune leaves of an object that the API server sends in protobuf.
+func Connect(config *rest.Config, prune func(data []byte) []byte) (*Connection, error) {
 	c := &Connection{REST: config, Clock: servertime.New(servertime.Local)}
 	config.UserAgent = rest.DefaultKubernetesUserAgent()
 	config.QPS, config.Burst = clientQPS, clientBurst
@@ -51,11 +53,18 @@ func Connect(config *rest.Config) (*Connection, error) {
 	built.AcceptContentTypes = "application/vnd.kubernetes.protobuf,application/json"
 	built.Wrap(c.Clock.Wrap)
 	built.Wrap(c.arrivals.wrap)
-	client, err := kubernetes.NewForConfig(built)
+	over, err := rest.HTTPClientFor(built)
 	if err != nil {
 		return nil, fmt.Errorf("making the client: %w", err)
 	}
-	c.Client = client
+	if c.Client, err = kubernetes.NewForConfigAndClient(built, over); err != nil {
+		return nil, fmt.Errorf("making the client: %w", err)
+	}
+	watched, err := watchedClient(built, over, prune)
+	if err != nil {
+		return nil, fmt.Errorf("making the client of watches: %w", err)
+	}
+	c.watched = watched
 	return c, nil
 }
 
@@ -108,7 +117,11 @@ func (c *Connection) Version(ctx context.Context) (string, error) {
 
 // ListWatch lists and watches all objects of a core resource.
 func (c *Connection) ListWatch(resource string) cache.ListerWatcher {
-	return cache.NewListWatchFromClient(c.Client.CoreV1().RESTClient(), resource, metav1.NamespaceAll, fields.Everything())
+	client := c.watched
+	if client == nil {
+		client = c.Client.CoreV1().RESTClient()
+	}
+	return cache.NewListWatchFromClient(client, resource, metav1.NamespaceAll, fields.Everything())
 }
 
 // CallTimeout bounds one call to the API server.

@@ -1,0 +1,83 @@
+package kube
+
+import (
+	"bytes"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
+	"k8s.io/apimachinery/pkg/runtime/serializer/streaming"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+)
+
+func unpruned(data []byte) []byte { return data }
+
+func encoded(t *testing.T, object runtime.Object) []byte {
+	t.Helper()
+	var data bytes.Buffer
+	serializer := protobuf.NewSerializer(scheme.Scheme, scheme.Scheme)
+	if err := scheme.Codecs.EncoderForVersion(serializer, v1.SchemeGroupVersion).Encode(object, &data); err != nil {
+		t.Fatal(err)
+	}
+	return data.Bytes()
+}
+
+// Listed and watched objects are pruned before they are decoded, those that the informers of a
+// factory watch and those of ListWatch.
+func TestWatchedPodsArePruned(t *testing.T) {
+	pod := func(host string) *v1.Pod {
+		return &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a", ResourceVersion: "1"}, Status: v1.PodStatus{HostIP: host}}
+	}
+	whole := encoded(t, pod("10.0.0.1"))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Get("sendInitialEvents") == "true" {
+			http.Error(w, "not supported", http.StatusBadRequest)
+			return
+		}
+		if r.URL.Query().Get("watch") == "" {
+			w.Header().Set("Content-Type", runtime.ContentTypeProtobuf)
+			_, _ = w.Write(encoded(t, &v1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "1"}, Items: []v1.Pod{*pod("10.0.0.1")}}))
+			return
+		}
+		w.Header().Set("Content-Type", runtime.ContentTypeProtobuf+";stream=watch")
+		info, _ := runtime.SerializerInfoForMediaType(scheme.Codecs.SupportedMediaTypes(), runtime.ContentTypeProtobuf)
+		encoder := streaming.NewEncoder(info.StreamSerializer.Framer.NewFrameWriter(w), scheme.Codecs.EncoderForVersion(info.StreamSerializer.Serializer, v1.SchemeGroupVersion))
+		_ = encoder.Encode(&metav1.WatchEvent{Type: "ADDED", Object: runtime.RawExtension{Raw: whole}})
+		http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+	}))
+	t.Cleanup(server.Close)
+	prune := func(data []byte) []byte { return bytes.ReplaceAll(data, []byte("10.0.0.1"), []byte("replaced")) }
+	c, err := Connect(&rest.Config{Host: server.URL}, prune)
+	if err != nil {
+		t.Fatal(err)
+	}
+	listed, err := c.ListWatch("pods").List(metav1.ListOptions{})
+	if list, ok := listed.(*v1.PodList); err != nil || !ok || len(list.Items) != 1 || list.Items[0].Status.HostIP != "replaced" {
+		t.Errorf("listed %v, error %v", listed, err)
+	}
+	watched, err := c.ListWatch("pods").Watch(metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	event := <-watched.ResultChan()
+	watched.Stop()
+	if got, ok := event.Object.(*v1.Pod); !ok || got.Name != "a" || got.Status.HostIP != "replaced" {
+		t.Errorf("watched %+v", event)
+	}
+	factory := informers.NewSharedInformerFactory(c.Client, 0)
+	c.WatchPods(factory)
+	pods := factory.Core().V1().Pods().Lister().Pods("ns")
+	factory.Start(t.Context().Done())
+	t.Cleanup(factory.Shutdown)
+	factory.WaitForCacheSync(t.Context().Done())
+	if got, err := pods.Get("a"); err != nil || got.Status.HostIP != "replaced" {
+		t.Errorf("the informer has %+v, error %v", got, err)
+	}
+}
