@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/ledger"
 )
 
@@ -34,8 +35,9 @@ type Entry struct {
 	// Destination is the planned destination; empty for evictions by descheduler plugins
 	// that do not plan destinations.
 	Destination string `json:"destination,omitempty"`
-	CPUMilli    int64  `json:"cpuMilli"`
-	MemoryBytes int64  `json:"memoryBytes"`
+	// CPUMilli and MemoryBytes are the pod's usage; absent if it is unknown.
+	CPUMilli    *int64 `json:"cpuMilli,omitempty"`
+	MemoryBytes *int64 `json:"memoryBytes,omitempty"`
 	ledger.Decision
 	// State is the state of the move in the ledger, and Denied the message with
 	// which admission control denied its eviction; both are empty for an entry
@@ -96,9 +98,9 @@ func OfMove(m *ledger.Move) (Entry, bool) {
 }
 
 func ofIntent(m *ledger.Intent, at time.Time) Entry {
-	e := Entry{
-		At: at, Namespace: m.Namespace, Pod: m.Pod, PodUID: m.PodUID, Node: m.From, Destination: m.To,
-		CPUMilli: m.Usage[0], MemoryBytes: m.Usage[1],
+	e := Entry{At: at, Namespace: m.Namespace, Pod: m.Pod, PodUID: m.PodUID, Node: m.From, Destination: m.To}
+	if m.Usage != (cluster.Amounts{}) { // no running pod uses nothing
+		e.CPUMilli, e.MemoryBytes = new(m.Usage[cluster.CPU]), new(m.Usage[cluster.Memory])
 	}
 	if m.Owner.Name != "" {
 		e.Owner = m.Owner.Kind + "/" + m.Owner.Name

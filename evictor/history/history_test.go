@@ -44,7 +44,7 @@ func entry(name string, change ...func(*Entry)) Entry {
 	m := intent(name)
 	e := Entry{
 		At: at(0), Namespace: "shop", Pod: name, PodUID: m.PodUID, Owner: "ReplicaSet/web-7d9f", Node: "n1", Destination: "n2",
-		CPUMilli: 750, MemoryBytes: 2 << 30, Decision: *m.Decision,
+		CPUMilli: new(int64(750)), MemoryBytes: new(int64(2 << 30)), Decision: *m.Decision,
 	}
 	for _, c := range change {
 		c(&e)
@@ -112,6 +112,31 @@ func TestLogsAreReadAgain(t *testing.T) {
 						t.Errorf("(-want +got):\n%s", diff)
 					}
 				})
+			}
+		}
+	}
+}
+
+// The usage of a pod that was not measured is absent, also from lines in which earlier versions
+// wrote it as 0.
+func TestUnknownUsageIsNotZero(t *testing.T) {
+	unmeasured := intent("a")
+	unmeasured.Usage = cluster.Amounts{}
+	want := entry("a", func(e *Entry) { e.CPUMilli, e.MemoryBytes = nil, nil })
+	for format, make := range loggers() {
+		for earlier := range 2 {
+			var out bytes.Buffer
+			LogEviction(klog.NewContext(t.Context(), make(&out)), unmeasured, at(0), false)
+			text := out.String()
+			if earlier == 1 {
+				text = strings.NewReplacer(` node="n1"`, ` cpuMilli=0 memoryBytes=0 node="n1"`, `"node":`, `"cpuMilli":0,"memoryBytes":0,"node":`).Replace(text)
+			}
+			logs := NewLogs(Query{})
+			if err := logs.Read(strings.NewReader(text)); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff([]Entry{want}, logs.Entries()); diff != "" {
+				t.Errorf("%s, from %q (-want +got):\n%s", format, text, diff)
 			}
 		}
 	}

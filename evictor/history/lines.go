@@ -27,9 +27,13 @@ func LogEviction(ctx context.Context, move *ledger.Intent, at time.Time, dryRun 
 		message = wouldEvict
 	}
 	e := ofIntent(move, at)
-	klog.FromContext(ctx).Info(message, "pod", klog.KRef(e.Namespace, e.Pod), "node", e.Node, "destination", e.Destination,
-		"cpuMilli", e.CPUMilli, "memoryBytes", e.MemoryBytes, "at", stamp(at), "podUID", e.PodUID, "owner", oneLine.Replace(e.Owner),
-		"workload", oneLine.Replace(e.Workload), "plugin", e.Plugin, "exceeded", e.Exceeded, "policy", e.Policy, "cycle", e.Cycle, "message", oneLine.Replace(e.Message))
+	values := []any{"pod", klog.KRef(e.Namespace, e.Pod), "node", e.Node, "destination", e.Destination}
+	if e.CPUMilli != nil {
+		values = append(values, "cpuMilli", *e.CPUMilli, "memoryBytes", *e.MemoryBytes)
+	}
+	klog.FromContext(ctx).Info(message, append(values,
+		"at", stamp(at), "podUID", e.PodUID, "owner", oneLine.Replace(e.Owner), "workload", oneLine.Replace(e.Workload), "plugin", e.Plugin,
+		"exceeded", e.Exceeded, "policy", e.Policy, "cycle", e.Cycle, "message", oneLine.Replace(e.Message))...)
 }
 
 // LogJudged logs the result of a move.

@@ -46,6 +46,9 @@ func parse(text []byte) (l line, ok bool) {
 	}
 	e := &l.Entry
 	e.Namespace, e.Pod = l.PodRef.namespace, l.PodRef.name
+	if e.CPUMilli != nil && e.MemoryBytes != nil && *e.CPUMilli == 0 && *e.MemoryBytes == 0 { // an earlier version's unknown
+		e.CPUMilli, e.MemoryBytes = nil, nil
+	}
 	e.DryRun = l.Said == wouldEvict || l.Said == trialJudged
 	if l.Said == evicted || l.Said == wouldEvict {
 		return l, fields["message"] != nil // the last field, so that the line is complete

@@ -255,11 +255,19 @@ func (r *OwnersReport) table(p *layout.Page) {
 
 const noEvictions = "No evictions found."
 
+// used returns the pod's usage; empty if it is unknown.
+func (e *HistoryEviction) used() string {
+	if e.CPUMilli == nil || e.MemoryBytes == nil {
+		return ""
+	}
+	return fmt.Sprintf("%dm/%dMi", *e.CPUMilli, *e.MemoryBytes>>20)
+}
+
 // cells returns the cells of a wide table.
 func (e *HistoryEviction) cells() []string {
 	cells := []string{
 		e.At.UTC().Format(time.RFC3339), e.Namespace + "/" + e.Pod, e.Owner, e.Node, cmp.Or(e.Landed, e.Destination), e.Result, e.Why(), e.Plugin,
-		fmt.Sprintf("%dm/%dMi", e.CPUMilli, e.MemoryBytes>>20), e.Policy, e.Cycle, e.Message,
+		e.used(), e.Policy, e.Cycle, e.Message,
 	}
 	for i, text := range cells {
 		cells[i] = cmp.Or(text, "-")
