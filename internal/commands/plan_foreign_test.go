@@ -80,7 +80,11 @@ func listsServer(t *testing.T, lists func(path string) []string) (kubeconfig str
 			w.WriteHeader(http.StatusNotFound)
 			_, _ = w.Write([]byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}`))
 		case r.Method == http.MethodGet:
-			_, _ = fmt.Fprintf(w, `{"metadata":{"resourceVersion":"5"},"items":[%s]}`, strings.Join(lists(r.URL.Path), ","))
+			kind := ""
+			if strings.HasSuffix(r.URL.Path, "/pods") { // the watch of pods relies on it
+				kind = `"kind":"PodList","apiVersion":"v1",`
+			}
+			_, _ = fmt.Fprintf(w, `{%s"metadata":{"resourceVersion":"5"},"items":[%s]}`, kind, strings.Join(lists(r.URL.Path), ","))
 		default:
 			_, _ = io.Copy(io.Discard, r.Body)
 			w.WriteHeader(http.StatusForbidden)
