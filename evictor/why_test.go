@@ -42,7 +42,7 @@ func entryOf(name string, change ...func(*history.Entry)) history.Entry {
 	move := moveOf(name)
 	e := history.Entry{
 		Namespace: "ns", Pod: name, PodUID: "uid-" + name, Owner: "ReplicaSet/web", Node: "hot", Destination: "cool",
-		CPUMilli: 2200, MemoryBytes: 1 << 30, Decision: *move.Decision,
+		CPUMilli: new(int64(2200)), MemoryBytes: new(int64(1 << 30)), Decision: *move.Decision,
 	}
 	for _, c := range change {
 		c(&e)
