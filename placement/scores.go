@@ -189,7 +189,7 @@ func (s *Session) unlike(by *preferences, nodes []candidate) []fwk.NodeInfo {
 	all := by.nodes || by.pods > maxCounted || len(by.keys) > maxKeys || byHost && !s.ownHosts()
 	for i := range nodes {
 		n := nodes[i].node
-		if !all && n.view.pods.epoch != snap.lens.epoch && !(snap.softTainted > 0 && softTainted(n.node)) {
+		if !all && n.view.pods.epoch != snap.lens.epoch && (snap.softTainted == 0 || !softTainted(n.node)) {
 			if domains, inAll := by.domainsOf(n.node); inAll {
 				if twin, known := first[domains]; known {
 					nodes[i].twin = twin

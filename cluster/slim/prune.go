@@ -114,10 +114,10 @@ func messageOf(typeMeta []byte) *message {
 		if length < 0 {
 			return nil
 		}
-		switch number {
-		case typeVersion:
+		if number == typeVersion {
 			version = string(value)
-		case typeKind:
+		}
+		if number == typeKind {
 			kind = string(value)
 		}
 		typeMeta = typeMeta[tagged+length:]

@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
 )
 
 func unpruned(data []byte) []byte { return data }
@@ -58,11 +59,12 @@ func TestWatchedPodsArePruned(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	listed, err := c.ListWatch("pods").List(metav1.ListOptions{})
+	source := cache.ToListerWatcherWithContext(c.ListWatch("pods"))
+	listed, err := source.ListWithContext(t.Context(), metav1.ListOptions{})
 	if list, ok := listed.(*v1.PodList); err != nil || !ok || len(list.Items) != 1 || list.Items[0].Status.HostIP != "replaced" {
 		t.Errorf("listed %v, error %v", listed, err)
 	}
-	watched, err := c.ListWatch("pods").Watch(metav1.ListOptions{})
+	watched, err := source.WatchWithContext(t.Context(), metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
