@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -232,10 +233,22 @@ func (f *Fixture) ReadMetric(address, series string) (float64, error) {
 	return 0, nil
 }
 
-// Fetch decodes a page with JSON.
+// Fetch decodes a page with JSON. For some seconds it tries again if there is no answer,
+// because a process starts its servers one after the other, and a busy machine may delay
+// any single answer.
 func (f *Fixture) Fetch(url string, into any) {
 	f.T.Helper()
 	status, body, err := evenkeel.Get(f.T.Context(), url)
+	for range 50 {
+		if err == nil {
+			break
+		}
+		select {
+		case <-f.T.Context().Done():
+		case <-time.After(100 * time.Millisecond):
+		}
+		status, body, err = evenkeel.Get(f.T.Context(), url)
+	}
 	if err != nil || status != http.StatusOK {
 		f.T.Fatalf("fetching %s: status %d, %v: %.300s", url, status, err, body)
 	}
