@@ -49,7 +49,7 @@ func (p *planner) judge(ctx context.Context) error {
 	}
 	in, replacements := p.after(moves)
 	for _, w := range p.wishes {
-		in.stays[w.ask.pod.UID] = !w.goes()
+		in.stays[w.ask.pod.UID] = w.to == ""
 	}
 	asked, err := p.plugin.ask(ctx, in, p.round.Ready)
 	if err != nil {

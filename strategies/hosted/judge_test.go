@@ -5,12 +5,14 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/descheduler/pkg/descheduler/evictions"
 	"sigs.k8s.io/descheduler/pkg/framework/plugins/removeduplicates"
 	frameworktypes "sigs.k8s.io/descheduler/pkg/framework/types"
 
+	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/strategies"
 	"github.com/evenkeel/evenkeel/strategies/hosted"
 	"github.com/evenkeel/evenkeel/strategies/plugin"
@@ -104,6 +106,53 @@ func TestOwnersOfANamespaceAreJudgedApart(t *testing.T) {
 		if diff := cmp.Diff([]string{"a-1: node-0 -> node-1", "c-1: node-0 -> node-1"}, plugintest.Moves(made)); diff != "" {
 			t.Errorf("%s: moves (-want +got):\n%s\ndeclined %v", name, diff, plugintest.Declined(made))
 		}
+	}
+}
+
+// A plan has no more moves than the limits allow, and moves that do not help take no place in it.
+func TestLimitsAreKeptAfterJudging(t *testing.T) {
+	// a-1 helps nobody: its owner's other pod is asked for instead.
+	asks := func(on map[string]string) []string {
+		asked := asksFor("a-1", "b-1", "c-1", "d-1")(on)
+		if on["a-1"] != "node-0" {
+			asked = append(asked, "a-2")
+		}
+		return asked
+	}
+	cases := map[string]struct {
+		limit    func(*plugintest.Fleet)
+		want     []string
+		declined map[string]reasons.Reason
+	}{
+		"none": {
+			limit: func(*plugintest.Fleet) {},
+			want:  []string{"b-1: node-0 -> node-1", "c-1: node-0 -> node-1", "d-1: node-0 -> node-1"},
+		},
+		"of a cycle": {
+			limit:    func(f *plugintest.Fleet) { f.Options.MaxMoves = 1 },
+			want:     []string{"b-1: node-0 -> node-1"},
+			declined: map[string]reasons.Reason{"c-1": reasons.MoveLimit, "d-1": reasons.MoveLimit},
+		},
+		"of what is left of the hour": {
+			limit:    func(f *plugintest.Fleet) { f.Options.MaxMoves, f.Observed.MaxMoves = 3, 2 },
+			want:     []string{"b-1: node-0 -> node-1", "c-1: node-0 -> node-1"},
+			declined: map[string]reasons.Reason{"d-1": reasons.MoveLimit},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			fleet := crowd("a-1", "a-2", "b-1", "c-1", "d-1")
+			tc.limit(fleet)
+			made := plan(t, fleet, asks)
+			if diff := cmp.Diff(tc.want, plugintest.Moves(made)); diff != "" {
+				t.Errorf("moves (-want +got):\n%s", diff)
+			}
+			declined := plugintest.Declined(made)
+			delete(declined, "a-1")
+			if diff := cmp.Diff(tc.declined, declined, cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("declined (-want +got):\n%s", diff)
+			}
+		})
 	}
 }
 

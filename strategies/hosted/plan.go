@@ -37,7 +37,6 @@ type planner struct {
 	// and node, with the planned moves applied.
 	siblings map[party]map[int]int
 	wishes   []*wish // in the order in which they were placed
-	placed   int     // number of wishes with a destination
 	failed   error   // the error that occurred while the plugin ran
 }
 
@@ -111,6 +110,7 @@ func (p *Plugin) Plan(ctx context.Context, round *plugin.Round) (plugin.Result, 
 	if err := plan.judge(ctx); err != nil {
 		return plugin.Result{}, err
 	}
+	plan.limit()
 	return plugin.Result{Plan: plan.made(), Basis: basis{p.name, round, plan.wishes}}, nil
 }
 
@@ -139,8 +139,7 @@ func (p *planner) placeAll(ctx context.Context, asked []ask) error {
 }
 
 // want looks for a destination for a pod while the plugin runs. A plugin that compares
-// nodes asks for other pods of a node if its first choices are refused, but not if they
-// are refused only because of the limit on moves.
+// nodes asks for other pods of a node if its first choices are refused.
 func (p *planner) want(ctx context.Context, a ask) (goes bool) {
 	if p.failed == nil && p.ranked == nil {
 		p.failed = p.open(ctx, nil)
@@ -150,12 +149,8 @@ func (p *planner) want(ctx context.Context, a ask) (goes bool) {
 	}
 	w, err := p.place(ctx, a)
 	p.failed = err
-	return err != nil || w.goes()
+	return err != nil || w.to != ""
 }
-
-// goes reports whether a pod is moved now or is only waiting because of the limit on
-// moves.
-func (w *wish) goes() bool { return w.to != "" || w.declined == reasons.MoveLimit }
 
 func (p *planner) open(ctx context.Context, asked []ask) (err error) {
 	if p.session, err = p.round.Placement(ctx); err != nil {
@@ -188,7 +183,6 @@ func (p *planner) settle(w *wish) error {
 	if _, err := p.session.Move(w.pod.Pod, w.to); err != nil {
 		return err
 	}
-	p.placed++
 	if siblings := p.siblings[w.of]; siblings != nil {
 		siblings[p.position(w.pod.Node)]--
 		siblings[p.position(w.to)]++
@@ -233,10 +227,22 @@ func (p *planner) refuse(w *wish) reasons.Reason {
 		return reasons.JustMoved
 	case p.coming[w.of]:
 		return reasons.OwnerReplacementPending
-	case p.round.Options.MaxMoves > 0 && p.placed >= p.round.Options.MaxMoves:
-		return reasons.MoveLimit
 	}
 	return ""
+}
+
+// limit drops the moves that are too many, from the end. It runs after judging, because a
+// move that does not help must not take the place of one that does.
+func (p *planner) limit() {
+	most := p.round.MaxMoves()
+	if most == 0 {
+		return
+	}
+	for i, w := range p.moves() {
+		if i >= most {
+			w.decline(reasons.MoveLimit, "")
+		}
+	}
 }
 
 // made turns the wishes into the plan.
