@@ -88,3 +88,15 @@ func TestWhatASignalNeedsIsDue(t *testing.T) {
 		t.Errorf("%dm have to leave for the signal, want a tenth of 24300m; %dm in all, want 3500m", n.NeedForSignals, n.Need[cluster.CPU])
 	}
 }
+
+// While usage rises, the last sample is above the mean that makes a node hot. Pods that are leaving
+// count in neither.
+func TestTheLastSampleIsGathered(t *testing.T) {
+	y := newYard(t)
+	y.observed.View.Nodes[0].Current = []cluster.Amounts{{28_000}, {24_300}}
+	y.pods["node-00000"][2].DeletionTimestamp = &metav1.Time{}
+	n := y.input(t).Nodes[0]
+	if n.LatestMilliCores != 28_000-8200 || n.Current[cluster.CPU] != 24_300-8200 {
+		t.Errorf("the last sample is %dm and the mean %dm, want %dm and %dm", n.LatestMilliCores, n.Current[cluster.CPU], 28_000-8200, 24_300-8200)
+	}
+}

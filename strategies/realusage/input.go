@@ -139,6 +139,7 @@ func (g *gathering) node(ctx context.Context, n *plugin.Node) (plan.Node, error)
 	}
 	node.Pods, node.Begun = pods, g.Observed.Begun[info.Node.Name]
 	node.Current = node.Current.Minus(left).AtLeastZero()
+	node.LatestMilliCores = read.Current[usage.AtLast][cluster.CPU] - left[cluster.CPU]
 	rest := node.Current[cluster.CPU]
 	for k := range pods {
 		node.Load.Add(pods[k].Expected)

@@ -62,6 +62,12 @@ func hot(name string, system cluster.Amounts, pods ...strategies.Pod) Node {
 	return n
 }
 
+// rising returns a node whose last sample of CPU usage was higher than the mean.
+func rising(latest int64, n Node) Node {
+	n.LatestMilliCores = latest
+	return n
+}
+
 func pod(name string, usage cluster.Amounts, change ...func(*strategies.Pod)) strategies.Pod {
 	p := strategies.Pod{Pod: &cluster.Pod{Name: name}, Usage: usage}
 	for _, c := range change {

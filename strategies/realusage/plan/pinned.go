@@ -67,7 +67,7 @@ func (p *planner) relieve(at cluster.NodeIndex) []landing {
 	}
 	movable, waits := p.relieving(n, need)
 	can := atMostOf(need, sum(movable))
-	if !positive(need) || waits || !mostOf(can, need) || p.budget() == 0 {
+	if !positive(need) || waits || !mostOf(sum(movable), n.ifUsageLasts(need)) || p.budget() == 0 {
 		return nil
 	}
 	landed, _ := p.least(movable, p.scale(n.above(need.Minus(can)), can))

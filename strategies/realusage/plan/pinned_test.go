@@ -34,6 +34,14 @@ func TestNeighboursOfPinnedPodsAreRelieved(t *testing.T) {
 			nodes:   []Node{cool("c", cluster.Amounts{100, 100}), hot("h", cluster.Amounts{0, 0}, append(neighbours(1, 50), tenant(800))...)},
 			minutes: 10, stays: reasons.HotThroughImmovable,
 		},
+		"the mean lags behind rising usage, and less than half could leave": {
+			nodes:   []Node{cool("c", cluster.Amounts{100, 100}), rising(750, hot("h", cluster.Amounts{0, 0}, append(neighbours(2, 15), tenant(640))...))},
+			minutes: 10, stays: reasons.HotThroughImmovable,
+		},
+		"the mean lags behind rising usage, and half could leave": {
+			nodes:   []Node{cool("c", cluster.Amounts{100, 100}), rising(750, hot("h", cluster.Amounts{0, 0}, append(neighbours(2, 40), tenant(600))...))},
+			minutes: 10, want: []string{"web0"}, stays: reasons.HotThroughImmovable,
+		},
 		"moves at any worth are for nodes that can be cooled": {
 			nodes: []Node{cool("c", cluster.Amounts{100, 100}), hot("h", cluster.Amounts{0, 0}, append(neighbours(2, 100), tenant(690))...)},
 			stays: reasons.HotThroughImmovable,

@@ -8,6 +8,7 @@ package plan
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 
@@ -100,9 +101,9 @@ func (p *planner) coolBy(at cluster.NodeIndex, need cluster.Amounts) {
 		return // only its leave line keeps it hot, and that justifies no move
 	}
 	movable, small := p.movable(n, need)
-	if !covers(sum(movable), need) {
+	if lasting := n.ifUsageLasts(need); !covers(sum(movable), lasting) {
 		why := reasons.HotThroughImmovable
-		if covers(sum(movable).Plus(sum(small)), need) {
+		if covers(sum(movable).Plus(sum(small)), lasting) {
 			why = reasons.GainTooSmall
 		}
 		p.leave(at, why, movable, need)
@@ -437,6 +438,9 @@ func (p *planner) leave(at cluster.NodeIndex, why reasons.Reason, pods []*strate
 	switch why {
 	case reasons.HotThroughImmovable:
 		detail = "moving every movable pod would not bring the node below its evict line"
+		if covers(sum(pods), need) {
+			detail += fmt.Sprintf(" if the %.1f%% of CPU that it used in the last sample lasts", 100*share(p.in.Nodes[at].LatestMilliCores, p.in.Nodes[at].Allocatable[cluster.CPU]))
+		}
 		if by := p.in.Nodes[at].pinnedBy(need); by != "" {
 			detail += ": " + by
 		}

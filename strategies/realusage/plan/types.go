@@ -21,6 +21,9 @@ type Node struct {
 	// Current is the usage that decides whether the node is hot: the measured usage without
 	// the pods that are leaving.
 	Current cluster.Amounts
+	// LatestMilliCores is the CPU usage of the last sample, without the pods that are
+	// leaving. While usage rises, it is above Current, which is a mean.
+	LatestMilliCores int64
 	// Need is the usage that has to leave a hot node to bring it below its evict lines;
 	// zero or less if none has to.
 	Need cluster.Amounts
@@ -81,6 +84,17 @@ func (n *Node) weightedHotMinutes(load *forecast.Load) float64 {
 // the CPU that has to leave because of CPU usage.
 func (n *Node) due(need cluster.Amounts) cluster.Amounts {
 	need[cluster.CPU] = min(need[cluster.CPU], max(n.NeedForSignals, 0))
+	return need
+}
+
+// ifUsageLasts raises a need that follows from CPU usage to what has to leave if the usage
+// of the last sample lasts. Whether moves can cool a node is judged by it, because a mean
+// is too low while usage rises. How much they move is not, because the last sample may be a
+// peak.
+func (n *Node) ifUsageLasts(need cluster.Amounts) cluster.Amounts {
+	if need[cluster.CPU] > max(n.NeedForSignals, 0) {
+		need[cluster.CPU] = max(need[cluster.CPU], n.LatestMilliCores-n.HotLine)
+	}
 	return need
 }
 
