@@ -43,6 +43,7 @@ var pureRooms = []string{
 	"observe/usage/contention",  // how long containers wait
 	"observe/forecast",          // what will be used
 	"observe/usage/source",      // what a usage source is
+	"observe/requests",          // who asks for less than is used
 	"observe/thresholds",        // which levels of usage are significant
 	"scorer",                    // what a node will use with a pod on it
 	"ledger",                    // which moves are in flight

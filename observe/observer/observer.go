@@ -19,6 +19,7 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/cluster/informed"
 	"github.com/evenkeel/evenkeel/ledger"
+	"github.com/evenkeel/evenkeel/observe/forecast"
 	"github.com/evenkeel/evenkeel/observe/usage"
 	"github.com/evenkeel/evenkeel/reasons"
 )
@@ -112,6 +113,13 @@ func (o *Observer) Patterns(most int) []byte {
 	o.sampling.Lock()
 	defer o.sampling.Unlock()
 	return o.at.usage.Patterns(most)
+}
+
+// Levels returns how much CPU each pod used in the last day or two, by UID.
+func (o *Observer) Levels() map[string]forecast.Levels {
+	o.sampling.Lock()
+	defer o.sampling.Unlock()
+	return o.at.usage.Levels()
 }
 
 // AdoptPatterns takes over recurring patterns that another process has learned.

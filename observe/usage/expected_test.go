@@ -31,6 +31,12 @@ func TestExpected(t *testing.T) {
 	if web.PeakMilliCores != web.Used[cluster.CPU] || late.PeakMilliCores != 0 {
 		t.Errorf("peaks of %d where %d is the most, and of %d where nothing was measured", web.PeakMilliCores, web.Used[cluster.CPU], late.PeakMilliCores)
 	}
+	var used forecast.Pool
+	levels := store.Levels()
+	counted := levels["uid-web-0"]
+	if used.Add(&counted); used.Count() < 10 || used.At(50) < 940 || used.At(50) > 1060 || used.At(100) < 2500 || len(levels) != 1 {
+		t.Errorf("%d means, p50 %d, peak %d; levels of %d pods", used.Count(), used.At(50), used.At(100), len(levels))
+	}
 	for of, e := range map[string]forecast.Expected{"pod": web.Expected, "node": node.Expected} {
 		if !(e[0].Mean > e[1].Mean && e[1].Mean > e[2].Mean && e[2].Mean >= 1000 && e[2].Mean < 1600 && e[2].Variance > 0) {
 			t.Errorf("a peak of five minutes makes one expect of the %s %v", of, e)

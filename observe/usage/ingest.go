@@ -193,6 +193,7 @@ func (in *ingestion) add(sums *podSums, ps *podSeries, pod *cluster.Pod, measure
 	if span >= in.store.config.MinWindow && ps.trend.Add(ps.newest.second, settled[cluster.CPU]) {
 		if span >= Avg5m.Over-in.store.config.SampleInterval { // (nearly) the whole five minutes
 			ps.peak.Add(ps.newest.second, settled[cluster.CPU])
+			ps.levels.Add(ps.newest.second, settled[cluster.CPU])
 		}
 		in.recur(ps, used[cluster.CPU])
 	}

@@ -29,6 +29,8 @@ type podSeries struct {
 	trend forecast.Trend
 	// peak is the pod's highest recent usage.
 	peak forecast.Peak
+	// levels counts how much the pod used in the last day or two.
+	levels forecast.Levels
 	// unlike is how the pod's usage differs from its workload's pattern.
 	unlike forecast.Unlike
 }

@@ -144,6 +144,18 @@ func (s *Store) Shift(by time.Duration) {
 	}
 }
 
+// Levels returns how much CPU each pod of the last snapshot used in the last day or two,
+// by UID. Pods that were not observed for five minutes are left out.
+func (s *Store) Levels() map[string]forecast.Levels {
+	all := make(map[string]forecast.Levels, len(s.order))
+	for _, ps := range s.order {
+		if ps.levels != (forecast.Levels{}) {
+			all[ps.pod.UID] = ps.levels
+		}
+	}
+	return all
+}
+
 func (s *Store) second(t time.Time) uint32 { return clamp32(int64(t.Sub(s.epoch) / time.Second)) }
 
 func (s *Store) time(second uint32) time.Time {
