@@ -21,6 +21,7 @@ const (
 	controlPlanePackage  = modulePath + "/controlplane"
 	kwokPackage          = "sigs.k8s.io/kwok/cmd/kwok"
 	metricsServerPackage = "sigs.k8s.io/metrics-server/cmd/metrics-server"
+	deschedulerPackage   = "sigs.k8s.io/descheduler/cmd/descheduler"
 
 	// progressEvery is longer than a warm build, so that a warm build prints nothing.
 	progressEvery = 5 * time.Second
@@ -57,6 +58,19 @@ func (r Release) Build(ctx context.Context, binDir string, progress io.Writer) (
 		runs, err := r.compilations(ctx, moduleDir, binDir)
 		return runs, links, err
 	})
+}
+
+// BuildDescheduler compiles upstream's descheduler, in the version that Evenkeel hosts,
+// into binDir and returns its path.
+func BuildDescheduler(ctx context.Context, binDir string, progress io.Writer) (path string, err error) {
+	err = compileAll(ctx, binDir, progress, func(moduleDir, binDir string) ([]compilation, map[string]string, error) {
+		packages := []string{deschedulerPackage}
+		return []compilation{{
+			what: "descheduler", dir: moduleDir, binDir: binDir, packages: packages,
+			arguments: append([]string{"-o", binDir + string(filepath.Separator), "-ldflags", "-s -w"}, packages...),
+		}}, nil, nil
+	})
+	return filepath.Join(binDir, "descheduler"), err
 }
 
 // compileAll runs compilations and makes links in the folder of binaries. Meanwhile, no

@@ -81,6 +81,15 @@ func (c *Cluster) RestartScheduler(ctx context.Context, extenders ...schedulerv1
 	return c.Restart(ctx, Scheduler)
 }
 
+// PackNodes restarts kube-scheduler so that it prefers full nodes, or empty ones again.
+func (c *Cluster) PackNodes(ctx context.Context, pack bool) error {
+	c.mu.Lock()
+	c.options.PackNodes = pack
+	extenders := c.options.Extenders
+	c.mu.Unlock()
+	return c.RestartScheduler(ctx, extenders...)
+}
+
 func (c *Cluster) launch(part Part) error {
 	p, err := StartProcess(string(part), filepath.Join(c.options.BinDir, string(part)), c.arguments(part), c.LogPath(part))
 	if err != nil {

@@ -22,6 +22,8 @@ type Options struct {
 	Extenders []schedulerv1.Extender
 	// PercentageOfNodesToScore is kube-scheduler's setting; 0 means its adaptive default.
 	PercentageOfNodesToScore int32
+	// PackNodes makes kube-scheduler prefer full nodes (MostAllocated).
+	PackNodes bool
 	// SchedulerVerbosity is kube-scheduler's -v. From level 10 on, it logs the scores of
 	// each extender.
 	SchedulerVerbosity int

@@ -10,7 +10,9 @@ import (
 	"path/filepath"
 	"slices"
 
+	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	componentconfigv1 "k8s.io/component-base/config/v1alpha1"
 	schedulerv1 "k8s.io/kube-scheduler/config/v1"
 	"sigs.k8s.io/yaml"
@@ -104,6 +106,9 @@ func (c *Cluster) writeSchedulerConfig() error {
 	if share := c.options.PercentageOfNodesToScore; share > 0 {
 		config.PercentageOfNodesToScore = &share
 	}
+	if c.options.PackNodes {
+		config.Profiles = []schedulerv1.KubeSchedulerProfile{packing()}
+	}
 	content, err := yaml.Marshal(config)
 	if err != nil {
 		return fmt.Errorf("encoding the scheduler's configuration: %w", err)
@@ -112,4 +117,19 @@ func (c *Cluster) writeSchedulerConfig() error {
 		return fmt.Errorf("writing the scheduler's configuration: %w", err)
 	}
 	return nil
+}
+
+// packing returns a profile that prefers nodes on which more CPU and memory is requested.
+func packing() schedulerv1.KubeSchedulerProfile {
+	name := v1.DefaultSchedulerName
+	return schedulerv1.KubeSchedulerProfile{
+		SchedulerName: &name,
+		PluginConfig: []schedulerv1.PluginConfig{{Name: "NodeResourcesFit", Args: runtime.RawExtension{Object: &schedulerv1.NodeResourcesFitArgs{
+			TypeMeta: metav1.TypeMeta{APIVersion: schedulerv1.SchemeGroupVersion.String(), Kind: "NodeResourcesFitArgs"},
+			ScoringStrategy: &schedulerv1.ScoringStrategy{
+				Type:      schedulerv1.MostAllocated,
+				Resources: []schedulerv1.ResourceSpec{{Name: string(v1.ResourceCPU), Weight: 1}, {Name: string(v1.ResourceMemory), Weight: 1}},
+			},
+		}}}},
+	}
 }

@@ -13,11 +13,11 @@ import (
 )
 
 // Landings returns the scenarios with which a real cluster can start: no pod is old, has
-// restarted or has failed, and kube-scheduler is the default one.
+// restarted or has failed.
 func Landings(lists ...[]landings.Scenario) (all []*landings.Scenario) {
 	for _, list := range lists {
 		for i := range list {
-			s, staged := &list[i], list[i].Packs
+			s, staged := &list[i], false
 			for k := range s.Workloads {
 				w := &s.Workloads[k]
 				staged = staged || w.Job || w.Age > 0 || w.Status.ContainerStatuses != nil
@@ -34,6 +34,10 @@ func Landings(lists ...[]landings.Scenario) (all []*landings.Scenario) {
 // of nodes.
 func (f *Fixture) PlaceLandings(s *landings.Scenario) {
 	f.T.Helper()
+	if s.Packs {
+		f.packNodes(true)
+		f.T.Cleanup(func() { f.packNodes(false) })
+	}
 	names := map[string]string{}
 	for i := range s.Nodes {
 		object := s.Nodes[i].Object()
@@ -65,6 +69,14 @@ func (f *Fixture) PlaceLandings(s *landings.Scenario) {
 	}
 	if err := f.Place(f.T.Context(), placements...); err != nil {
 		f.T.Fatal(err)
+	}
+}
+
+func (f *Fixture) packNodes(pack bool) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(f.T.Context()), time.Minute)
+	defer cancel()
+	if err := f.PackNodes(ctx, pack); err != nil {
+		f.T.Error(err)
 	}
 }
 
