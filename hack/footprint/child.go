@@ -22,7 +22,28 @@ type child struct {
 	lines   chan string
 	log     *os.File
 	// ended is closed when the process has closed its output.
-	ended chan struct{}
+	ended  chan struct{}
+	began  time.Time
+	phases []phase
+}
+
+// phase is a step of a process's start, with what the process had needed by its end.
+type phase struct {
+	name      string
+	took, cpu time.Duration
+	peak      int64
+}
+
+// reached records that a phase has ended.
+func (c *child) reached(name string) error {
+	took := time.Since(c.began)
+	cpu, err := c.cpu()
+	if err != nil {
+		return err
+	}
+	m, err := c.memory()
+	c.phases = append(c.phases, phase{name, took, cpu, m.peak})
+	return err
 }
 
 // start runs a program with the garbage collector's defaults, or with a memory
@@ -49,7 +70,7 @@ func start(ctx context.Context, limit, logPath, program string, args ...string) 
 	if err := command.Start(); err != nil {
 		return nil, fmt.Errorf("starting %s: %w", program, err)
 	}
-	c := &child{command: command, lines: make(chan string, 16), log: log, ended: make(chan struct{})}
+	c := &child{command: command, lines: make(chan string, 16), log: log, ended: make(chan struct{}), began: time.Now()}
 	go func() {
 		defer close(c.ended)
 		defer close(c.lines)
@@ -80,7 +101,7 @@ func (c *child) gone() error { return errors.New("the process has ended; see " +
 
 // wait polls a condition until it holds.
 func (c *child) wait(ctx context.Context, done func() bool) error {
-	ticker := time.NewTicker(2 * time.Second)
+	ticker := time.NewTicker(time.Second)
 	defer ticker.Stop()
 	for !done() {
 		select {

@@ -2,11 +2,14 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
 
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/scheme"
 )
@@ -49,6 +52,26 @@ func (s *server) list(w http.ResponseWriter, r *http.Request, k *kind, media run
 	}
 	w.Header().Set("Content-Type", media.MediaType)
 	_, _ = body.WriteTo(w)
+}
+
+// onePod answers with the pod whose name ends with its index, or that it is gone.
+func (s *server) onePod(w http.ResponseWriter, r *http.Request) {
+	name := r.PathValue("name")
+	i, err := strconv.ParseInt(name[max(0, len(name)-indexDigits):], 16, 32)
+	if err != nil || int(i) >= s.pods() || s.podName(int(i)) != name {
+		status := apierrors.NewNotFound(v1.Resource("pods"), name).Status()
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusNotFound)
+		_ = json.NewEncoder(w).Encode(status)
+		return
+	}
+	media, err := negotiate(r)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusNotAcceptable)
+		return
+	}
+	w.Header().Set("Content-Type", media.MediaType)
+	_ = media.Serializer.Encode(s.pod(int(i), firstVersion), w)
 }
 
 // refuse answers like an API server that does not support streamed lists.

@@ -17,7 +17,7 @@ import (
 // subject is a process to measure.
 type subject struct {
 	name string
-	// begin starts the process and returns once it has synced the whole cluster.
+	// begin starts the process and returns once it has reached its last phase.
 	begin func(ctx context.Context, b *bench) (*child, error)
 }
 
@@ -33,11 +33,8 @@ type bench struct {
 type row struct {
 	name        string
 	idle, whole memory
-	spent       spent
+	phases      []phase
 }
-
-// spent is what a process needs until it knows the whole cluster.
-type spent struct{ took, cpu time.Duration }
 
 // compare measures all subjects.
 func compare(ctx context.Context, o *options, out io.Writer) error {
@@ -61,12 +58,12 @@ func compare(ctx context.Context, o *options, out io.Writer) error {
 			r.idle, _, err = b.measure(ctx, s, fleet{nodes: 1, podsPerNode: 1, watchList: o.watchList}, min(o.settle, 10*time.Second))
 		}
 		if err == nil {
-			r.whole, r.spent, err = b.measure(ctx, s, o.fleet, o.settle)
+			r.whole, r.phases, err = b.measure(ctx, s, o.fleet, o.settle)
 		}
+		rows = append(rows, r)
 		if err != nil {
 			return errors.Join(o.print(out, rows), fmt.Errorf("measuring %s (logs in %s): %w", s.name, folder, err))
 		}
-		rows = append(rows, r)
 	}
 	return errors.Join(o.print(out, rows), os.RemoveAll(folder))
 }
@@ -89,33 +86,29 @@ func (o *options) subjects() ([]subject, error) {
 }
 
 // measure runs a subject against a fleet.
-func (b *bench) measure(ctx context.Context, s subject, f fleet, length time.Duration) (memory, spent, error) {
+func (b *bench) measure(ctx context.Context, s subject, f fleet, length time.Duration) (memory, []phase, error) {
 	ctx, cancel := context.WithTimeout(ctx, b.patience+length)
 	defer cancel()
 	b.fleet = f
 	server, err := start(ctx, "", filepath.Join(b.folder, "server.log"), b.self, "--role=serve", fmt.Sprintf("--nodes=%d", f.nodes),
 		fmt.Sprintf("--pods-per-node=%d", f.podsPerNode), fmt.Sprintf("--updates=%d", f.updates), fmt.Sprintf("--churn=%g", f.churn), fmt.Sprintf("--watch-list=%t", f.watchList))
 	if err != nil {
-		return memory{}, spent{}, err
+		return memory{}, nil, err
 	}
 	defer server.stop()
 	if b.url, err = server.line(ctx); err != nil {
-		return memory{}, spent{}, fmt.Errorf("waiting for the fake API server: %w", err)
+		return memory{}, nil, fmt.Errorf("waiting for the fake API server: %w", err)
 	}
-	began := time.Now()
 	subject, err := s.begin(ctx, b)
-	if subject != nil {
-		defer subject.stop()
+	if subject == nil {
+		return memory{}, nil, err
 	}
-	needs := spent{took: time.Since(began)}
-	if err == nil {
-		needs.cpu, err = subject.cpu()
-	}
+	defer subject.stop()
 	if err != nil {
-		return memory{}, needs, err
+		return memory{}, subject.phases, err
 	}
 	m, err := subject.settle(ctx, length)
-	return m, needs, err
+	return m, subject.phases, err
 }
 
 func (o *options) print(out io.Writer, rows []row) error {
@@ -128,15 +121,24 @@ func (o *options) print(out io.Writer, rows []row) error {
 	fmt.Fprintf(out, "%d nodes, %d pods of %.1f KiB in protobuf, %.1f KiB in JSON, first lists %s, %d pod updates/s, %g %% replaced a minute\n",
 		o.nodes, o.fleet.pods(), float64(pod.Size())/1024, float64(len(asJSON))/1024, lists, o.updates, o.churn)
 	fmt.Fprintf(out, "resident memory in MiB; steady is the median of the second half of %v, peak the highest from the start on\n\n", o.settle)
-	table := [][]string{{"process", "empty cluster", "steady", "peak", "peak per pod", "of the first's peak", "knows all after", "CPU until then"}}
+	table := [][]string{{"process", "empty cluster", "steady", "peak", "peak per pod", "of the first's peak"}}
 	for _, r := range rows {
 		table = append(table, []string{
 			r.name, mib(r.idle.resident), mib(r.whole.resident), mib(r.whole.peak),
 			fmt.Sprintf("%.1f KiB", float64(r.whole.peak-r.idle.peak)/1024/float64(o.fleet.pods())),
-			fmt.Sprintf("%.0f %%", 100*float64(r.whole.peak)/float64(rows[0].whole.peak)), r.spent.took.Round(100 * time.Millisecond).String(),
-			r.spent.cpu.Round(100 * time.Millisecond).String(),
+			fmt.Sprintf("%.0f %%", 100*float64(r.whole.peak)/float64(rows[0].whole.peak)),
 		})
 	}
+	if err := measure.Table(out, table); err != nil {
+		return err
+	}
+	table = [][]string{{"process", "phase", "ended after", "CPU until then", "peak until then"}}
+	for _, r := range rows {
+		for _, p := range r.phases {
+			table = append(table, []string{r.name, p.name, p.took.Round(100 * time.Millisecond).String(), p.cpu.Round(100 * time.Millisecond).String(), mib(p.peak)})
+		}
+	}
+	fmt.Fprintln(out)
 	if err := measure.Table(out, table); err != nil {
 		return err
 	}

@@ -40,8 +40,11 @@ const namespaces = 200
 
 func (f *fleet) namespace(i int) string { return fmt.Sprintf("team-%03d", f.workload(i)%namespaces) }
 
+// indexDigits is the number of hexadecimal digits with which a pod's name ends.
+const indexDigits = 5
+
 func (f *fleet) podName(i int) string {
-	return fmt.Sprintf("%s-%c%05x", f.replicaSet(i), 'a'+f.birth(i)%26, i)
+	return fmt.Sprintf("%s-%c%0*x", f.replicaSet(i), 'a'+f.birth(i)%26, indexDigits, i)
 }
 
 // bear replaces pod i with a new one.

@@ -46,6 +46,7 @@ func (s *server) handler() http.Handler {
 	for path, k := range s.kinds() {
 		mux.HandleFunc("GET "+path, func(w http.ResponseWriter, r *http.Request) { s.objects(w, r, k) })
 	}
+	mux.HandleFunc("GET /api/v1/namespaces/{namespace}/pods/{name}", s.onePod)
 	mux.HandleFunc("GET /apis/metrics.k8s.io/v1beta1/nodes", s.nodeMetrics)
 	mux.HandleFunc("GET /apis/metrics.k8s.io/v1beta1/pods", s.podMetrics)
 	mux.HandleFunc("POST /api/v1/query", s.query)

@@ -23,6 +23,9 @@ func beginInformers(stripped bool) func(context.Context, *bench) (*child, error)
 		if err == nil && line != synced {
 			err = fmt.Errorf("unexpected output %q of the informers", line)
 		}
+		if err == nil {
+			err = c.reached("lists")
+		}
 		return c, err
 	}
 }
@@ -51,35 +54,74 @@ func beginEvenkeel(command, source string) func(context.Context, *bench) (*child
 		if err != nil {
 			return nil, err
 		}
+		probes, err := freeAddress(ctx)
+		if err != nil {
+			return nil, err
+		}
 		args := append([]string{
 			command, "--kubeconfig=" + config.kube, "--policy-config-file=" + config.policy, "--listen-address=" + address, "--report-address=" + reports,
-			"--metrics-address=0",
+			"--metrics-address=" + probes,
 		}, evenkeelArgs[command]...)
 		c, err := start(ctx, b.limit, filepath.Join(b.folder, command+".log"), b.binary, args...)
 		if err != nil {
 			return nil, err
 		}
-		err = b.waitFresh(ctx, c, "http://"+reports+"/nodes")
-		if err != nil || command == "extender" || b.fleet.nodes < 10 { // without hot nodes there is nothing to plan
-			return c, err
-		}
-		return c, waitPlanned(ctx, c)
+		return c, b.follow(ctx, c, command, "http://"+reports+"/nodes", "http://"+probes+"/readyz")
 	}
 }
 
-// planned matches the log of a plan with moves.
-var planned = regexp.MustCompile(`"Plan (would be )?carried out".* planned=[1-9]`)
+// These match the logs of a plan with moves, and of the end of a cycle that made some.
+var (
+	planned = regexp.MustCompile(`"Planned".* moves=[1-9]`)
+	cycled  = regexp.MustCompile(`"Cycle ended".* wouldEvict=[1-9]`)
+)
 
-// waitPlanned waits until a plan was made.
-func waitPlanned(ctx context.Context, c *child) error {
-	err := c.wait(ctx, func() bool {
-		log, err := os.ReadFile(c.log.Name())
-		return err == nil && planned.Match(log)
-	})
-	if err != nil {
-		return fmt.Errorf("waiting for a plan: %w", err)
+// follow waits for the phases of a command's start.
+func (b *bench) follow(ctx context.Context, c *child, command, nodes, ready string) error {
+	phases := []struct {
+		name string
+		over func() bool
+	}{
+		{"lists", func() bool { return succeeds(ctx, ready) }},
+		{"first observation", func() bool {
+			fresh, err := freshNodes(ctx, nodes)
+			return err == nil && fresh == b.fleet.nodes
+		}},
+		{"first plan", func() bool { return c.logged(planned) }},
+		{"first cycle", func() bool { return c.logged(cycled) }},
+	}
+	switch {
+	case command == "extender":
+		phases = phases[1:2] // it is ready at once, and does not plan
+	case b.fleet.nodes < 10:
+		phases = phases[:2] // without hot nodes there is nothing to plan
+	}
+	for _, p := range phases {
+		err := c.wait(ctx, p.over)
+		if err == nil {
+			err = c.reached(p.name)
+		}
+		if err != nil {
+			return fmt.Errorf("waiting for the phase %q: %w", p.name, err)
+		}
 	}
 	return nil
+}
+
+// logged reports whether a process has logged a line that the pattern matches.
+func (c *child) logged(pattern *regexp.Regexp) bool {
+	log, err := os.ReadFile(c.log.Name())
+	return err == nil && pattern.Match(log)
+}
+
+// succeeds reports whether a request is answered with status 200.
+func succeeds(ctx context.Context, url string) bool {
+	response, err := get(ctx, url)
+	if err != nil {
+		return false
+	}
+	defer response.Body.Close()
+	return response.StatusCode == http.StatusOK
 }
 
 type files struct{ kube, policy string }
@@ -119,31 +161,25 @@ usage:
 hot:
   minWindow: 1s
 eviction:
-  maxMovesPerCycle: 500
+  maxMovesPerCycle: 300
 `, from)
 	return f, errors.Join(os.WriteFile(f.kube, []byte(kube), 0o600), os.WriteFile(f.policy, []byte(policy), 0o600))
 }
 
-// waitFresh waits until a process has fresh usage of every node.
-func (b *bench) waitFresh(ctx context.Context, c *child, url string) error {
-	err := c.wait(ctx, func() bool {
-		fresh, err := freshNodes(ctx, url)
-		return err == nil && fresh == b.fleet.nodes
-	})
-	if err != nil {
-		return fmt.Errorf("waiting for usage of all nodes: %w", err)
-	}
-	return nil
-}
+// client asks the measured processes.
+var client = http.Client{Timeout: 10 * time.Second}
 
-func freshNodes(ctx context.Context, url string) (int, error) {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
-	defer cancel()
+func get(ctx context.Context, url string) (*http.Response, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	response, err := http.DefaultClient.Do(request)
+	return client.Do(request)
+}
+
+// freshNodes returns the number of nodes with fresh usage.
+func freshNodes(ctx context.Context, url string) (int, error) {
+	response, err := get(ctx, url)
 	if err != nil {
 		return 0, err
 	}
