@@ -1,144 +1,267 @@
 package slim
 
 import (
-	"slices"
-	"strings"
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"sync"
 
-	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/cluster/names"
 )
 
-// strip removes from a pod the fields that nothing reads. It removes fields by name, so
-// fields that this version does not know are kept.
-func strip(pod *v1.Pod, words *pool, timeless bool) {
-	pod.GenerateName, pod.SelfLink = "", "" //nolint:staticcheck // old servers fill it
-	pod.Annotations = annotations(pod.Annotations)
-	names.Remove(pod)
-	stripSpec(&pod.Spec)
-	stripStatus(&pod.Status, words, timeless)
+// mostShared is the maximum number of remembered parts of each kind. Beyond that, all are
+// dropped: pods keep what they share, and later pods share new copies.
+const mostShared = 65536
+
+// pods decodes pods without the fields that nothing reads. Each distinct encoding of a
+// part is decoded only once: pods of one template differ in a few fields, and decoding the
+// others would take most of the time and memory that a pod costs.
+type pods struct {
+	mu sync.Mutex
+	// timeless drops the transition times of conditions.
+	timeless bool
+
+	metadata   shared[metav1.ObjectMeta]
+	labels     shared[metav1.ObjectMeta]
+	specs      shared[v1.PodSpec]
+	volumes    shared[[]v1.Volume]
+	statuses   shared[v1.PodStatus]
+	conditions shared[[]v1.PodCondition]
+	nodes      map[string]string
+
+	parts parts // a buffer
 }
 
-// read holds the prefixes of the annotations that are read: those of the descheduler and
-// Evenkeel, those that mark mirror and static pods, those with which a pod addresses
-// autoscalers and controllers, and those that make it a member of a group.
-var read = []string{
-	"descheduler.alpha.kubernetes.io/", "evenkeel.io/", "kubernetes.io/config.",
-	"cluster-autoscaler.kubernetes.io/safe-to-evict", "karpenter.sh/", v1.PodDeletionCost, batchv1.JobIndexFailureCountAnnotation,
-	"scheduling.k8s.io/group-name", "scheduling.volcano.sh/group-name", "volcano.sh/job-name", "jobset.sigs.k8s.io/jobset-name",
-	"yunikorn.apache.org/task-group-name", "gang.scheduling.koordinator.sh/name",
+// The fields of the envelope runtime.Unknown, of its TypeMeta, and of pods and their lists.
+const (
+	envelopeType, envelopeRaw, envelopeEncoding = 1, 2, 3
+	typeVersion, typeKind                       = 1, 2
+	podMetadata, podSpec, podStatus             = 1, 2, 3
+	listMetadata, listItems                     = 1, 2
+)
+
+// prefix marks objects that the API server encodes as protobuf.
+var prefix = []byte("k8s\x00")
+
+// Decode decodes a pod or a list of pods as the API server encodes them in protobuf, like
+// Transform does with decoded ones. It reports whether the data are those of pods and can
+// be read.
+func (s *Slimmer) Decode(data []byte) (runtime.Object, bool) {
+	kind, raw := unwrap(data)
+	switch kind {
+	case "Pod":
+		pod := &v1.Pod{}
+		return pod, s.pods.decode(raw, pod) == nil
+	case "PodList":
+		list := &v1.PodList{}
+		return list, s.pods.decodeList(raw, list) == nil
+	}
+	return nil, false
 }
 
-func annotations(all map[string]string) map[string]string {
-	var kept map[string]string
-	for key, value := range all {
-		if !slices.ContainsFunc(read, func(prefix string) bool { return strings.HasPrefix(key, prefix) }) {
-			continue
+// unwrap returns the kind of an object of the core API, and its encoding; nothing for any
+// other.
+func unwrap(data []byte) (kind string, raw []byte) {
+	if !bytes.HasPrefix(data, prefix) {
+		return "", nil
+	}
+	for in := data[len(prefix):]; len(in) > 0; {
+		f, rest, ok := next(in)
+		if !ok || f.number == envelopeEncoding && len(f.value) > 0 { // compressed
+			return "", nil
 		}
-		if kept == nil {
-			kept = map[string]string{}
+		switch f.number {
+		case envelopeType:
+			if string(value(f.value, typeVersion)) == "v1" {
+				kind = string(value(f.value, typeKind))
+			}
+		case envelopeRaw:
+			raw = f.value
 		}
-		kept[key] = value
+		in = rest
 	}
-	return kept
+	return kind, raw
 }
 
-// stripSpec keeps the fields that determine where a pod may run and whether it may be
-// moved.
-func stripSpec(spec *v1.PodSpec) {
-	spec.DeprecatedServiceAccount, spec.Subdomain = "", ""
-	spec.AutomountServiceAccountToken, spec.EnableServiceLinks, spec.ShareProcessNamespace, spec.SetHostnameAsFQDN = nil, nil, nil, nil
-	spec.ImagePullSecrets, spec.HostAliases, spec.DNSConfig = nil, nil, nil
-	spec.Volumes = volumes(spec.Volumes)
-	stripContainers(spec.InitContainers)
-	stripContainers(spec.Containers)
-}
+var errMalformed = errors.New("malformed encoding of pods")
 
-// volumes drops volumes that every node can mount. Neither filters nor the protection of
-// pods read them, and most pods have one with a unique name.
-func volumes(all []v1.Volume) []v1.Volume {
-	var kept []v1.Volume
-	for i := range all {
-		if v := &all[i]; v.ConfigMap == nil && v.Secret == nil && v.Projected == nil && v.DownwardAPI == nil {
-			kept = append(kept, *v)
+func (p *pods) decodeList(raw []byte, list *v1.PodList) error {
+	for len(raw) > 0 {
+		f, rest, ok := next(raw)
+		if !ok {
+			return errMalformed
 		}
+		switch f.number {
+		case listMetadata:
+			if err := list.ListMeta.Unmarshal(f.value); err != nil {
+				return err
+			}
+		case listItems:
+			list.Items = append(list.Items, v1.Pod{})
+			if err := p.decode(f.value, &list.Items[len(list.Items)-1]); err != nil {
+				return err
+			}
+		}
+		raw = rest
 	}
-	return slices.Clip(kept)
+	return nil
 }
 
-// stripContainers keeps names, images, ports, resources and whatever else may
-// restrict where a container runs. RemoveDuplicates compares images.
-func stripContainers(containers []v1.Container) {
-	for i := range containers {
-		c := &containers[i]
-		c.Command, c.Args, c.WorkingDir = nil, nil, ""
-		c.Env, c.EnvFrom, c.VolumeMounts = nil, nil, nil
-		c.LivenessProbe, c.ReadinessProbe, c.StartupProbe, c.Lifecycle = nil, nil, nil, nil
-		c.TerminationMessagePath, c.TerminationMessagePolicy, c.ImagePullPolicy = "", "", ""
+// decode fills in an empty pod.
+func (p *pods) decode(raw []byte, pod *v1.Pod) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var top [podStatus + 1][]byte
+	for len(raw) > 0 {
+		f, rest, ok := next(raw)
+		if !ok {
+			return errMalformed
+		}
+		if f.number <= podStatus {
+			if top[f.number] != nil {
+				return errMalformed
+			}
+			top[f.number] = f.value
+		}
+		raw = rest
 	}
+	t := times{timeless: p.timeless}
+	if began := value(top[podStatus], startTime); began != nil {
+		t.start = timeOf(began)
+	}
+	if err := p.decodeMetadata(&t, top[podMetadata], &pod.ObjectMeta); err != nil {
+		return err
+	}
+	if err := p.decodeSpec(&t, top[podSpec], &pod.Spec); err != nil {
+		return err
+	}
+	if err := p.removeNames(pod); err != nil {
+		return err
+	}
+	return p.decodeStatus(&t, top[podStatus], &pod.Status)
 }
 
-// stripStatus keeps phase, reason, times, claims, conditions and the states of
-// containers.
-func stripStatus(status *v1.PodStatus, words *pool, timeless bool) {
-	status.Message = ""
-	status.HostIP, status.HostIPs, status.PodIP, status.PodIPs = "", nil, "", nil
-	status.Phase, status.QOSClass = one(words, status.Phase), one(words, status.QOSClass)
-	status.Conditions = conditions(status.Conditions, words, status.StartTime, timeless)
-	for _, statuses := range [][]v1.ContainerStatus{status.InitContainerStatuses, status.ContainerStatuses, status.EphemeralContainerStatuses} {
-		stripStatuses(statuses, status.StartTime)
+func (p *pods) decodeMetadata(t *times, in []byte, meta *metav1.ObjectMeta) (err error) {
+	p.parts.reset()
+	if !metadata.split(t, in, &p.parts) {
+		return errMalformed
 	}
+	if *meta, err = p.metadata.get(p.parts.rest, decodeMetadata); err != nil {
+		return err
+	}
+	labels, err := p.labels.get(p.parts.apart, decodeMetadata)
+	if err != nil {
+		return err
+	}
+	meta.Labels, meta.Annotations = labels.Labels, labels.Annotations
+	return meta.Unmarshal(p.parts.own)
 }
 
-// conditions keeps the fields that PodLifeTime can select by: type, status, reason and
-// the time of the last transition. With timeless, the time is kept only for a pod that
-// took long to become ready. The new slice has no spare capacity, unlike a decoded one.
-func conditions(all []v1.PodCondition, words *pool, pod *metav1.Time, timeless bool) []v1.PodCondition {
-	if len(all) == 0 {
+func (p *pods) decodeSpec(t *times, in []byte, into *v1.PodSpec) (err error) {
+	p.parts.reset()
+	if !spec.split(t, in, &p.parts) {
+		return errMalformed
+	}
+	if *into, err = p.specs.get(p.parts.rest, decodeSpec); err != nil {
+		return err
+	}
+	into.Volumes, err = p.volumes.get(p.parts.apart, func(data []byte) ([]v1.Volume, error) {
+		spec, err := decodeSpec(data)
+		return spec.Volumes, err
+	})
+	if err != nil {
+		return err
+	}
+	err = into.Unmarshal(p.parts.own)
+	into.NodeName = p.node(into.NodeName)
+	return err
+}
+
+func (p *pods) decodeStatus(t *times, in []byte, into *v1.PodStatus) (err error) {
+	p.parts.reset()
+	if !status.split(t, in, &p.parts) {
+		return errMalformed
+	}
+	if *into, err = p.statuses.get(p.parts.rest, decodeStatus); err != nil {
+		return err
+	}
+	into.Conditions, err = p.conditions.get(p.parts.apart, func(data []byte) ([]v1.PodCondition, error) {
+		status, err := decodeStatus(data)
+		return status.Conditions, err
+	})
+	if err != nil {
+		return err
+	}
+	return into.Unmarshal(p.parts.own)
+}
+
+func decodeMetadata(data []byte) (meta metav1.ObjectMeta, err error) {
+	return meta, meta.Unmarshal(data)
+}
+
+func decodeSpec(data []byte) (spec v1.PodSpec, err error) { return spec, spec.Unmarshal(data) }
+
+func decodeStatus(data []byte) (status v1.PodStatus, err error) {
+	return status, status.Unmarshal(data)
+}
+
+// removeNames removes the names of nodes to which a pod was restricted. What is left of
+// its spec is shared like that of other pods.
+func (p *pods) removeNames(pod *v1.Pod) error {
+	if len(names.Of(pod)) == 0 || pod.Spec.Affinity == nil {
 		return nil
 	}
-	kept := make([]v1.PodCondition, len(all))
-	for i := range all {
-		c := &all[i]
-		kept[i] = v1.PodCondition{Type: one(words, c.Type), Status: one(words, c.Status), Reason: c.Reason}
-		slow := c.Type == v1.PodReady && pod != nil && c.LastTransitionTime.Sub(pod.Time) >= cluster.SlowStart
-		if !timeless || slow {
-			kept[i].LastTransitionTime = c.LastTransitionTime
-		}
+	own := pod.Spec
+	pod.Spec.Affinity = pod.Spec.Affinity.DeepCopy()
+	names.Remove(pod)
+	pod.Spec.NodeName, pod.Spec.Hostname, pod.Spec.Volumes = "", "", nil
+	data, err := pod.Spec.Marshal()
+	if err != nil {
+		return err
 	}
-	return kept
+	if pod.Spec, err = p.specs.get(data, decodeSpec); err != nil {
+		return err
+	}
+	pod.Spec.NodeName, pod.Spec.Hostname, pod.Spec.Volumes = own.NodeName, own.Hostname, own.Volumes
+	return nil
 }
 
-// stripStatuses keeps names, states, restarts, readiness and resources, which
-// an in-place resize may have changed. A container's start time is kept only if
-// the container did not start promptly after its pod, so that the containers of
-// most replicas have equal states.
-func stripStatuses(statuses []v1.ContainerStatus, pod *metav1.Time) {
-	for i := range statuses {
-		s := &statuses[i]
-		s.Image, s.ImageID, s.ContainerID = "", "", ""
-		s.VolumeMounts, s.User = nil, nil
-		if r := s.State.Running; r != nil && (pod == nil || r.StartedAt.Sub(pod.Time) <= cluster.PromptStart) {
-			s.State.Running = &running
-		}
-		stripState(&s.State)
-		stripState(&s.LastTerminationState)
+// node returns the shared copy of a node's name.
+func (p *pods) node(name string) string {
+	if known, ok := p.nodes[name]; ok {
+		return known
 	}
+	if len(p.nodes) >= mostShared || p.nodes == nil {
+		p.nodes = map[string]string{}
+	}
+	p.nodes[name] = name
+	return name
 }
 
-// stripState keeps why a container waits and how it ended.
-func stripState(state *v1.ContainerState) {
-	if w := state.Waiting; w != nil {
-		w.Message = ""
-	}
-	if t := state.Terminated; t != nil {
-		t.Message, t.ContainerID = "", ""
-		t.StartedAt = metav1.Time{}
-	}
+// shared holds one decoded value for each encoding.
+type shared[T any] struct {
+	known map[[sha256.Size]byte]*T
 }
 
-// running is the state of a running container without its start time.
-var running v1.ContainerStateRunning
+// get returns the value of an encoding. Callers must not write to what it refers to.
+func (s *shared[T]) get(data []byte, decode func([]byte) (T, error)) (decoded T, err error) {
+	if len(data) == 0 {
+		return decoded, nil
+	}
+	key := sha256.Sum256(data)
+	if known, ok := s.known[key]; ok {
+		return *known, nil
+	}
+	if decoded, err = decode(data); err != nil {
+		return decoded, err
+	}
+	if len(s.known) >= mostShared || s.known == nil {
+		s.known = map[[sha256.Size]byte]*T{}
+	}
+	s.known[key] = &decoded
+	return decoded, nil
+}

@@ -1,8 +1,8 @@
 // Package slim reduces the objects in shared informers to what a kube-scheduler filter, a
-// descheduler plugin or Evenkeel itself reads. Pods of one template share what they have
-// in common. It does not interpret fields.
+// descheduler plugin or Evenkeel itself reads. It does not interpret fields.
 //
-// pod.go lists which parts of a pod are kept, and why. These parts of a pod's owner are
+// Pods are reduced in their encoding: fields.go lists what is dropped, and pod.go decodes
+// the rest, so that pods share what they have in common. These parts of a pod's owner are
 // kept: the desired and actual replicas, its own owner, its annotations, the time of the
 // last change to its spec, and the template fields that concern steering. Objects of
 // informers are never written to, so readers do not notice that parts are shared.
@@ -10,6 +10,7 @@ package slim
 
 import (
 	"bytes"
+	"fmt"
 
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
@@ -20,12 +21,7 @@ import (
 
 // Slimmer shrinks objects before they are stored. It is safe for concurrent
 // use.
-type Slimmer struct {
-	words     pool
-	templates templates
-	// timeless drops the transition times of a pod's conditions.
-	timeless bool
-}
+type Slimmer struct{ pods pods }
 
 // New returns a Slimmer.
 func New() *Slimmer { return &Slimmer{} }
@@ -34,7 +30,7 @@ func New() *Slimmer { return &Slimmer{} }
 // conditions. The conditions are then equal in nearly all pods of a template; they take a
 // tenth of a pod's memory. One descheduler plugin can use these times.
 func (s *Slimmer) WithoutTransitions() *Slimmer {
-	s.timeless = true
+	s.pods.timeless = true
 	return s
 }
 
@@ -52,9 +48,13 @@ func (s *Slimmer) Transform(object any) (any, error) {
 	}
 	switch o := object.(type) {
 	case *v1.Pod:
-		strip(o, &s.words, s.timeless)
-		o.Spec.NodeName = one(&s.words, o.Spec.NodeName)
-		s.templates.share(o)
+		return o, s.transform(o)
+	case *v1.PodList:
+		for i := range o.Items {
+			if err := s.transform(&o.Items[i]); err != nil {
+				return nil, err
+			}
+		}
 	case *v1.Node:
 		o.Status.Images = nil
 	case *appsv1.ReplicaSet:
@@ -73,6 +73,21 @@ func (s *Slimmer) Transform(object any) (any, error) {
 		o.Spec.VolumeClaimTemplates = nil
 	}
 	return object, nil
+}
+
+// transform reduces a decoded pod. The encoding is the only place that determines what is
+// kept.
+func (s *Slimmer) transform(pod *v1.Pod) error {
+	raw, err := pod.Marshal()
+	if err != nil {
+		return fmt.Errorf("encoding a pod: %w", err)
+	}
+	slim := v1.Pod{TypeMeta: pod.TypeMeta}
+	if err := s.pods.decode(raw, &slim); err != nil {
+		return err
+	}
+	*pod = slim
+	return nil
 }
 
 // steering keeps the parts of an owner's template that determine whether its pods can be

@@ -7,7 +7,6 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 )
 
@@ -52,17 +51,18 @@ func TestOddPods(t *testing.T) {
 
 // Whatever arrives, what is remembered is bounded, and sharing continues.
 func TestMemoryIsBounded(t *testing.T) {
-	s, yes := New(), true
-	for i := range mostWords + 10 {
-		pod := &v1.Pod{
-			ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{UID: types.UID(fmt.Sprint(i)), Controller: &yes}}},
-			Spec:       v1.PodSpec{NodeName: fmt.Sprint("node-", i)},
+	var p pods
+	for i := range mostShared + 10 {
+		word := fmt.Sprint(i)
+		got, err := p.labels.get([]byte(word), func(data []byte) (meta metav1.ObjectMeta, _ error) {
+			meta.Name = string(data)
+			return meta, nil
+		})
+		if node := p.node(word); err != nil || got.Name != word || node != word {
+			t.Fatalf("got %q and %q for %s, error %v", got.Name, node, word, err)
 		}
-		if _, err := s.Transform(pod); err != nil || pod.Spec.NodeName != fmt.Sprint("node-", i) {
-			t.Fatalf("pod %d is on %q, error %v", i, pod.Spec.NodeName, err)
-		}
-		if len(s.templates.last) > mostTemplates || len(s.words.known) > mostWords {
-			t.Fatalf("%d templates and %d words are remembered", len(s.templates.last), len(s.words.known))
+		if len(p.labels.known) > mostShared || len(p.nodes) > mostShared {
+			t.Fatalf("%d labels and %d nodes are remembered", len(p.labels.known), len(p.nodes))
 		}
 	}
 }

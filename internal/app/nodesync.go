@@ -145,7 +145,11 @@ func (m *publishing) feedPods(ctx context.Context, g *generation) error {
 		p.observer.Store().WithoutPods()
 		return nil
 	}
-	p.observer.Store().ReflectPods(ctx, p.kube.ListWatch("pods"))
+	pods, err := p.kube.ListWatchPods(slim.New())
+	if err != nil {
+		return err
+	}
+	p.observer.Store().ReflectPods(ctx, pods)
 	return nil
 }
 

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/tools/events"
 
+	"github.com/evenkeel/evenkeel/cluster/slim"
 	"github.com/evenkeel/evenkeel/cycle"
 	"github.com/evenkeel/evenkeel/evictor"
 	"github.com/evenkeel/evenkeel/evictor/leadership"
@@ -272,7 +273,11 @@ func (p *process) observeUsage(ctx context.Context) error {
 
 // reflect feeds the observer from the process's own watches.
 func (p *process) reflect(ctx context.Context) error {
-	p.observer.Store().Reflect(ctx, p.kube.ListWatch("nodes"), p.kube.ListWatch("pods"))
+	pods, err := p.kube.ListWatchPods(slim.New())
+	if err != nil {
+		return err
+	}
+	p.observer.Store().Reflect(ctx, p.kube.ListWatch("nodes"), pods)
 	return nil
 }
 

@@ -114,7 +114,9 @@ func newEvicting(ctx context.Context, s setup, log announce.Recorder, answers bo
 		slimmer = slimmer.WithoutTransitions() // they would take a tenth of a pod's memory
 	}
 	e.informers = informers.NewSharedInformerFactoryWithOptions(p.kube.Client, 0, informers.WithTransform(slimmer.Transform))
-	p.kube.WatchPods(e.informers)
+	if err := p.kube.WatchPods(e.informers, slimmer); err != nil {
+		return nil, err
+	}
 	p.stops = append(p.stops, e.informers.Shutdown, log.Shutdown)
 	if e.synced, err = p.observer.Store().Attach(e.informers); err != nil {
 		return nil, fmt.Errorf("feeding the observer: %w", err)

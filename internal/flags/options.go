@@ -15,7 +15,6 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/rest"
 
-	"github.com/evenkeel/evenkeel/cluster/slim"
 	"github.com/evenkeel/evenkeel/cycle"
 	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/kube"
@@ -336,12 +335,12 @@ func (o *Options) Connect() (*kube.Connection, error) {
 	if o.REST != nil {
 		config := rest.CopyConfig(o.REST)
 		config.ContentConfig, config.RateLimiter = rest.ContentConfig{}, nil // each client has its own
-		return kube.Connect(config, slim.Prune)
+		return kube.Connect(config)
 	}
 	access := kube.Access{Kubeconfig: o.Kubeconfig, Context: o.Context, As: o.As, AsGroups: o.AsGroups}
 	config, err := access.Config()
 	if err != nil {
 		return nil, err
 	}
-	return kube.Connect(config, slim.Prune)
+	return kube.Connect(config)
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"strings"
 	"time"
 
@@ -38,13 +39,13 @@ type Connection struct {
 	// Clock is the API server's clock, derived from its responses.
 	Clock *servertime.Clock
 
-	watched  rest.Interface // of ListWatch; nil if Client is a fake
-	arrivals arrivals       // bytes received by Client and watched
+	config   *rest.Config // of Client; nil if it is a fake
+	over     *http.Client
+	arrivals arrivals // bytes received over it
 }
 
-// Connect makes the client without sending a request. Lists and watches by ListWatch decode
-// only what prune leaves of an object that the API server sends in protobuf.
-func Connect(config *rest.Config, prune func(data []byte) []byte) (*Connection, error) {
+// Connect makes the client without sending a request.
+func Connect(config *rest.Config) (*Connection, error) {
 	c := &Connection{REST: config, Clock: servertime.New(servertime.Local)}
 	config.UserAgent = rest.DefaultKubernetesUserAgent()
 	config.QPS, config.Burst = clientQPS, clientBurst
@@ -60,11 +61,7 @@ func Connect(config *rest.Config, prune func(data []byte) []byte) (*Connection, 
 	if c.Client, err = kubernetes.NewForConfigAndClient(built, over); err != nil {
 		return nil, fmt.Errorf("making the client: %w", err)
 	}
-	watched, err := watchedClient(built, over, prune)
-	if err != nil {
-		return nil, fmt.Errorf("making the client of watches: %w", err)
-	}
-	c.watched = watched
+	c.config, c.over = built, over
 	return c, nil
 }
 
@@ -117,10 +114,10 @@ func (c *Connection) Version(ctx context.Context) (string, error) {
 
 // ListWatch lists and watches all objects of a core resource.
 func (c *Connection) ListWatch(resource string) cache.ListerWatcher {
-	client := c.watched
-	if client == nil {
-		client = c.Client.CoreV1().RESTClient()
-	}
+	return listWatch(c.Client.CoreV1().RESTClient(), resource)
+}
+
+func listWatch(client rest.Interface, resource string) cache.ListerWatcher {
 	return cache.NewListWatchFromClient(client, resource, metav1.NamespaceAll, fields.Everything())
 }
 

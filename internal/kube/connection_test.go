@@ -29,7 +29,7 @@ func TestDeclaredFeaturesByVersion(t *testing.T) {
 				_, _ = fmt.Fprintf(w, `{"major":"1","minor":"36+","gitVersion":%q}`, tc.served)
 			}))
 			t.Cleanup(server.Close)
-			c, err := Connect(&rest.Config{Host: server.URL}, unpruned)
+			c, err := Connect(&rest.Config{Host: server.URL})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -50,7 +50,7 @@ func forwarding(t *testing.T, to string) *Connection {
 		}
 	}))
 	t.Cleanup(server.Close)
-	c, err := Connect(&rest.Config{Host: server.URL}, unpruned)
+	c, err := Connect(&rest.Config{Host: server.URL})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +139,7 @@ func TestForwardLost(t *testing.T) {
 		}
 	}))
 	t.Cleanup(server.Close)
-	c, err := Connect(&rest.Config{Host: server.URL}, unpruned)
+	c, err := Connect(&rest.Config{Host: server.URL})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,7 @@
 package kube
 
 import (
-	"net/http"
+	"fmt"
 	"slices"
 	"time"
 
@@ -15,50 +15,81 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// watchedClient returns a client of core resources for lists and watches. It decodes what
-// prune leaves of an object in protobuf.
-func watchedClient(config *rest.Config, over *http.Client, prune func([]byte) []byte) (*rest.RESTClient, error) {
-	core := rest.CopyConfig(config)
-	core.GroupVersion, core.APIPath = &v1.SchemeGroupVersion, "/api"
-	core.NegotiatedSerializer = pruning{rest.CodecFactoryForGeneratedClient(scheme.Scheme, scheme.Codecs).WithoutConversion(), prune}
-	return rest.RESTClientForConfigAndClient(core, over)
+// Slimmer reduces pods to what is read. Decode decodes a pod or a list of pods from
+// protobuf; it returns false for anything else. Transform reduces objects that were decoded
+// otherwise.
+type Slimmer interface {
+	Decode(data []byte) (runtime.Object, bool)
+	Transform(object any) (any, error)
 }
 
-// WatchPods makes an unused factory watch pods with ListWatch.
-func (c *Connection) WatchPods(factory informers.SharedInformerFactory) {
-	if c.watched == nil {
-		return // the client is a fake
+// ListWatchPods lists and watches the pods of all namespaces, as the Slimmer decodes them.
+func (c *Connection) ListWatchPods(slimmer Slimmer) (cache.ListerWatcher, error) {
+	if c.config == nil {
+		return c.ListWatch("pods"), nil
+	}
+	core := rest.CopyConfig(c.config)
+	core.GroupVersion, core.APIPath = &v1.SchemeGroupVersion, "/api"
+	core.NegotiatedSerializer = slimming{rest.CodecFactoryForGeneratedClient(scheme.Scheme, scheme.Codecs).WithoutConversion(), slimmer}
+	client, err := rest.RESTClientForConfigAndClient(core, c.over)
+	if err != nil {
+		return nil, fmt.Errorf("making the client of pods: %w", err)
+	}
+	return listWatch(client, "pods"), nil
+}
+
+// WatchPods makes an unused factory watch pods with ListWatchPods.
+func (c *Connection) WatchPods(factory informers.SharedInformerFactory, slimmer Slimmer) error {
+	if c.config == nil {
+		return nil // the factory transforms the pods of a fake
+	}
+	source, err := c.ListWatchPods(slimmer)
+	if err != nil {
+		return err
 	}
 	factory.InformerFor(&v1.Pod{}, func(_ kubernetes.Interface, resync time.Duration) cache.SharedIndexInformer {
-		return cache.NewSharedIndexInformer(c.ListWatch("pods"), &v1.Pod{}, resync, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
+		return slimmed{cache.NewSharedIndexInformer(source, &v1.Pod{}, resync, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})}
 	})
+	return nil
 }
 
-// pruning prunes objects in protobuf before they are decoded.
-type pruning struct {
+// slimmed is an informer whose objects are slim when they are decoded. A factory would
+// transform them again, twice in first lists.
+type slimmed struct{ cache.SharedIndexInformer }
+
+// SetTransform implements cache.SharedInformer.
+func (slimmed) SetTransform(cache.TransformFunc) error { return nil }
+
+// slimming decodes with a Slimmer.
+type slimming struct {
 	runtime.NegotiatedSerializer
 
-	prune func([]byte) []byte
+	slimmer Slimmer
 }
 
 // SupportedMediaTypes implements runtime.NegotiatedSerializer.
-func (p pruning) SupportedMediaTypes() []runtime.SerializerInfo {
-	types := slices.Clone(p.NegotiatedSerializer.SupportedMediaTypes())
+func (s slimming) SupportedMediaTypes() []runtime.SerializerInfo {
+	types := slices.Clone(s.NegotiatedSerializer.SupportedMediaTypes())
 	for i := range types {
-		if types[i].MediaType == runtime.ContentTypeProtobuf {
-			types[i].Serializer = prunedSerializer{types[i].Serializer, p.prune}
-		}
+		types[i].Serializer = slimSerializer{types[i].Serializer, s.slimmer}
 	}
 	return types
 }
 
-type prunedSerializer struct {
+type slimSerializer struct {
 	runtime.Serializer
 
-	prune func([]byte) []byte
+	slimmer Slimmer
 }
 
 // Decode implements runtime.Decoder.
-func (p prunedSerializer) Decode(data []byte, defaults *schema.GroupVersionKind, into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
-	return p.Serializer.Decode(p.prune(data), defaults, into)
+func (s slimSerializer) Decode(data []byte, defaults *schema.GroupVersionKind, into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
+	if object, ok := s.slimmer.Decode(data); ok && into == nil {
+		return object, defaults, nil
+	}
+	object, kind, err := s.Serializer.Decode(data, defaults, into)
+	if err == nil {
+		_, err = s.slimmer.Transform(object)
+	}
+	return object, kind, err
 }

@@ -17,7 +17,26 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-func unpruned(data []byte) []byte { return data }
+// marking is a Slimmer that marks the pods that it sees.
+type marking struct{}
+
+func (marking) Decode(data []byte) (runtime.Object, bool) {
+	object, _, err := protobuf.NewSerializer(scheme.Scheme, scheme.Scheme).Decode(data, nil, nil)
+	switch o := object.(type) {
+	case *v1.Pod:
+		o.Status.HostIP = "decoded"
+	case *v1.PodList:
+		o.Items[0].Status.HostIP = "decoded"
+	}
+	return object, err == nil
+}
+
+func (marking) Transform(object any) (any, error) {
+	if pod, ok := object.(*v1.Pod); ok {
+		pod.Status.HostIP = "transformed"
+	}
+	return object, nil
+}
 
 func encoded(t *testing.T, object runtime.Object) []byte {
 	t.Helper()
@@ -29,9 +48,9 @@ func encoded(t *testing.T, object runtime.Object) []byte {
 	return data.Bytes()
 }
 
-// Listed and watched objects are pruned before they are decoded, those that the informers of a
-// factory watch and those of ListWatch.
-func TestWatchedPodsArePruned(t *testing.T) {
+// A Slimmer decodes the pods that are listed and watched, and those that the informers of a factory
+// watch. They are not transformed again.
+func TestWatchedPodsAreSlim(t *testing.T) {
 	pod := func(host string) *v1.Pod {
 		return &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a", ResourceVersion: "1"}, Status: v1.PodStatus{HostIP: host}}
 	}
@@ -54,14 +73,17 @@ func TestWatchedPodsArePruned(t *testing.T) {
 		<-r.Context().Done()
 	}))
 	t.Cleanup(server.Close)
-	prune := func(data []byte) []byte { return bytes.ReplaceAll(data, []byte("10.0.0.1"), []byte("replaced")) }
-	c, err := Connect(&rest.Config{Host: server.URL}, prune)
+	c, err := Connect(&rest.Config{Host: server.URL})
 	if err != nil {
 		t.Fatal(err)
 	}
-	source := cache.ToListerWatcherWithContext(c.ListWatch("pods"))
+	pods, err := c.ListWatchPods(marking{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	source := cache.ToListerWatcherWithContext(pods)
 	listed, err := source.ListWithContext(t.Context(), metav1.ListOptions{})
-	if list, ok := listed.(*v1.PodList); err != nil || !ok || len(list.Items) != 1 || list.Items[0].Status.HostIP != "replaced" {
+	if list, ok := listed.(*v1.PodList); err != nil || !ok || len(list.Items) != 1 || list.Items[0].Status.HostIP != "decoded" {
 		t.Errorf("listed %v, error %v", listed, err)
 	}
 	watched, err := source.WatchWithContext(t.Context(), metav1.ListOptions{})
@@ -70,16 +92,39 @@ func TestWatchedPodsArePruned(t *testing.T) {
 	}
 	event := <-watched.ResultChan()
 	watched.Stop()
-	if got, ok := event.Object.(*v1.Pod); !ok || got.Name != "a" || got.Status.HostIP != "replaced" {
+	if got, ok := event.Object.(*v1.Pod); !ok || got.Name != "a" || got.Status.HostIP != "decoded" {
 		t.Errorf("watched %+v", event)
 	}
-	factory := informers.NewSharedInformerFactory(c.Client, 0)
-	c.WatchPods(factory)
-	pods := factory.Core().V1().Pods().Lister().Pods("ns")
+	factory := informers.NewSharedInformerFactoryWithOptions(c.Client, 0, informers.WithTransform(marking{}.Transform))
+	if err := c.WatchPods(factory, marking{}); err != nil {
+		t.Fatal(err)
+	}
+	stored := factory.Core().V1().Pods().Lister().Pods("ns")
 	factory.Start(t.Context().Done())
 	t.Cleanup(factory.Shutdown)
 	factory.WaitForCacheSync(t.Context().Done())
-	if got, err := pods.Get("a"); err != nil || got.Status.HostIP != "replaced" {
+	if got, err := stored.Get("a"); err != nil || got.Status.HostIP != "decoded" {
 		t.Errorf("the informer has %+v, error %v", got, err)
+	}
+}
+
+// A server that answers in JSON has its pods transformed.
+func TestPodsInJSONAreSlim(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write([]byte(`{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a"}}`))
+	}))
+	t.Cleanup(server.Close)
+	c, err := Connect(&rest.Config{Host: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pods, err := c.ListWatchPods(marking{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	object, err := cache.ToListerWatcherWithContext(pods).ListWithContext(t.Context(), metav1.ListOptions{})
+	if got, ok := object.(*v1.Pod); err != nil || !ok || got.Status.HostIP != "transformed" {
+		t.Errorf("got %v, error %v", object, err)
 	}
 }

@@ -247,7 +247,11 @@ func Record(ctx context.Context, options flags.Options, record RecordOptions, ou
 	if err != nil {
 		return err
 	}
-	factory := informers.NewSharedInformerFactoryWithOptions(look.Kube.Client, 0, informers.WithTransform(recordedSlim()))
+	slimmer := recordedSlim()
+	factory := informers.NewSharedInformerFactoryWithOptions(look.Kube.Client, 0, informers.WithTransform(slimmer.Transform))
+	if err := look.Kube.WatchPods(factory, slimmer); err != nil {
+		return err
+	}
 	synced, err := look.Observer.Store().Attach(factory)
 	if err != nil {
 		return err

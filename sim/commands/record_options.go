@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/evenkeel/evenkeel/cluster/slim"
 	"github.com/evenkeel/evenkeel/sim/recording"
@@ -66,4 +65,4 @@ func folderExists(flag, file string) error {
 }
 
 // recordedSlim reduces objects to what a recording needs.
-func recordedSlim() cache.TransformFunc { return slim.New().WithoutTransitions().Transform }
+func recordedSlim() *slim.Slimmer { return slim.New().WithoutTransitions() }

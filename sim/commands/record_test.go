@@ -69,7 +69,7 @@ func newRecorded(t *testing.T, options RecordOptions) *recorded {
 	if r.observer, err = observer.New(config); err != nil {
 		t.Fatal(err)
 	}
-	factory := informers.NewSharedInformerFactoryWithOptions(r.client, 0, informers.WithTransform(recordedSlim()))
+	factory := informers.NewSharedInformerFactoryWithOptions(r.client, 0, informers.WithTransform(recordedSlim().Transform))
 	synced, err := r.observer.Store().Attach(factory)
 	if err != nil {
 		t.Fatal(err)
