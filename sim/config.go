@@ -24,6 +24,8 @@ type Policy struct {
 	Strategies []plugin.Strategy
 	Options    plugin.Options
 	Evicting   evictor.Settings
+	// Load is what the others were made from.
+	Load *policy.LoadPolicy
 }
 
 // NewPolicy converts a LoadPolicy and strategies to the form that a replay needs.
@@ -40,16 +42,19 @@ func NewPolicy(load *policy.LoadPolicy, strategies ...plugin.Strategy) (*Policy,
 	if err != nil {
 		return nil, err
 	}
-	return &Policy{Observer: observing, Strategies: strategies, Options: plugin.OptionsOf(&load.Eviction), Evicting: evicting}, nil
+	return &Policy{Observer: observing, Strategies: strategies, Options: plugin.OptionsOf(&load.Eviction), Evicting: evicting, Load: load}, nil
 }
 
 // Variant defines who evicts and who places pods.
 type Variant struct {
 	Name string
-	// Policy is Evenkeel's policy; nil leaves Evenkeel out. Evicts lets Evenkeel evict,
-	// Steers lets it answer kube-scheduler.
-	Policy         *Policy
-	Evicts, Steers bool
+	// Policy is Evenkeel's policy; nil leaves Evenkeel out. Evicts lets Evenkeel evict.
+	Policy *Policy
+	Evicts bool
+	// Steers lets Evenkeel answer kube-scheduler as its extender. Admission lets it only
+	// nominate nodes for the replacements of its evictions, as if the API server steered.
+	// Marks lets nodesync write to nodes what Policy enables.
+	Steers, Admission, Marks bool
 	// Upstream holds the arguments of upstream's LowNodeUtilization; nil leaves
 	// it out.
 	Upstream *nodeutilization.LowNodeUtilizationArgs

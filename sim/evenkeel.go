@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/evenkeel/evenkeel/cycle"
 	"github.com/evenkeel/evenkeel/evictor"
@@ -33,13 +34,18 @@ type evenkeel struct {
 	plugins  []*plugin.Plugin
 	// executor executes plans: this evenkeel itself, unless something inspects its plans.
 	executor cycle.Executor
+	// nodes are the nodes with what nodesync has written to them; marks is nil if it writes
+	// nothing. nominates is true if the API server steers.
+	nodes     cache.Indexer
+	marks     *marks
+	nominates bool
 	// clock is the run's current time, step the time at which the cycle's step begins.
 	clock, step time.Time
 	err         error
 }
 
 func newEvenkeel(ctx context.Context, p *Policy, tally *tally) (*evenkeel, error) {
-	e := &evenkeel{policy: p, tally: tally, clock: beginning}
+	e := &evenkeel{policy: p, tally: tally, clock: beginning, nodes: cache.NewIndexer(cache.MetaNamespaceKeyFunc, nil)}
 	e.source = &source{now: e.Now, windows: usage.Distinct([]usage.Window{usage.Last, usage.Avg5m}, p.Observer.Usage.Windows)}
 	config := p.Observer
 	config.Now, config.Sources = e.Now, []observer.Source{e.source}
@@ -73,6 +79,9 @@ func (e *evenkeel) join(w *world) error {
 	store := e.observer.Store()
 	for _, node := range w.nodes {
 		store.SetNode(node)
+		if err := e.nodes.Add(node); err != nil {
+			return fmt.Errorf("listing node %q: %w", node.Name, err)
+		}
 	}
 	for _, pod := range w.pods() {
 		store.SetPod(pod)
@@ -91,9 +100,13 @@ func (e *evenkeel) join(w *world) error {
 }
 
 // observe takes a sample at an offset within a step.
-func (e *evenkeel) observe(ctx context.Context, step time.Time, offset time.Duration) {
+func (e *evenkeel) observe(ctx context.Context, step time.Time, offset time.Duration) error {
 	e.step, e.clock = step, step.Add(offset)
 	e.observer.Sample(ctx)
+	if e.marks == nil {
+		return nil
+	}
+	return e.marks.sync(e.clock)
 }
 
 // cycle runs a cycle in virtual time, as cycle.Runner does in real time.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -65,14 +66,14 @@ func (w *world) detach(i int) error {
 func (w *world) replace(i int, now time.Time, away time.Duration) (string, error) {
 	r := &w.replicas[i]
 	if r.waiting == nil {
-		r.waiting = w.newPod(i, now)
-		w.notify(r.waiting)
+		r.waiting = w.create(i, now)
 	}
 	node, err := w.reserved, error(nil)
 	if node == "" {
 		node, err = w.scheduler.Place(r.waiting)
 	}
 	if errors.Is(err, kubescheduler.ErrUnschedulable) {
+		r.waiting.Status.NominatedNodeName = "" // kube-scheduler withdraws the nomination
 		return "", nil
 	}
 	if err != nil {
@@ -83,6 +84,18 @@ func (w *world) replace(i int, now time.Time, away time.Duration) (string, error
 	}
 	w.runs(i, now, away)
 	return node, nil
+}
+
+// create creates the next pod of a replica, and has a node nominated for it.
+func (w *world) create(i int, now time.Time) *v1.Pod {
+	pod := w.newPod(i, now)
+	if w.watcher == nil {
+		return pod
+	}
+	w.watcher.SetPod(pod)
+	nominated := new(*pod) // watchers keep the pod as they have seen it
+	nominated.Status.NominatedNodeName = w.watcher.Nominates(pod)
+	return nominated
 }
 
 // giveUp deletes a waiting pod of a replica, because its owner wants a different one.

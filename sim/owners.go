@@ -6,12 +6,14 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	corelisters "k8s.io/client-go/listers/core/v1"
 
 	"github.com/evenkeel/evenkeel/evictor"
 	"github.com/evenkeel/evenkeel/evictor/owners"
 	"github.com/evenkeel/evenkeel/evictor/safeguards"
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/placement"
+	"github.com/evenkeel/evenkeel/scorer/admission"
 )
 
 var (
@@ -33,6 +35,16 @@ func (e *evenkeel) DeletePod(pod *v1.Pod) {
 
 // Passed implements watcher.
 func (e *evenkeel) Passed(now time.Time) { e.clock = now }
+
+// Nominates implements watcher. As in production, only a replacement gets a node.
+func (e *evenkeel) Nominates(pod *v1.Pod) string {
+	if !e.nominates {
+		return ""
+	}
+	return e.answerer.Land(pod, func(node string) bool {
+		return admission.Admits(context.Background(), corelisters.NewNodeLister(e.nodes), node, pod)
+	})
+}
 
 // ScaledDown implements watcher. An owner that wants fewer pods replaces correspondingly
 // fewer evicted ones.

@@ -112,8 +112,7 @@ func (w *world) surge(batch []int) (newcomers []newcomer, waiting []int, err err
 			}
 			continue
 		}
-		pod := w.newPod(i, w.now)
-		w.notify(pod)
+		pod := w.create(i, w.now)
 		node, err := w.scheduler.Place(pod)
 		if errors.Is(err, kubescheduler.ErrUnschedulable) {
 			w.forget(pod)

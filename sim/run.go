@@ -87,6 +87,7 @@ func (p *player) build(ctx context.Context, places []string) (err error) {
 		if p.evenkeel, err = newEvenkeel(ctx, p.variant.Policy, p.tally); err != nil {
 			return err
 		}
+		p.evenkeel.nominates = p.variant.Admission
 		if p.variant.Steers {
 			scheduling.Extender = directExtender{p.evenkeel.answerer}
 		}
@@ -112,6 +113,9 @@ func (p *player) build(ctx context.Context, places []string) (err error) {
 		p.rival.Join(newArena(p.config.Seed, p.world, p.tally))
 	}
 	if p.evenkeel != nil {
+		if p.variant.Marks {
+			p.evenkeel.marks = newMarks(p.evenkeel, p.world.scheduler)
+		}
 		return p.evenkeel.join(p.world)
 	}
 	if p.variant.Upstream != nil {
@@ -137,7 +141,9 @@ func (p *player) step(ctx context.Context, step int) error {
 func (p *player) cycle(ctx context.Context, step int, begins time.Time) error {
 	due := time.Duration(step)*Step%p.config.Every == 0 || p.rival != nil && p.rival.PacesItself()
 	if p.evenkeel != nil && step > 0 {
-		p.evenkeel.observe(ctx, begins, p.config.Lag) // at this time, demand is still the previous step's
+		if err := p.evenkeel.observe(ctx, begins, p.config.Lag); err != nil { // at this time, demand is still the previous step's
+			return err
+		}
 	}
 	if err := p.world.proceed(step, begins.Add(p.config.Lag)); err != nil {
 		return err

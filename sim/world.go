@@ -19,6 +19,8 @@ import (
 type watcher interface {
 	SetPod(pod *v1.Pod)
 	DeletePod(pod *v1.Pod)
+	// Nominates returns the node to nominate for a new pod; empty for none.
+	Nominates(pod *v1.Pod) string
 	// ScaledDown reports that an owner wants one pod fewer.
 	ScaledDown(ownerUID string)
 	// Passed sets the current time before a rollout continues.

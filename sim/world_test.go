@@ -23,10 +23,11 @@ type onlooker struct {
 	scaled int
 }
 
-func (o *onlooker) SetPod(pod *v1.Pod)    { o.pods[pod.Name] = pod }
-func (o *onlooker) DeletePod(pod *v1.Pod) { delete(o.pods, pod.Name) }
-func (o *onlooker) ScaledDown(string)     { o.scaled++ }
-func (o *onlooker) Passed(time.Time)      {}
+func (o *onlooker) SetPod(pod *v1.Pod)       { o.pods[pod.Name] = pod }
+func (o *onlooker) DeletePod(pod *v1.Pod)    { delete(o.pods, pod.Name) }
+func (o *onlooker) ScaledDown(string)        { o.scaled++ }
+func (o *onlooker) Passed(time.Time)         {}
+func (o *onlooker) Nominates(*v1.Pod) string { return "" }
 
 // fleetOf returns a fleet of pods that use half of their allocation, ten per owner, and together
 // request the given share of the nodes.

@@ -10,11 +10,11 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// admits reports whether the pod tolerates the node's taints and selects the node, as the
+// Admits reports whether the pod tolerates the node's taints and selects the node, as the
 // watch shows the node now. It is needed because kube-scheduler ignores a nomination of a
 // node that does not admit the pod, and then places the pod by requests. Land itself
 // excludes nodes that are closed to all pods.
-func admits(ctx context.Context, nodes corelisters.NodeLister, name string, pod *v1.Pod) bool {
+func Admits(ctx context.Context, nodes corelisters.NodeLister, name string, pod *v1.Pod) bool {
 	node, err := nodes.Get(name)
 	if err != nil {
 		return false // the node no longer exists

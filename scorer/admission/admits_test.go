@@ -43,10 +43,10 @@ func TestAdmits(t *testing.T) {
 		if err := nodes.Informer().GetIndexer().Add(node); err != nil {
 			t.Fatal(err)
 		}
-		if got := admits(t.Context(), nodes.Lister(), "n1", pod); got != tc.want {
+		if got := Admits(t.Context(), nodes.Lister(), "n1", pod); got != tc.want {
 			t.Errorf("%s: %v", name, got)
 		}
-		if admits(t.Context(), nodes.Lister(), "gone", pod) {
+		if Admits(t.Context(), nodes.Lister(), "gone", pod) {
 			t.Errorf("%s: a node that is gone accepts the pod", name)
 		}
 	}

@@ -217,7 +217,7 @@ func (g *Gates) plan(ctx context.Context, pod *v1.Pod, land Land) string {
 	if len(pod.Spec.SchedulingGates) > 1 {
 		return ""
 	}
-	return land(pod, func(node string) bool { return admits(ctx, g.nodes, node, pod) })
+	return land(pod, func(node string) bool { return Admits(ctx, g.nodes, node, pod) })
 }
 
 // letGo nominates the planned node and removes the gate. A failed nomination costs the pod its preference, never its

@@ -97,7 +97,7 @@ func bodyOf(t *testing.T, p Patch) string {
 	if p.Empty() {
 		return ""
 	}
-	body, err := p.body("7")
+	body, err := p.Body("7")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -65,10 +65,10 @@ func (p *Patch) Kinds() []Kind {
 	return kinds
 }
 
-// body returns the JSON merge patch. It applies only to the resourceVersion for
+// Body returns the JSON merge patch. It applies only to the resourceVersion for
 // which it was decided, because the decision depends on what other writers have
 // written.
-func (p *Patch) body(resourceVersion string) ([]byte, error) {
+func (p *Patch) Body(resourceVersion string) ([]byte, error) {
 	metadata := map[string]any{"resourceVersion": resourceVersion}
 	if len(p.labels) > 0 {
 		metadata["labels"] = p.labels

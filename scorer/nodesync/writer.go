@@ -82,7 +82,7 @@ func (w *writer) read(ctx context.Context, object Object) (Object, error) {
 }
 
 func (w *writer) patch(ctx context.Context, object Object, patch *Patch) error {
-	body, err := patch.body(object.ResourceVersion)
+	body, err := patch.Body(object.ResourceVersion)
 	if err != nil {
 		return err
 	}

@@ -104,6 +104,7 @@ func (o *SimulateOptions) variants() ([]sim.Variant, error) {
 	if err != nil {
 		return nil, err
 	}
+	load.NodeSync.Taint.Enabled, load.NodeSync.RejectTaint.Enabled = true, true // for variants in which nodesync runs
 	own, err := sim.NewPolicy(&load, shipped)
 	if err != nil {
 		return nil, err
@@ -118,6 +119,8 @@ func (o *SimulateOptions) variants() ([]sim.Variant, error) {
 		"trimaran-risk":     onMetrics(contest.TrimaranRisk),
 		"evict-only":        {Policy: own, Evicts: true, Lines: evictLines(load.Lines)},
 		"extender-only":     {Policy: own, Steers: true},
+		"admission":         {Policy: own, Evicts: true, Admission: true, Lines: evictLines(load.Lines)},
+		"admission+taints":  {Policy: own, Evicts: true, Admission: true, Marks: true, Lines: evictLines(load.Lines)},
 		"evenkeel":          {Policy: own, Evicts: true, Steers: true, Lines: evictLines(load.Lines)},
 		"oracle":            {Oracle: true},
 	}

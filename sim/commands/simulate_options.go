@@ -65,7 +65,7 @@ const SimulateFormats = "table|json|csv"
 // comparisons holds the names that --compare accepts.
 var comparisons = []string{
 	"none", "upstream-requests", "upstream-metrics", "openshift", "koordinator", "trimaran", "trimaran-risk",
-	"evict-only", "extender-only", "evenkeel", "oracle",
+	"evict-only", "extender-only", "admission", "admission+taints", "evenkeel", "oracle",
 }
 
 // generators holds the values of --generate. mixed generates waves, noise, leaks and

@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/go-logr/logr"
 	v1 "k8s.io/api/core/v1"
@@ -88,7 +89,8 @@ func (s *Scheduler) Taint(node string, taints []v1.Taint) error { return s.nodes
 // ErrUnschedulable means that a pod fits on no node.
 var ErrUnschedulable = errors.New("no node fits")
 
-// Place returns the node for a pod that has none.
+// Place returns the node for a pod that has none. As in kube-scheduler, the node that is
+// nominated in its status is tried first.
 func (s *Scheduler) Place(pod *v1.Pod) (node string, err error) {
 	state, known := framework.NewCycleState(), s.memo.of(pod, s.nodes)
 	if err := s.filter(state, pod, known); err != nil {
@@ -115,6 +117,12 @@ func (s *Scheduler) filter(state fwk.CycleState, pod *v1.Pod, known []remembered
 			return nil
 		}
 		return fmt.Errorf("placing pod %q: %w", pod.Name, status.AsError())
+	}
+	if i, ok := slices.BinarySearch(s.nodes.names, pod.Status.NominatedNodeName); ok && s.fits(state, pod, i, known) {
+		s.feasible = append(s.feasible, i)
+		if s.askFilter(pod); len(s.feasible) > 0 {
+			return nil
+		}
 	}
 	all := len(s.nodes.infos)
 	wanted, seen := wantedOf(all), 0
