@@ -113,7 +113,7 @@ type group struct {
 	// unreadable is true if some of the affinity's terms do not parse.
 	unreadable bool
 	members    []*podEntry
-	requests   []*fwk.PodResource
+	requests   []requests
 
 	// version counts the session's moves of members, so that states that depend on the
 	// members can be invalidated. away is the number of members that are currently moved

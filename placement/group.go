@@ -53,17 +53,45 @@ func sameAffinity(a, b *v1.Affinity) bool {
 // shareRequests returns the pod's requests as one value shared by all members
 // with the same requests.
 func (g *group) shareRequests(pod *v1.Pod) *fwk.PodResource {
+	for i := range g.requests {
+		if requestTogether(g.requests[i].of, pod) {
+			return g.requests[i].PodResource
+		}
+	}
 	own := (&framework.PodInfo{Pod: pod}).CalculateResource()
-	for _, r := range g.requests {
-		if sameRequests(r, &own) {
-			return r
+	for i := range g.requests {
+		if r := &g.requests[i]; sameRequests(r.PodResource, &own) {
+			r.of = pod
+			return r.PodResource
 		}
 	}
 	if len(g.requests) < maxRequestVariants {
-		g.requests = append(g.requests, &own)
+		g.requests = append(g.requests, requests{&own, pod})
 	}
 	return &own
 }
+
+// requests are those of at least one member.
+type requests struct {
+	*fwk.PodResource
+
+	of *v1.Pod
+}
+
+// requestTogether reports whether two pods share all fields from which requests are
+// calculated, as the replicas in informers do. Comparing their contents would cost as much
+// as calculating.
+func requestTogether(a, b *v1.Pod) bool {
+	return same(a.Spec.Containers, b.Spec.Containers) && same(a.Spec.InitContainers, b.Spec.InitContainers) &&
+		len(a.Spec.Overhead)+len(b.Spec.Overhead) == 0 && a.Spec.Resources == b.Spec.Resources &&
+		same(a.Status.ContainerStatuses, b.Status.ContainerStatuses) && same(a.Status.InitContainerStatuses, b.Status.InitContainerStatuses) &&
+		same(a.Status.Conditions, b.Status.Conditions) && a.Status.Resize == b.Status.Resize && a.Status.Resources == b.Status.Resources &&
+		len(a.Status.AllocatedResources)+len(b.Status.AllocatedResources) == 0 &&
+		len(a.Status.NodeAllocatableResourceClaimStatuses)+len(b.Status.NodeAllocatableResourceClaimStatuses) == 0
+}
+
+// same reports whether two slices are one.
+func same[T any](a, b []T) bool { return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0]) }
 
 func sameRequests(a, b *fwk.PodResource) bool {
 	return a.Non0CPU == b.Non0CPU && a.Non0Mem == b.Non0Mem &&

@@ -5,6 +5,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
 func TestReplacementRequestsWhatTheSpecSays(t *testing.T) {
@@ -59,5 +60,48 @@ func TestUpdatesForgetEmptyGroups(t *testing.T) {
 	defer s.Close()
 	if got := s.Fits(last, "a"); !got.OK {
 		t.Errorf("the only pod does not fit: %+v", got)
+	}
+}
+
+// Pods that share their containers, as replicas do, may still differ in what else counts.
+func TestRequestsOfPodsThatShareContainers(t *testing.T) {
+	replica := aPod("p", "n", cpu("500m"))
+	resized("700m")(replica)
+	told := requesting("900m", "100Mi")
+	for name, change := range map[string]func(*v1.Pod){
+		"a replica": func(*v1.Pod) {},
+		"a resize": func(p *v1.Pod) {
+			p.Status.ContainerStatuses = []v1.ContainerStatus{{Name: p.Spec.Containers[0].Name, Resources: &told}}
+		},
+		"an impossible resize": func(p *v1.Pod) {
+			p.Status.Conditions = []v1.PodCondition{{Type: v1.PodResizePending, Reason: v1.PodReasonInfeasible}}
+		},
+		"overhead":            func(p *v1.Pod) { p.Spec.Overhead = told.Requests },
+		"requests of the pod": func(p *v1.Pod) { p.Spec.Resources = &told },
+		"no containers":       func(p *v1.Pod) { p.Spec.Containers = nil },
+		"an init container":   func(p *v1.Pod) { p.Spec.InitContainers = []v1.Container{{Name: "init", Resources: told}} },
+		"a resized sidecar": func(p *v1.Pod) {
+			p.Status.InitContainerStatuses = []v1.ContainerStatus{{Name: "init", Resources: &told}}
+		},
+		"a resize of the pod": func(p *v1.Pod) { p.Spec.Resources = &told; p.Status.Resources = new(requesting("2", "1Gi")) },
+		"claims that count there": func(p *v1.Pod) {
+			p.Status.NodeAllocatableResourceClaimStatuses = []v1.NodeAllocatableResourceClaimStatus{{}}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			other := *replica
+			change(&other)
+			g := newGroup(replica)
+			g.shareRequests(replica)
+			want := (&framework.PodInfo{Pod: &other}).CalculateResource()
+			if got := g.shareRequests(&other); !sameRequests(got, &want) {
+				t.Errorf("got %+v, want %+v", got, want)
+			}
+		})
+	}
+	g := newGroup(replica)
+	g.shareRequests(replica)
+	if allocated := testing.AllocsPerRun(100, func() { g.shareRequests(replica) }); allocated > 0 {
+		t.Errorf("the requests of a replica are calculated again, with %v allocations", allocated)
 	}
 }

@@ -114,15 +114,31 @@ func usageAnnotations(all map[string]string) map[string]string {
 }
 
 // Pod returns the record of a Pod.
-func Pod(object *v1.Pod) *cluster.Pod {
+func Pod(object *v1.Pod) *cluster.Pod { return record(object, sizeOf(object)) }
+
+// size is what a pod requests and may use, according to its spec.
+type size struct {
+	requests, limits cluster.Amounts
+	cpuLimits        cluster.CPULimits
+}
+
+func sizeOf(object *v1.Pod) size {
+	return size{
+		requests:  Amounts(resourcehelper.PodRequests(object, resourcehelper.PodResourcesOptions{})),
+		limits:    Amounts(resourcehelper.PodLimits(object, resourcehelper.PodResourcesOptions{})),
+		cpuLimits: cpuLimits(&object.Spec),
+	}
+}
+
+func record(object *v1.Pod, of size) *cluster.Pod {
 	pod := &cluster.Pod{
 		UID:         string(object.UID),
 		Namespace:   object.Namespace,
 		Name:        object.Name,
 		Node:        object.Spec.NodeName,
-		Requests:    Amounts(resourcehelper.PodRequests(object, resourcehelper.PodResourcesOptions{})),
-		Limits:      Amounts(resourcehelper.PodLimits(object, resourcehelper.PodResourcesOptions{})),
-		CPULimits:   cpuLimits(&object.Spec),
+		Requests:    of.requests,
+		Limits:      of.limits,
+		CPULimits:   of.cpuLimits,
 		Priority:    ptr.Deref(object.Spec.Priority, 0),
 		Created:     object.CreationTimestamp.Time,
 		Terminating: object.DeletionTimestamp != nil,

@@ -130,9 +130,9 @@ func (s *Store) record(object *v1.Pod) *cluster.Pod {
 	if podutil.IsPodTerminal(object) {
 		return &cluster.Pod{Namespace: object.Namespace, Name: object.Name}
 	}
-	pod := Pod(object)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	pod := record(object, s.shared.sizeOf(object))
 	s.shared.intern(pod)
 	return pod
 }

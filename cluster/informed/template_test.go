@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -76,5 +77,40 @@ func TestWhatIsSharedIsBounded(t *testing.T) {
 	}
 	if one, other := store.record(listed(1)), store.record(listed(2)); unsafe.StringData(one.Owner.UID) != unsafe.StringData(other.Owner.UID) {
 		t.Error("two records have an owner each")
+	}
+}
+
+// Pods that share their containers, as replicas do, may still differ in what else counts.
+func TestSizesOfPodsThatShareContainers(t *testing.T) {
+	list := func(cpu string) v1.ResourceList { return v1.ResourceList{v1.ResourceCPU: resource.MustParse(cpu)} }
+	replica, init := listed(0), []v1.Container{{Name: "init", Resources: v1.ResourceRequirements{Requests: list("3")}}}
+	replica.Spec.Containers = []v1.Container{
+		{Name: "a", Resources: v1.ResourceRequirements{Requests: list("1"), Limits: list("2")}},
+		{Name: "b", Resources: v1.ResourceRequirements{Requests: list("1")}},
+	}
+	changes := map[string]func(*v1.Pod){
+		"replica":              func(*v1.Pod) {},
+		"overhead":             func(p *v1.Pod) { p.Spec.Overhead = list("1") },
+		"requests of the pod":  func(p *v1.Pod) { p.Spec.Resources = &v1.ResourceRequirements{Requests: list("5")} },
+		"an init container":    func(p *v1.Pod) { p.Spec.InitContainers = init },
+		"one container less":   func(p *v1.Pod) { p.Spec.Containers = p.Spec.Containers[:1] },
+		"no containers":        func(p *v1.Pod) { p.Spec.Containers = nil },
+		"the second container": func(p *v1.Pod) { p.Spec.Containers = p.Spec.Containers[1:] },
+	}
+	for name, change := range changes {
+		store, other := NewStore(nil), *replica
+		store.record(replica)
+		change(&other)
+		if diff := cmp.Diff(Pod(&other), store.record(&other)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+		if len(store.shared.sizes) > 2 {
+			t.Errorf("%s: %d sizes of two pods", name, len(store.shared.sizes))
+		}
+	}
+	store := NewStore(nil)
+	store.record(replica)
+	if allocated := testing.AllocsPerRun(100, func() { store.shared.sizeOf(replica) }); allocated > 0 {
+		t.Errorf("the size of a replica is calculated again, with %v allocations", allocated)
 	}
 }

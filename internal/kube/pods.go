@@ -38,7 +38,8 @@ func (c *Connection) ListWatchPods(slimmer Slimmer) (cache.ListerWatcher, error)
 	return listWatch(client, "pods"), nil
 }
 
-// WatchPods makes an unused factory watch pods with ListWatchPods.
+// WatchPods makes an unused factory watch pods with ListWatchPods. They are not indexed by
+// namespace, because nobody lists those of one namespace.
 func (c *Connection) WatchPods(factory informers.SharedInformerFactory, slimmer Slimmer) error {
 	if c.config == nil {
 		return nil // the factory transforms the pods of a fake
@@ -48,7 +49,7 @@ func (c *Connection) WatchPods(factory informers.SharedInformerFactory, slimmer 
 		return err
 	}
 	factory.InformerFor(&v1.Pod{}, func(_ kubernetes.Interface, resync time.Duration) cache.SharedIndexInformer {
-		return slimmed{cache.NewSharedIndexInformer(source, &v1.Pod{}, resync, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})}
+		return slimmed{cache.NewSharedIndexInformer(source, &v1.Pod{}, resync, cache.Indexers{})}
 	})
 	return nil
 }
