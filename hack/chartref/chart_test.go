@@ -31,7 +31,7 @@ import (
 var sameAs = map[string][]string{
 	"serve-admission": {"overlays/admission"},
 	"serve-names": {
-		"overlays/serve", "components/admission-steering-names", "components/kubelet-source", "components/nodesync",
+		"overlays/serve", "components/admission-steering-names", "components/kubelet-source",
 	},
 	"serve-webhook":     {"overlays/serve", "components/admission-steering-webhook", "components/cert-manager"},
 	"serve-extender":    {"overlays/serve"},

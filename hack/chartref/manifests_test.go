@@ -85,6 +85,7 @@ type kustomization struct {
 	Patches    []struct {
 		Target struct{ Kind, Name string } `json:"target"`
 		Patch  string                      `json:"patch"`
+		Path   string                      `json:"path"`
 	} `json:"patches"`
 }
 
@@ -119,6 +120,10 @@ func build(t *testing.T, path string, there []object) []object {
 		there = build(t, filepath.Join(path, one), there)
 	}
 	for _, one := range k.Patches {
+		if one.Path != "" {
+			there = merged(t, there, readObjects(t, filepath.Join(path, one.Path)))
+			continue
+		}
 		there = patched(t, there, one.Target.Kind, one.Target.Name, one.Patch)
 	}
 	if k.NameSuffix != "" {
@@ -137,6 +142,20 @@ func rename(o object, suffix string) {
 	if spec, ok := o["spec"].(map[string]any); ok && spec["policyName"] != nil {
 		spec["policyName"] = fmt.Sprint(spec["policyName"]) + suffix
 	}
+}
+
+// merged replaces the data of ConfigMaps by that of others with the same names. Nothing else is
+// patched by a file.
+func merged(t *testing.T, all, patches []object) []object {
+	t.Helper()
+	for _, patch := range patches {
+		i := slices.IndexFunc(all, func(o object) bool { return o.kind() == patch.kind() && o.name() == patch.name() })
+		if i < 0 || patch.kind() != "ConfigMap" {
+			t.Fatalf("%s %s: a patch that has no ConfigMap", patch.kind(), patch.name())
+		}
+		all[i] = patch
+	}
+	return all
 }
 
 // patched applies a patch to its target objects.

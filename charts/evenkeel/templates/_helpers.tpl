@@ -86,6 +86,16 @@ evenkeel-extender
 {{- if and (include "evenkeel.evicts" .) (eq .Values.steering.by "none") -}}
 {{- $load = merge $load (dict "eviction" (dict "steering" "none")) -}}
 {{- end -}}
+{{- if include "evenkeel.variant" . -}}
+{{- $nodesync := get $load "nodesync" | default dict -}}
+{{- range list "taint" "rejectTaint" -}}
+{{- $part := get $nodesync . | default dict -}}
+{{- if not (hasKey $part "enabled") -}}
+{{- $_ := set $nodesync . (set $part "enabled" true) -}}
+{{- end -}}
+{{- end -}}
+{{- $_ := set $load "nodesync" $nodesync -}}
+{{- end -}}
 {{- if .Values.deschedulerPolicy -}}
 {{ toYaml (merge (dict "apiVersion" "descheduler/v1alpha2" "kind" "DeschedulerPolicy") .Values.deschedulerPolicy) }}
 ---
