@@ -63,6 +63,28 @@ func newTopCommand() *cobra.Command {
 	return c
 }
 
+func newRequestsCommand() *cobra.Command {
+	options := newOptions()
+	var wanted commands.RequestsOptions
+	c := &cobra.Command{
+		Use:   "requests [NODE...]",
+		Short: "Show which owners' CPU requests misled kube-scheduler and made nodes hot",
+		Long: "Shows each node that is hot by CPU and which owners made it hot, because their pods use more CPU than they ask for;\n" +
+			"then, for each owner, what pods ask for and use, what that has cost, and which request would have prevented it.\n" +
+			"It changes nothing. If serve or extender runs in the cluster, requests uses what that process knows of the last day,\n" +
+			"by port-forward with your own permissions. Otherwise it takes one reading, whose advice is provisional.",
+		Example: "  evenkeel requests\n  evenkeel requests worker-3\n  evenkeel requests --all -o wide\n  evenkeel requests --observe 1h\n  evenkeel requests -o patch",
+		Args:    cobra.ArbitraryArgs,
+		RunE: func(c *cobra.Command, nodes []string) error {
+			wanted.Nodes, wanted.Progress = nodes, c.ErrOrStderr()
+			return commands.Requests(c.Context(), options, wanted, c.OutOrStdout())
+		},
+	}
+	options.AddLooking(c.Flags())
+	wanted.AddTo(c.Flags())
+	return c
+}
+
 func newUICommand() *cobra.Command {
 	options := newOptions()
 	var wanted commands.UIOptions

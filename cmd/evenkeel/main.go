@@ -31,7 +31,7 @@ func program() cli.Program {
 		Short:   "Balances Kubernetes nodes by real usage: moves pods off hot nodes and steers new pods to cool ones",
 		Version: version,
 		Commands: []*cobra.Command{
-			newRunCommand(), newExtenderCommand(), newServeCommand(), newPlanCommand(), newTopCommand(), newUICommand(),
+			newRunCommand(), newExtenderCommand(), newServeCommand(), newPlanCommand(), newTopCommand(), newRequestsCommand(), newUICommand(),
 			newNodeSyncCommand(), newCleanupCommand(), newDoctorCommand(), newExplainCommand(), newHistoryCommand(),
 			newSimulateCommand(), newRecordCommand(), newConvertCommand(), newLintCommand(), newCertificatesCommand(),
 		},

@@ -173,15 +173,18 @@ func storedLedger(ctx context.Context, options flags.Options) (document ledger.D
 	if err := connection.Reach(ctx); err != nil {
 		return document, now, err
 	}
+	document, err = loadLedger(ctx, connection, options.Namespace)
+	return document, connection.Clock.Now(), err
+}
+
+func loadLedger(ctx context.Context, connection *kube.Connection, namespace string) (ledger.Document, error) {
 	store, err := configmap.New(configmap.Config{
-		Client: connection.Client, Namespace: options.Namespace, Name: evictor.ConfigMapName, Timeout: kube.CallTimeout,
-		Now: connection.Clock.Now,
+		Client: connection.Client, Namespace: namespace, Name: evictor.ConfigMapName, Timeout: kube.CallTimeout, Now: connection.Clock.Now,
 	})
 	if err != nil {
-		return document, now, err
+		return ledger.Document{}, err
 	}
-	document, err = store.Load(ctx)
-	return document, connection.Clock.Now(), err
+	return store.Load(ctx)
 }
 
 func keptSince(document *ledger.Document) (oldest *time.Time) {

@@ -130,6 +130,13 @@ func (t *topScreen) observe(ctx context.Context, look *app.Look) error {
 // followPod shows what a process in the cluster observes, with the user's permissions. It
 // reports whether a process could be asked.
 func (t *topScreen) followPod(ctx context.Context, options *flags.Options) (done bool, err error) {
+	return askPod(ctx, options, t.wanted.Progress, func() bool { return t.shown }, t.follow)
+}
+
+// askPod calls ask with the reports of a process in the cluster, with the user's
+// permissions. done is false if the command should observe by itself, because there is no
+// such process, or because its reports could not be read before anything was shown.
+func askPod(ctx context.Context, options *flags.Options, progress io.Writer, shown func() bool, ask func(ctx context.Context, of *remote.Extender, name string) error) (done bool, err error) {
 	connection, err := options.Connect()
 	if err != nil {
 		return false, err
@@ -141,11 +148,11 @@ func (t *topScreen) followPod(ctx context.Context, options *flags.Options) (done
 	}
 	name := "pod " + pod.Namespace + "/" + pod.Name
 	err = connection.Forward(ctx, pod.Namespace, pod.Name, reportPort, func(ctx context.Context, address string) error {
-		return t.follow(ctx, &remote.Extender{URL: "http://" + address}, name)
+		return ask(ctx, &remote.Extender{URL: "http://" + address}, name)
 	})
-	if err != nil && !t.shown && ctx.Err() == nil {
-		if t.wanted.Progress != nil {
-			line(t.wanted.Progress, "This command observes itself, because the reports of %s could not be read: %v", name, err)
+	if err != nil && !shown() && ctx.Err() == nil {
+		if progress != nil {
+			line(progress, "This command observes itself, because the reports of %s could not be read: %v", name, err)
 		}
 		return false, nil
 	}

@@ -19,7 +19,6 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/cluster/informed"
 	"github.com/evenkeel/evenkeel/ledger"
-	"github.com/evenkeel/evenkeel/observe/forecast"
 	"github.com/evenkeel/evenkeel/observe/usage"
 	"github.com/evenkeel/evenkeel/reasons"
 )
@@ -115,11 +114,11 @@ func (o *Observer) Patterns(most int) []byte {
 	return o.at.usage.Patterns(most)
 }
 
-// Levels returns how much CPU each pod used in the last day or two, by UID.
-func (o *Observer) Levels() map[string]forecast.Levels {
+// PodCPU returns the measured CPU usage of pods now and in the last day or two, by UID.
+func (o *Observer) PodCPU() map[string]usage.PodCPU {
 	o.sampling.Lock()
 	defer o.sampling.Unlock()
-	return o.at.usage.Levels()
+	return o.at.usage.PodCPU()
 }
 
 // AdoptPatterns takes over recurring patterns that another process has learned.

@@ -83,6 +83,8 @@ type Finding struct {
 	// Pods counts its pods, and Measured those whose usage is known.
 	Pods     int `json:"pods"`
 	Measured int `json:"measured"`
+	// ExamplePod is one of the measured pods.
+	ExamplePod string `json:"examplePod"`
 	// RequestMilliCores is what the average pod requests. The next four are what pods use.
 	RequestMilliCores int64 `json:"requestMilliCores"`
 	MeanMilliCores    int64 `json:"meanMilliCores"`

@@ -79,7 +79,7 @@ const (
 // average come last.
 func Judge(c *Cluster) Report {
 	heats := make([]heat, len(c.Nodes))
-	report := Report{Nodes: c.heat(heats)}
+	report := Report{Nodes: c.heat(heats), Owners: []Finding{}}
 	for i := range c.Owners {
 		owner := &c.Owners[i]
 		report.Pods += len(owner.Replicas) + owner.Unmeasured
@@ -126,7 +126,7 @@ func (c *Cluster) heat(heats []heat) []HotNode {
 			untold[r.Node] += r.untold()
 		}
 	}
-	var hot []HotNode
+	hot := []HotNode{}
 	for i := range c.Nodes {
 		node := &c.Nodes[i]
 		if !node.Hot {
@@ -157,7 +157,7 @@ func percent(share float64) float64 { return math.Round(1000*share) / 10 }
 func (c *Cluster) find(owner *Owner, heats []heat) Finding {
 	f := Finding{
 		Namespace: owner.Namespace, Kind: owner.Kind, Name: owner.Name, Pods: len(owner.Replicas) + owner.Unmeasured, Measured: len(owner.Replicas),
-		Evictions: owner.Evictions,
+		ExamplePod: owner.Replicas[0].Pod, Evictions: owner.Evictions,
 	}
 	f.compare(owner.Replicas)
 	excess := 0.0 // of the nodes on which it has pods

@@ -32,10 +32,10 @@ func TestExpected(t *testing.T) {
 		t.Errorf("peaks of %d where %d is the most, and of %d where nothing was measured", web.PeakMilliCores, web.Used[cluster.CPU], late.PeakMilliCores)
 	}
 	var used forecast.Pool
-	levels := store.Levels()
+	levels := store.PodCPU()
 	counted := levels["uid-web-0"]
-	if used.Add(&counted); used.Count() < 10 || used.At(50) < 940 || used.At(50) > 1060 || used.At(100) < 2500 || len(levels) != 1 {
-		t.Errorf("%d means, p50 %d, peak %d; levels of %d pods", used.Count(), used.At(50), used.At(100), len(levels))
+	if used.Add(&counted.Levels); counted.MilliCores != web.Used[cluster.CPU] || used.Count() < 10 || used.At(50) < 940 || used.At(50) > 1060 || used.At(100) < 2500 || len(levels) != 1 {
+		t.Errorf("%d means, p50 %d, peak %d; usage of %d pods", used.Count(), used.At(50), used.At(100), len(levels))
 	}
 	for of, e := range map[string]forecast.Expected{"pod": web.Expected, "node": node.Expected} {
 		if !(e[0].Mean > e[1].Mean && e[1].Mean > e[2].Mean && e[2].Mean >= 1000 && e[2].Mean < 1600 && e[2].Variance > 0) {

@@ -144,13 +144,25 @@ func (s *Store) Shift(by time.Duration) {
 	}
 }
 
-// Levels returns how much CPU each pod of the last snapshot used in the last day or two,
-// by UID. Pods that were not observed for five minutes are left out.
-func (s *Store) Levels() map[string]forecast.Levels {
-	all := make(map[string]forecast.Levels, len(s.order))
+// PodCPU is the measured CPU usage of a pod.
+type PodCPU struct {
+	// MilliCores is the five-minute mean, or the mean of the shorter time for which the
+	// pod was observed.
+	MilliCores int64
+	// Levels is what the pod used in the last day or two; empty if it was not observed
+	// for five minutes.
+	Levels forecast.Levels
+}
+
+// PodCPU returns the measured usage of the pods of the last snapshot, by UID. Pods
+// without a fresh sample are left out.
+func (s *Store) PodCPU() map[string]PodCPU {
+	all := make(map[string]PodCPU, len(s.order))
+	since := s.newest - min(s.newest, uint32(Avg5m.Over/time.Second))
 	for _, ps := range s.order {
-		if ps.levels != (forecast.Levels{}) {
-			all[ps.pod.UID] = ps.levels
+		if ps.newest.fresh(s.newest) {
+			used, _ := podMean(ps, since)
+			all[ps.pod.UID] = PodCPU{MilliCores: used[cluster.CPU], Levels: ps.levels}
 		}
 	}
 	return all

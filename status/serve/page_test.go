@@ -90,6 +90,7 @@ func TestPageIsNegotiated(t *testing.T) {
 		"its icon":                      {"/page/icon.svg", "image/*", 200, "image/svg+xml", "<svg"},
 		"no other file":                 {"/page/page.html", browser, 404, "text/plain; charset=utf-8", "404"},
 		"a node, for a browser":         {"/explain/node/burning", browser, 200, "text/html; charset=utf-8", "shop/b"},
+		"whose requests are wrong":      {"/requests", "", 200, "application/json", `"nodes":[{"name":"burning","usedMilliCores":9660,"requestedMilliCores":2000`},
 		"a node, for a command":         {"/explain/node/burning", "", 200, "application/json", `"summary":"burning is hot`},
 		"a pod, for a browser":          {"/explain/pod/shop/b", browser, 200, "text/html; charset=utf-8", "shop/b"},
 		"no such node, for a browser":   {"/explain/node/nope", browser, 404, "text/html; charset=utf-8", "is not known"},

@@ -30,6 +30,7 @@ func (p *Pages) Handler(ctx context.Context) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/status", extender.Report(p.Reports.Status))
 	mux.Handle("/nodes", extender.Report(p.Reports.Nodes))
+	mux.Handle("/requests", extender.Report(p.Reports.Requests))
 	addPage(ctx, mux, p.Reports)
 	mux.Handle("GET /metrics", p.Metrics)
 	if p.Profiling {

@@ -49,6 +49,16 @@ type Reports struct {
 // Nodes answers GET /nodes.
 func (p *Reports) Nodes(*http.Request) (any, error) { return observed.Nodes(p.Observer.Latest()), nil }
 
+// Requests answers GET /requests; nothing is observed before the first reading.
+func (p *Reports) Requests(*http.Request) (any, error) {
+	latest := p.Observer.Latest()
+	if latest == nil {
+		return status.Requests{}, nil
+	}
+	inFlight, ended := p.Observer.Ledger().Moves()
+	return observed.Requests(latest, p.Observer.PodCPU(), append(inFlight, ended...)), nil
+}
+
 // Steering answers GET /status on the port for kube-scheduler.
 func (p *Reports) Steering(r *http.Request) (any, error) {
 	s := Steering{ProcessStatus: p.asked(r)}
