@@ -29,8 +29,8 @@ type Config struct {
 	Instance string
 	Registry pluginregistry.Registry
 	// Client is the client that plugins read and evict with: the evictor's Clientset,
-	// which also enforces the policy's limits.
-	Client kubernetes.Interface
+	// which also enforces the policy's limits. DryRunClient is that of plugins in dry run.
+	Client, DryRunClient kubernetes.Interface
 	// REST is for access to metrics.k8s.io, for upstream plugins that read it.
 	REST *rest.Config
 	// Informers are started by the caller, after New.
@@ -45,8 +45,12 @@ type Config struct {
 	// from plugins.
 	Evicted func(podUID string) bool
 	// Total counts the evictions of this cycle.
-	Total   func() uint
-	DryRun  bool
-	Metrics *Metrics
-	Now     func() time.Time
+	Total  func() uint
+	DryRun bool
+	// DryRunPlugins names the plugins in dry run. BeginDryRun is called before each of their
+	// turns.
+	DryRunPlugins []string
+	BeginDryRun   func()
+	Metrics       *Metrics
+	Now           func() time.Time
 }

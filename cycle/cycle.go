@@ -34,10 +34,11 @@ type Executor interface {
 
 // Runner runs cycles, one at a time.
 type Runner struct {
-	config     Config
-	selector   labels.Selector
-	podEvictor *evictions.PodEvictor
-	providers  *providers
+	config   Config
+	selector labels.Selector
+	// podEvictor evicts for upstream plugins, and dryRun for those in dry run.
+	podEvictor, dryRun *evictions.PodEvictor
+	providers          *providers
 	// turns holds the turns in order: first the Deschedule plugins of all profiles, then
 	// the Balance plugins.
 	turns []turn
@@ -61,10 +62,16 @@ func (r *Runner) Run(ctx context.Context) error {
 	for i := range r.turns {
 		turn := &r.turns[i]
 		failed = append(failed, turn.take(ctx, func(ctx context.Context) error {
+			if turn.dryRun {
+				r.config.BeginDryRun()
+			}
 			if turn.planner == nil {
 				return turn.runUpstream(ctx, nodes)
 			}
 			more, err := PlanAndMake(ctx, evictor, executor, turn.planner, nodes, supposed)
+			if turn.dryRun {
+				return err // the other plugins plan as if it were disabled
+			}
 			supposed = append(supposed, more...)
 			for i := range more {
 				r.supposed[more[i].UID] = true
@@ -99,6 +106,7 @@ func (r *Runner) nodes(ctx context.Context) ([]*v1.Node, error) {
 		return nil, err
 	}
 	r.podEvictor.ResetCounters()
+	r.dryRun.ResetCounters()
 	nodes, err := ReadyNodes(r.config.Informers.Core().V1().Nodes().Lister(), r.selector)
 	if err == nil && len(nodes) < 2 {
 		klog.FromContext(ctx).Info("Cycle skipped, it needs two ready nodes", "readyNodes", len(nodes))

@@ -125,7 +125,7 @@ func lifetime(team string) *api.DeschedulerPolicy {
 func (w *world) config(instance string, policy *api.DeschedulerPolicy) Config {
 	w.t.Helper()
 	half, err := evictor.New(evictor.Config{
-		Observer: blind{}, Cluster: blind{}, Evictions: blind{}, Clock: blind{},
+		Observer: blind{}, Cluster: blind{}, Evictions: blind{}, DryRun: blind{}, Clock: blind{},
 		Settings: evictor.Settings{Safeguards: safeguards.New(safeguards.Config{}), Deadline: time.Minute},
 	})
 	if err != nil {
@@ -133,7 +133,7 @@ func (w *world) config(instance string, policy *api.DeschedulerPolicy) Config {
 	}
 	return Config{
 		Evictor: half, Executor: w,
-		Policy: policy, Instance: instance, Registry: pluginregistry.PluginRegistry, Client: w.client, Informers: w.factory,
+		Policy: policy, Instance: instance, Registry: pluginregistry.PluginRegistry, Client: w.client, DryRunClient: w.client, BeginDryRun: func() {}, Informers: w.factory,
 		Events: events.NewFakeRecorder(100), Total: func() uint { return uint(len(w.evicted)) }, Now: time.Now,
 	}
 }

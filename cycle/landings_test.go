@@ -176,7 +176,7 @@ func newSite(t testing.TB, policy *api.DeschedulerPolicy, nodes []*v1.Node, work
 		t.Fatal(err)
 	}
 	half, err := evictor.New(evictor.Config{
-		Observer: s, Cluster: watched, Evictions: blind{}, Clock: blind{},
+		Observer: s, Cluster: watched, Evictions: blind{}, DryRun: blind{}, Clock: blind{},
 		Settings: evictor.Settings{
 			Safeguards: safeguards.New(safeguards.Config{Cooldown: safeguards.Cooldown{Base: time.Hour}, MaxPerHour: 100, MaxPerHourOfNamespace: 100, MaxPerHourOfOwner: 100}),
 			Deadline:   time.Minute, SchedulerNames: []string{v1.DefaultSchedulerName}, OwnerPercent: 100,
@@ -191,7 +191,7 @@ func newSite(t testing.TB, policy *api.DeschedulerPolicy, nodes []*v1.Node, work
 	}
 	s.runner, err = New(t.Context(), Config{
 		Evictor: half, Executor: s, Landings: true, PodsOnNode: find,
-		Policy: policy, Instance: "1", Registry: pluginregistry.PluginRegistry, Client: s.client, Informers: s.factory,
+		Policy: policy, Instance: "1", Registry: pluginregistry.PluginRegistry, Client: s.client, DryRunClient: s.client, BeginDryRun: func() {}, Informers: s.factory,
 		Events: events.NewFakeRecorder(100), Total: func() uint { return 0 }, Now: time.Now,
 	})
 	if err != nil {

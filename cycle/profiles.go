@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/informers"
 	listers "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/descheduler/pkg/api"
 	"sigs.k8s.io/descheduler/pkg/descheduler/evictions"
@@ -29,14 +30,19 @@ import (
 
 // turn is one step of a cycle. It belongs either to one planning plugin, which is a
 // strategy or an upstream plugin whose evictions are planned, or to a series of other
-// upstream plugins of a profile.
+// upstream plugins of a profile. Such a plugin in dry run has its own turn.
 type turn struct {
 	profile string
 	// planner is nil in a turn of upstream plugins that evict by themselves. evicts runs
 	// these.
 	planner *plugin.Plugin
-	evicts  func(context.Context, []*v1.Node) *frameworktypes.Status
+	evicts  upstreamPlugins
+	// dryRun reports whether it is the turn of a plugin in dry run.
+	dryRun bool
 }
+
+// upstreamPlugins runs upstream plugins that evict by themselves.
+type upstreamPlugins func(context.Context, []*v1.Node) *frameworktypes.Status
 
 // PodsOnNode indexes pods by node. It must be called only once for the same informers.
 func PodsOnNode(factory informers.SharedInformerFactory) (podutil.GetPodsAssignedToNodeFunc, error) {
@@ -50,8 +56,8 @@ func PodsOnNode(factory informers.SharedInformerFactory) (podutil.GetPodsAssigne
 // New builds the profiles and requests the informers of the enabled plugins.
 func New(ctx context.Context, config Config) (*Runner, error) {
 	if config.Policy == nil || config.Evictor == nil || config.Executor == nil || config.Client == nil || config.Informers == nil ||
-		config.PodsOnNode == nil || config.Total == nil || config.Now == nil {
-		return nil, errors.New("cycle: Policy, Evictor, Executor, Client, Informers, PodsOnNode, Total and Now must be set")
+		config.PodsOnNode == nil || config.DryRunClient == nil || config.BeginDryRun == nil || config.Total == nil || config.Now == nil {
+		return nil, errors.New("cycle: Policy, Evictor, Executor, Client, DryRunClient, BeginDryRun, Informers, PodsOnNode, Total and Now must be set")
 	}
 	selector, err := NodeSelector(config.Policy.NodeSelector)
 	if err != nil {
@@ -62,9 +68,13 @@ func New(ctx context.Context, config Config) (*Runner, error) {
 		return nil, err
 	}
 	pods := config.Informers.Core().V1().Pods().Informer()
-	r.podEvictor, err = evictions.NewPodEvictor(ctx, config.Client, config.Events, pods, features.DefaultMutableFeatureGate, r.options())
+	r.podEvictor, err = evictions.NewPodEvictor(ctx, config.Client, config.Events, pods, features.DefaultMutableFeatureGate, r.options(config.DryRun))
 	if err != nil {
 		return nil, fmt.Errorf("making the pod evictor: %w", err)
+	}
+	r.dryRun, err = evictions.NewPodEvictor(ctx, config.DryRunClient, &events.FakeRecorder{}, pods, features.DefaultMutableFeatureGate, r.options(true))
+	if err != nil {
+		return nil, fmt.Errorf("making the pod evictor of plugins in dry run: %w", err)
 	}
 	var balance []turn
 	for i := range config.Policy.Profiles {
@@ -87,56 +97,60 @@ func (r *Runner) build(ctx context.Context, instance string, p *api.DeschedulerP
 	planners := map[string]*plugin.Plugin{}
 	registry := r.planning(p.Name, planners)
 	evicts := func(name string) bool { return !r.plans(name) }
-	planning := *p
+	planning := *p // it evicts nothing
 	planning.Plugins.Deschedule.Enabled = slices.DeleteFunc(slices.Clone(p.Plugins.Deschedule.Enabled), evicts)
 	planning.Plugins.Balance.Enabled = slices.DeleteFunc(slices.Clone(p.Plugins.Balance.Enabled), evicts)
-	if _, err := r.framework(ctx, instance, planning, registry, r.unevicted(r.config.PodsOnNode)); err != nil {
+	if _, err := r.framework(ctx, instance, planning, registry, r.unevicted(r.config.PodsOnNode), true); err != nil {
 		return nil, nil, err
 	}
 	built := 0
-	split := func(enabled []string, evicting func(names []string) (turn, error)) (turns []turn, err error) {
+	alone := func(name string) bool { return r.plans(name) || r.inDryRun(name) }
+	split := func(enabled []string, evicting func(names []string, dryRun bool) (upstreamPlugins, error)) (turns []turn, err error) {
 		for left := enabled; len(left) > 0; {
-			n := slices.IndexFunc(left, r.plans)
-			if n == 0 {
-				turns, left = append(turns, turn{profile: p.Name, planner: planners[left[0]]}), left[1:]
-				continue
-			}
-			if n < 0 {
+			n, next := slices.IndexFunc(left, alone), turn{profile: p.Name, planner: planners[left[0]], dryRun: r.inDryRun(left[0])}
+			switch {
+			case n < 0:
 				n = len(left)
+			case n == 0:
+				n = 1
 			}
-			next, err := evicting(slices.Clip(left[:n])) // the framework appends to it
-			if err != nil {
-				return nil, err
+			if next.planner == nil {
+				if next.evicts, err = evicting(slices.Clip(left[:n]), next.dryRun); err != nil { // the framework appends to it
+					return nil, err
+				}
 			}
 			turns, left = append(turns, next), left[n:]
 		}
 		return turns, nil
 	}
-	framework := func(deschedule, balance []string) (upstreamProfile, error) {
+	framework := func(deschedule, balance []string, dryRun bool) (upstreamProfile, error) {
 		some := *p
 		some.Plugins.Deschedule.Enabled, some.Plugins.Balance.Enabled = deschedule, balance
 		built++
-		return r.framework(ctx, fmt.Sprintf("%s-%d", instance, built), some, registry, r.unsupposed(r.unevicted(r.config.PodsOnNode)))
+		return r.framework(ctx, fmt.Sprintf("%s-%d", instance, built), some, registry, r.unsupposed(r.unevicted(r.config.PodsOnNode)), dryRun)
 	}
-	deschedule, err = split(p.Plugins.Deschedule.Enabled, func(names []string) (turn, error) {
-		runs, err := framework(names, nil)
+	deschedule, err = split(p.Plugins.Deschedule.Enabled, func(names []string, dryRun bool) (upstreamPlugins, error) {
+		runs, err := framework(names, nil, dryRun)
 		if err != nil {
-			return turn{}, err
+			return nil, err
 		}
-		return turn{profile: p.Name, evicts: runs.RunDeschedulePlugins}, nil
+		return runs.RunDeschedulePlugins, nil
 	})
 	if err != nil {
 		return nil, nil, err
 	}
-	balance, err = split(p.Plugins.Balance.Enabled, func(names []string) (turn, error) {
-		runs, err := framework(nil, names)
+	balance, err = split(p.Plugins.Balance.Enabled, func(names []string, dryRun bool) (upstreamPlugins, error) {
+		runs, err := framework(nil, names, dryRun)
 		if err != nil {
-			return turn{}, err
+			return nil, err
 		}
-		return turn{profile: p.Name, evicts: runs.RunBalancePlugins}, nil
+		return runs.RunBalancePlugins, nil
 	})
 	return deschedule, balance, err
 }
+
+// inDryRun reports whether the policy's dryRunPlugins name a plugin.
+func (r *Runner) inDryRun(name string) bool { return slices.Contains(r.config.DryRunPlugins, name) }
 
 // upstreamProfile runs the upstream plugins of a profile that evict by themselves.
 type upstreamProfile interface {
@@ -146,12 +160,16 @@ type upstreamProfile interface {
 
 // framework builds a profile of the framework.
 func (r *Runner) framework(
-	ctx context.Context, instance string, p api.DeschedulerProfile, registry pluginregistry.Registry, assigned podutil.GetPodsAssignedToNodeFunc,
+	ctx context.Context, instance string, p api.DeschedulerProfile, registry pluginregistry.Registry, assigned podutil.GetPodsAssignedToNodeFunc, dryRun bool,
 ) (upstreamProfile, error) {
+	client, podEvictor := r.config.Client, r.podEvictor
+	if dryRun {
+		client, podEvictor = r.config.DryRunClient, r.dryRun
+	}
 	return frameworkprofile.NewProfile(ctx, p, registry, //nolint:wrapcheck // the caller says which profile
-		frameworkprofile.WithClientSet(r.config.Client),
+		frameworkprofile.WithClientSet(client),
 		frameworkprofile.WithSharedInformerFactory(r.config.Informers),
-		frameworkprofile.WithPodEvictor(r.podEvictor),
+		frameworkprofile.WithPodEvictor(podEvictor),
 		frameworkprofile.WithGetPodsAssignedToNodeFnc(assigned),
 		frameworkprofile.WithMetricsCollector(r.providers.collector),
 		frameworkprofile.WithPrometheusClient(r.providers.clients()),
@@ -168,12 +186,13 @@ func (r *Runner) plans(name string) bool {
 // planning returns a registry in which planning plugins can be built for a profile, and
 // which collects them.
 func (r *Runner) planning(profile string, built map[string]*plugin.Plugin) pluginregistry.Registry {
-	registry, deps := maps.Clone(r.config.Registry), plugin.Deps{Half: r.config.Evictor, Profile: profile, Options: r.config.Options}
+	registry := maps.Clone(r.config.Registry)
 	for name, utilities := range registry {
 		if !r.plans(name) {
 			continue
 		}
 		upstream := utilities.PluginBuilder
+		deps := plugin.Deps{Half: r.config.Evictor, Profile: profile, Options: r.config.Options, DryRun: r.inDryRun(name)}
 		utilities.PluginBuilder = func(ctx context.Context, args runtime.Object, handle frameworktypes.Handle) (frameworktypes.Plugin, error) {
 			var p *plugin.Plugin
 			var err error
@@ -205,13 +224,13 @@ func (n neverRun) Deschedule(ctx context.Context, nodes []*v1.Node) *frameworkty
 // options returns the options of the framework's evictor for upstream plugins. They
 // contain no limits, because Evenkeel's client enforces the policy's limits, counting its
 // own moves as well.
-func (r *Runner) options() *evictions.Options {
+func (r *Runner) options(dryRun bool) *evictions.Options {
 	p := r.config.Policy
 	return evictions.NewOptions().
 		WithPolicyGroupVersion("policy/v1").
 		WithEvictionFailureEventNotification(p.EvictionFailureEventNotification).
 		WithGracePeriodSeconds(p.GracePeriodSeconds).
-		WithDryRun(r.config.DryRun).
+		WithDryRun(dryRun).
 		WithMetricsEnabled(true)
 }
 

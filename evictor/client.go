@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"sync"
 	"time"
@@ -94,6 +95,17 @@ func (c *Client) Made(node, namespace string) Made {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return Made{Total: uint(len(c.evicted)), OfNode: c.of[origin{node: node}], OfNamespace: c.of[origin{namespace: namespace}]}
+}
+
+// BeginDryRun makes a turn of a plugin in dry run begin: what other has evicted in this
+// cycle counts, and what the turns before would have evicted does not.
+func (c *Client) BeginDryRun(other *Client) {
+	other.mu.Lock()
+	evicted, of := maps.Clone(other.evicted), maps.Clone(other.of)
+	other.mu.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.evicted, c.of = evicted, of
 }
 
 // Read implements Evictions.
@@ -317,7 +329,7 @@ func (c *Client) Permits(ctx context.Context) error {
 
 // NotifyFailure implements Evictions, with the framework's message.
 func (c *Client) NotifyFailure(pod *v1.Pod, failure error) {
-	if c.config.Events != nil {
+	if c.config.Events != nil && !c.config.DryRun {
 		c.config.Events.Eventf(pod, nil, v1.EventTypeWarning, "EvictionFailed", "Descheduled",
 			"pod eviction from %v node by sigs.k8s.io/descheduler failed: %v", pod.Spec.NodeName, failure)
 	}

@@ -58,10 +58,11 @@ func (a *allowing) Stored() bool { return a.stored == nil || a.stored() }
 // gate is a Client with a policy.
 type gate struct {
 	*Client
+	dry     *Client
 	evictor *Evictor
 }
 
-func (g *gate) clientset() kubernetes.Interface { return g.Clientset(g.evictor) }
+func (g *gate) clientset() kubernetes.Interface { return g.Clientset(g.evictor, false) }
 
 func newGate(t *testing.T, a *api, change ...func(*ClientConfig)) *gate {
 	t.Helper()
@@ -77,14 +78,19 @@ func newGate(t *testing.T, a *api, change ...func(*ClientConfig)) *gate {
 	if err != nil {
 		t.Fatal(err)
 	}
+	dryRun(&config)
+	dry, err := NewClient(config)
+	if err != nil {
+		t.Fatal(err)
+	}
 	e, err := New(Config{
-		Observer: p, Cluster: p, Evictions: client, Clock: p,
+		Observer: p, Cluster: p, Evictions: client, DryRun: dry, Clock: p,
 		Settings: Settings{Deadline: time.Minute, OwnerPercent: 10, MoveTTL: 5 * time.Minute, Safeguards: safeguards.New(safeguards.Config{Breaker: lenient})},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &gate{client, e}
+	return &gate{client, dry, e}
 }
 
 func dryRun(c *ClientConfig) { c.DryRun = true }
@@ -127,7 +133,7 @@ func through(ctx context.Context, gate *gate, move Move) error {
 // made makes a move as a cycle does for a profile.
 func made(ctx context.Context, gate *gate, move Move, profile *strategies.Profile) error {
 	e, pod := gate.evictor, aPod(move.Pod, func(p *v1.Pod) { p.Namespace = move.Namespace })
-	return e.evict(ctx, &question{e: e, at: callPhase, profile: profile, move: &move, pod: pod, eviction: e.request(&move, profile)})
+	return e.evict(ctx, &question{e: e, at: callPhase, evictions: e.evictionsOf(profile.DryRun), profile: profile, move: &move, pod: pod, eviction: e.request(&move, profile)})
 }
 
 // A pod is evicted under its UID. Its move is recorded before and in flight afterwards.

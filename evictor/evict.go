@@ -20,8 +20,11 @@ import (
 type Limits struct{ Total, PerNode, PerNamespace *uint }
 
 // evictUnplanned evicts a pod for an upstream plugin that evicts by itself.
-func (e *Evictor) evictUnplanned(ctx context.Context, eviction *policyv1.Eviction) error {
-	q := &question{e: e, at: unplannedPhase, move: &Move{}, pod: e.config.Cluster.Pod(eviction.Namespace, eviction.Name), eviction: eviction}
+func (e *Evictor) evictUnplanned(ctx context.Context, eviction *policyv1.Eviction, dryRun bool) error {
+	q := &question{
+		e: e, at: unplannedPhase, evictions: e.evictionsOf(dryRun), move: &Move{},
+		pod: e.config.Cluster.Pod(eviction.Namespace, eviction.Name), eviction: eviction,
+	}
 	q.move.Namespace, q.move.Pod = eviction.Namespace, eviction.Name
 	if q.pod != nil {
 		q.move.From = q.pod.Spec.NodeName
@@ -29,7 +32,7 @@ func (e *Evictor) evictUnplanned(ctx context.Context, eviction *policyv1.Evictio
 	err := e.evict(ctx, q)
 	if e.config.Unplanned != nil && q.pod != nil {
 		plugin, why := metrics.AskedBy(eviction.Annotations["reason"])
-		e.config.Unplanned(&Unplanned{Pod: q.pod, Move: q.move, Plugin: plugin, Why: why, Refused: reasonOf(err)})
+		e.config.Unplanned(&Unplanned{Pod: q.pod, Move: q.move, Plugin: plugin, Why: why, Refused: reasonOf(err), DryRun: dryRun})
 	}
 	return err
 }
@@ -42,6 +45,8 @@ type Unplanned struct {
 	Plugin, Why string
 	// Refused is why the eviction was not made; empty if it was made.
 	Refused reasons.Reason
+	// DryRun reports whether the plugin is in dry run.
+	DryRun bool
 }
 
 // evict asks the gate one last time and then has the client make the call. All evictions
@@ -49,21 +54,21 @@ type Unplanned struct {
 func (e *Evictor) evict(ctx context.Context, q *question) error {
 	err := q.ask(ctx, checks).error()
 	if err == nil {
-		if e.config.Evictions.DryRun() {
+		if q.evictions.DryRun() {
 			e.trial.Add(&q.move.Intent, e.config.Clock.Now())
 		}
-		err = e.config.Evictions.Evict(ctx, q.pod, q.move, q.eviction)
+		err = q.evictions.Evict(ctx, q.pod, q.move, q.eviction)
 	}
 	reason := reasonOf(err)
 	if slices.Contains([]reasons.Reason{reasons.EvictionLimit, reasons.ProtectedByDefaultEvictor, reasons.PreEvictionFilter}, reason) {
 		return err // the policy forbids it, so it is not a failed attempt
 	}
-	e.config.Metrics.Evicted(q.eviction.Namespace, q.eviction.Annotations["reason"], reason)
+	e.config.Metrics.Evicted(q.eviction.Namespace, q.eviction.Annotations["reason"], reason, q.evictions.DryRun())
 	if q.move.Plugin != "" {
 		metrics.Hosted(q.move.Namespace, q.move.From, q.profile.Name, q.move.Plugin, err)
 	}
 	if err != nil && q.at == callPhase && e.config.Settings.NotifyFailures { // the framework does this for upstream's plugins
-		e.config.Evictions.NotifyFailure(q.pod, err)
+		q.evictions.NotifyFailure(q.pod, err)
 	}
 	return err
 }
@@ -82,7 +87,7 @@ func (e *Evictor) request(move *Move, by *strategies.Profile) *policyv1.Eviction
 // limited enforces the limits of the DeschedulerPolicy. Upstream's plugins recognize the
 // errors of limited and continue with other nodes or namespaces.
 func (q *question) limited(context.Context) ruling {
-	limits, made := &q.e.config.Settings.Limits, q.e.config.Evictions.Made(q.move.From, q.move.Namespace)
+	limits, made := &q.e.config.Settings.Limits, q.evictions.Made(q.move.From, q.move.Namespace)
 	reached := func(limit *uint, made uint) bool { return limit != nil && made >= *limit }
 	var err error
 	switch {
@@ -100,14 +105,14 @@ func (q *question) limited(context.Context) ruling {
 
 // forbidden checks whether this process may evict at all.
 func (q *question) forbidden(ctx context.Context) ruling {
-	err := q.e.config.Evictions.Permits(ctx)
+	err := q.evictions.Permits(ctx)
 	return ruling{reason: reasonOf(err), err: err}
 }
 
 // changed reads the pod again, because the watch may show an earlier state. Later checks
 // use the pod that was read.
 func (q *question) changed(ctx context.Context) ruling {
-	object, err := q.e.config.Evictions.Read(ctx, q.move.Namespace, q.move.Pod)
+	object, err := q.evictions.Read(ctx, q.move.Namespace, q.move.Pod)
 	if err != nil {
 		return ruling{reason: reasonOf(err), err: err}
 	}

@@ -36,6 +36,8 @@ type Config struct {
 	Observer  Observer
 	Cluster   Cluster
 	Evictions Evictions
+	// DryRun makes the evictions of plugins in dry run, that is, it only logs them.
+	DryRun Evictions
 	// Steering proves that kube-scheduler is steered; nil if the policy does not require
 	// it.
 	Steering ledger.Steering
@@ -120,14 +122,22 @@ type counted struct {
 
 // New returns an Evictor.
 func New(config Config) (*Evictor, error) {
-	if config.Observer == nil || config.Cluster == nil || config.Evictions == nil || config.Clock == nil ||
+	if config.Observer == nil || config.Cluster == nil || config.Evictions == nil || config.DryRun == nil || config.Clock == nil ||
 		config.Settings.Safeguards == nil || config.Settings.Deadline <= 0 {
-		return nil, errors.New("evictor: Observer, Cluster, Evictions, Clock, Safeguards and Deadline must be set")
+		return nil, errors.New("evictor: Observer, Cluster, Evictions, DryRun, Clock, Safeguards and Deadline must be set")
 	}
 	if config.Saved == nil {
 		config.Saved = &saved.Watch{}
 	}
 	return &Evictor{config: config}, nil
+}
+
+// evictionsOf returns what makes the evictions of a plugin.
+func (e *Evictor) evictionsOf(dryRun bool) Evictions {
+	if dryRun {
+		return e.config.DryRun
+	}
+	return e.config.Evictions
 }
 
 // CycleID identifies the current cycle by its start time.

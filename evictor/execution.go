@@ -40,9 +40,10 @@ const (
 type Execution struct {
 	e *Evictor
 
-	profile *strategies.Profile
-	left    []Move
-	results []Result
+	profile   *strategies.Profile
+	evictions Evictions
+	left      []Move
+	results   []Result
 	// deadline and the times below come from Clock.Local, except began.
 	deadline time.Time
 	// probing holds back further evictions until the replacement of the last one has
@@ -91,10 +92,12 @@ func (e *Evictor) Make(ctx context.Context, p *strategies.Plan, profile *strateg
 	x := e.Begin(ctx, e.Moves(p, profile), profile)
 	for ctx.Err() == nil {
 		next := x.Step(ctx)
-		if next.Over {
+		if next.Over || next.Blocked && x.evictions.DryRun() { // what blocks it will not change by its moves
 			break
 		}
-		Sleep(ctx, next.Wait)
+		if !x.evictions.DryRun() {
+			Sleep(ctx, next.Wait)
+		}
 	}
 	logger, made := klog.FromContext(ctx), map[string]bool{}
 	for _, result := range x.End(ctx) {
@@ -105,7 +108,7 @@ func (e *Evictor) Make(ctx context.Context, p *strategies.Plan, profile *strateg
 		logger.Info("Move was not made", "pod", klog.KRef(result.Move.Namespace, result.Move.Pod), "node", result.Move.From,
 			"destination", result.Move.To, "reason", result.Reason, "error", result.Err)
 	}
-	if e.config.Evictions.DryRun() {
+	if x.evictions.DryRun() {
 		logger.Info("Plan would be carried out", "planned", len(p.Moves), "wouldEvict", len(made))
 		return slices.DeleteFunc(slices.Clone(p.Moves), func(m strategies.Move) bool { return !made[m.UID] })
 	}
@@ -117,7 +120,7 @@ func (e *Evictor) Make(ctx context.Context, p *strategies.Plan, profile *strateg
 // them up instead.
 func (e *Evictor) Begin(ctx context.Context, moves []Move, profile *strategies.Profile) *Execution {
 	x := &Execution{
-		e: e, profile: profile, left: moves, hosted: len(moves) > 0 && moves[0].Plugin != "", began: e.config.Clock.Now(),
+		e: e, profile: profile, evictions: e.evictionsOf(profile.DryRun), left: moves, hosted: len(moves) > 0 && moves[0].Plugin != "", began: e.config.Clock.Now(),
 		deadline:   e.config.Clock.Local().Add(e.config.Settings.Deadline),
 		unsteered:  map[string]reasons.Reason{},
 		backingOff: map[string]backoff{},
@@ -139,7 +142,7 @@ func (e *Evictor) Begin(ctx context.Context, moves []Move, profile *strategies.P
 // record enters the moves in the ledger, stores it, and gives the processes that answer
 // kube-scheduler time to read it.
 func (x *Execution) record(ctx context.Context) reasons.Reason {
-	if x.e.config.Evictions.DryRun() || len(x.left) == 0 {
+	if x.evictions.DryRun() || len(x.left) == 0 {
 		return ""
 	}
 	intents := make([]ledger.Intent, len(x.left))
@@ -147,11 +150,11 @@ func (x *Execution) record(ctx context.Context) reasons.Reason {
 		intents[i] = x.left[i].Intent
 	}
 	x.e.ledger().Record(x.e.config.Clock.Now(), intents...)
-	if err := x.e.config.Evictions.Commit(ctx); err != nil {
+	if err := x.evictions.Commit(ctx); err != nil {
 		klog.FromContext(ctx).Error(err, "Storing the ledger failed, so nothing is evicted")
 		return reasonOf(err)
 	}
-	x.e.config.Evictions.Announced(ctx)
+	x.evictions.Announced(ctx)
 	return ""
 }
 
@@ -237,13 +240,13 @@ func (x *Execution) End(ctx context.Context) []Result {
 	for i := range x.results {
 		x.e.config.Metrics.Skipped(x.results[i].Reason)
 	}
-	if x.e.config.Evictions.DryRun() {
+	if x.evictions.DryRun() {
 		return x.results
 	}
 	x.e.ledger().CancelIntended(x.e.config.Clock.Now())
 	ctx = context.WithoutCancel(ctx)
 	bounded(ctx, storeTimeout, func(ctx context.Context) {
-		if err := x.e.config.Evictions.Commit(ctx); err != nil {
+		if err := x.evictions.Commit(ctx); err != nil {
 			klog.FromContext(ctx).Error(err, "Storing the results of the cycle failed")
 		}
 	})
@@ -263,7 +266,7 @@ func bounded(ctx context.Context, limit time.Duration, call func(context.Context
 // or the API server refused the eviction for now.
 func (x *Execution) make(ctx context.Context, move Move) (result Result, wait bool) {
 	pod := x.e.config.Cluster.Pod(move.Namespace, move.Pod)
-	q := question{e: x.e, at: recheckPhase, execution: x, profile: x.profile, move: &move, pod: pod}
+	q := question{e: x.e, at: recheckPhase, execution: x, evictions: x.evictions, profile: x.profile, move: &move, pod: pod}
 	if a := q.ask(ctx, checks); a.refuses() {
 		return Result{Move: move, Reason: a.reason}, a.wait || passes(a.reason)
 	}
@@ -272,7 +275,7 @@ func (x *Execution) make(ctx context.Context, move Move) (result Result, wait bo
 		return Result{Move: move, Reason: reason}, wait
 	}
 	err := x.e.evict(ctx, &question{
-		e: x.e, at: callPhase, execution: x, profile: x.profile, move: &move, pod: pod, eviction: x.e.request(&move, x.profile),
+		e: x.e, at: callPhase, execution: x, evictions: x.evictions, profile: x.profile, move: &move, pod: pod, eviction: x.e.request(&move, x.profile),
 	})
 	switch {
 	case err == nil:
@@ -313,7 +316,7 @@ func (x *Execution) classify(err error) reasons.Reason {
 
 func (x *Execution) drop(ctx context.Context, i int, result Result) {
 	x.left = append(x.left[:i:i], x.left[i+1:]...)
-	if result.Reason != "" && !x.e.config.Evictions.DryRun() { // a dry run records no moves, so a recorded one belongs to another process
+	if result.Reason != "" && !x.evictions.DryRun() { // a dry run records no moves, so a recorded one belongs to another process
 		x.e.ledger().Cancel(result.Move.PodUID, x.e.config.Clock.Now())
 		x.undo(ctx, &result.Move)
 	}

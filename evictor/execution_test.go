@@ -545,6 +545,48 @@ func TestExecutorDryRun(t *testing.T) {
 	})
 }
 
+// The moves of a plugin in dry run are neither recorded nor steered, and do not wait for budgets.
+// The same move by a plugin that evicts is made afterwards.
+func TestAPluginInDryRunMovesNothing(t *testing.T) {
+	playing(t, func(t *testing.T, p *play) {
+		steers := 0
+		p.steered(ledger.Steered)
+		p.config.proven = func() (bool, error) {
+			steers++
+			return true, nil
+		}
+		p.config.ready = func(*ledger.Leaving) (reasons.Reason, bool) {
+			steers++
+			return "", false
+		}
+		p.pods["a"], p.pods["b"] = aPod("a", func(pod *v1.Pod) { pod.Labels = nil }), aPod("b")
+		noRoom(p)
+		e, trying := p.evictor(), *anyProfile
+		trying.DryRun = true
+		plan := strategies.Plan{}
+		for _, name := range []string{"b", "a"} {
+			plan.Moves = append(plan.Moves, strategies.Move{
+				Pod:  strategies.Pod{Pod: &cluster.Pod{Namespace: "ns", Name: name, UID: "uid-" + name, Owner: cluster.Owner{UID: "rs-1", Kind: "ReplicaSet", Name: "web"}}},
+				From: "hot", To: "cool",
+			})
+		}
+		would := e.Make(t.Context(), &plan, &trying)
+		inFlight, ended := p.ledger.Moves()
+		if len(would) != 1 || would[0].Name != "a" || len(inFlight)+len(ended)+len(p.evicted)+steers+p.settled > 0 {
+			t.Errorf("would make %+v; in the ledger %+v %+v; evicted %q; steered %d times", would, inFlight, ended, p.evicted, steers+p.settled)
+		}
+		if took := time.Since(p.start); took > time.Second {
+			t.Errorf("it took %v", took)
+		}
+		plan.Moves = plan.Moves[1:]
+		e.Make(t.Context(), &plan, anyProfile)
+		if len(p.evicted) != 1 || !p.ledger.Moving("uid-a") || steers == 0 {
+			t.Errorf("the plugin that evicts: evicted %q, moving %t, steered %d times", p.evicted, p.ledger.Moving("uid-a"), steers)
+		}
+		time.Sleep(time.Hour) // the replacement arrives
+	})
+}
+
 // A dry run returns the moves that it would have made, for later strategies. A run that evicts
 // returns none.
 func TestADryRunReturnsWhatItWouldHaveMade(t *testing.T) {

@@ -118,6 +118,8 @@ type question struct {
 	// plugin that evicts by itself.
 	move      *Move
 	execution *Execution
+	// evictions makes the eviction; nil while planning.
+	evictions Evictions
 	// eviction is the request for the API server; nil before the call.
 	eviction *policyv1.Eviction
 

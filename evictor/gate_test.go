@@ -94,7 +94,7 @@ func TestWhatRefusesInEachPhase(t *testing.T) {
 				x := e.Begin(t.Context(), []Move{moveOf("a")}, anyProfile)
 				for _, at := range []phase{planPhase, recheckPhase, callPhase, unplannedPhase} {
 					move := x.left[0]
-					q := question{e: e, at: at, pod: p.pods["a"], candidate: candidateOf(p.pods["a"]), profile: anyProfile, move: &move, execution: x, eviction: evictionOf("a")}
+					q := question{e: e, at: at, evictions: e.config.Evictions, pod: p.pods["a"], candidate: candidateOf(p.pods["a"]), profile: anyProfile, move: &move, execution: x, eviction: evictionOf("a")}
 					if reason := q.ask(t.Context(), checks).reason; reason != "" {
 						got[at] = reason
 					}
@@ -175,13 +175,13 @@ func TestWhatKeepsPodsOutOfPlans(t *testing.T) {
 
 // recheck runs the checks of a move's usage and the safeguards.
 func (e *Evictor) recheck(move *Move) reasons.Reason {
-	q := question{e: e, at: recheckPhase, move: move}
+	q := question{e: e, at: recheckPhase, evictions: e.config.Evictions, move: move}
 	return q.ask(context.Background(), between("the usage of both nodes is known", "the safeguards allow the eviction")).reason
 }
 
 // Allow runs the checks before a call, except those that need the API server.
 func (e *Evictor) Allow(intent *ledger.Intent) (reasons.Reason, string) {
-	q := question{e: e, at: callPhase, execution: &Execution{}, profile: anyProfile, move: &Move{Intent: *intent}, pod: e.config.Cluster.Pod(intent.Namespace, intent.Pod)}
+	q := question{e: e, at: callPhase, evictions: e.config.Evictions, execution: &Execution{}, profile: anyProfile, move: &Move{Intent: *intent}, pod: e.config.Cluster.Pod(intent.Namespace, intent.Pod)}
 	if intent.To == "" || q.pod == nil {
 		q.at = unplannedPhase
 	}

@@ -119,6 +119,14 @@ func (c playClient) Evict(_ context.Context, pod *v1.Pod, move *Move, _ *policyv
 	return err
 }
 
+// dryClient is the client of plugins in dry run.
+type dryClient struct{ playClient }
+
+func (c dryClient) Evict(_ context.Context, _ *v1.Pod, move *Move, _ *policyv1.Eviction) error {
+	c.remember(&move.Intent)
+	return nil
+}
+
 // playing runs a test in a synctest bubble.
 func playing(t *testing.T, test func(*testing.T, *play)) {
 	t.Helper()
@@ -150,14 +158,18 @@ func byNamespace() cache.Indexer {
 // evictor returns the Evictor for the script.
 func (p *play) evictor() *Evictor {
 	p.t.Helper()
-	client, err := NewClient(ClientConfig{
-		Kube: &kubernetes.Clientset{}, Ledger: p.ledger, Authority: p, Timeout: time.Second, Clock: p, DryRun: p.config.dryRun,
-	})
+	settings := ClientConfig{Kube: &kubernetes.Clientset{}, Ledger: p.ledger, Authority: p, Timeout: time.Second, Clock: p, DryRun: p.config.dryRun}
+	client, err := NewClient(settings)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	settings.DryRun = true
+	dry, err := NewClient(settings)
 	if err != nil {
 		p.t.Fatal(err)
 	}
 	config := Config{
-		Observer: p, Cluster: p, Evictions: playClient{client, p}, Clock: p, Progress: p.config.progress,
+		Observer: p, Cluster: p, Evictions: playClient{client, p}, DryRun: dryClient{playClient{dry, p}}, Clock: p, Progress: p.config.progress,
 		Settings: Settings{
 			EvictJobs: true, SchedulerNames: []string{""},
 			Interval: p.config.interval, Deadline: p.config.deadline, ProbeTimeout: p.config.probeTimeout,

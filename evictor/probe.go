@@ -24,7 +24,7 @@ const probeAgainAfter = safeguards.UnsteeredFor
 // without steering, because their destinations are the ones that kube-scheduler's own
 // scores prefer.
 func (x *Execution) whyUnsteered(ctx context.Context) reasons.Reason {
-	if x.e.config.Steering == nil || x.e.config.Evictions.DryRun() || len(x.left) == 0 {
+	if x.e.config.Steering == nil || x.evictions.DryRun() || len(x.left) == 0 {
 		return ""
 	}
 	proven, err := x.e.config.Steering.Proven(ctx)
@@ -44,7 +44,7 @@ func (x *Execution) whyUnsteered(ctx context.Context) reasons.Reason {
 
 // ready prepares the steering of a pod's replacement just before it can be created.
 func (x *Execution) ready(ctx context.Context, move *Move, pod *v1.Pod) (reason reasons.Reason, wait bool) {
-	if x.e.config.Steering == nil || x.e.config.Evictions.DryRun() || x.unaided {
+	if x.e.config.Steering == nil || x.evictions.DryRun() || x.unaided {
 		return "", false
 	}
 	leaving := &ledger.Leaving{Intent: &move.Intent, Pod: pod}
@@ -79,7 +79,7 @@ func (x *Execution) landings(ctx context.Context, move *Move, pod *v1.Pod) []str
 }
 
 func (x *Execution) undo(ctx context.Context, move *Move) {
-	if x.e.config.Steering != nil && !x.e.config.Evictions.DryRun() {
+	if x.e.config.Steering != nil && !x.evictions.DryRun() {
 		x.e.config.Steering.Undo(ctx, &move.Intent)
 	}
 }

@@ -27,7 +27,7 @@ func (q *question) gone(context.Context) ruling {
 
 // cancelled refuses a move that is no longer in flight.
 func (q *question) cancelled(context.Context) ruling {
-	if !q.e.Moving(q.move.PodUID) && !q.e.config.Evictions.DryRun() {
+	if !q.e.Moving(q.move.PodUID) && !q.evictions.DryRun() {
 		return refusing(reasons.MoveCancelled)
 	}
 	return ruling{}
@@ -73,7 +73,7 @@ func (q *question) relieved(context.Context) ruling {
 	switch {
 	case q.move.Reason == reasons.NodeHotAhead || !q.move.Reason.Relieves():
 		return ruling{}
-	case q.move.Reason == reasons.NodeFull && !isFull(q.latest, q.from), !q.e.stillHot(q.latest, q.from, q.move.Wanted):
+	case q.move.Reason == reasons.NodeFull && !isFull(q.latest, q.from), !q.e.stillHot(q.evictions.Evicted, q.latest, q.from, q.move.Wanted):
 		return refusing(reasons.SourceNoLongerHot)
 	}
 	return ruling{}
@@ -198,14 +198,14 @@ func (e *Evictor) lands(latest *observer.Observation, to int, move *Move, arrivi
 // stillHot reports whether a node is still above its evict line without the pods that
 // were evicted or have left since the observation. If wanted is true and the node is
 // full, it adds the unserved demand of the pods that stay.
-func (e *Evictor) stillHot(latest *observer.Observation, node int, wanted bool) bool {
+func (e *Evictor) stillHot(evicted func(podUID string) bool, latest *observer.Observation, node int, wanted bool) bool {
 	info, read := latest.View.Snapshot.Nodes[node], &latest.View.Nodes[node]
 	var left cluster.Amounts
 	var stay []strategies.Pod
 	wanted = wanted && isFull(latest, node)
 	for j, pod := range info.Pods {
 		now := e.config.Cluster.Pod(pod.Namespace, pod.Name)
-		stays := !e.config.Evictions.Evicted(pod.UID) && !gone(now, pod.UID)
+		stays := !evicted(pod.UID) && !gone(now, pod.UID)
 		switch {
 		case pod.Terminating, stays && !wanted:
 		case stays:

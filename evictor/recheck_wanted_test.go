@@ -31,7 +31,7 @@ func TestAPodThatHasToStayKeepsNoFullNodeHot(t *testing.T) {
 		if got := strategies.EstimateUnserved(pods); got != 0 {
 			t.Fatalf("by the plan %d are wanted", got)
 		}
-		if e.stillHot(latest, 1, true) {
+		if e.stillHot(e.config.Evictions.Evicted, latest, 1, true) {
 			t.Error("a third move is made: 6000 of 6500 show, and none of the pods that may be moved wants more; the plan would move nothing")
 		}
 	})

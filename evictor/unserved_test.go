@@ -42,13 +42,13 @@ func TestWhatIsWantedKeepsAFullNodeHot(t *testing.T) {
 		if line := int64(6500); 2000+2*3500 <= line || strategies.EstimateUnserved(pods) != 4*1500 {
 			t.Fatal("not what the test is about")
 		}
-		if !e.stillHot(latest, 1, true) {
+		if !e.stillHot(e.config.Evictions.Evicted, latest, 1, true) {
 			t.Error("a third move is refused as if the node were no longer hot: its pods want 9000 and the line is 6500")
 		}
-		if e.stillHot(latest, 1, false) {
+		if e.stillHot(e.config.Evictions.Evicted, latest, 1, false) {
 			t.Error("one that is moved for what is measured is still made: 6000 of 6500 show")
 		}
-		if delete(p.pods, "c"); e.stillHot(latest, 1, true) {
+		if delete(p.pods, "c"); e.stillHot(e.config.Evictions.Evicted, latest, 1, true) {
 			t.Error("a fourth move is still made: 5500 of 6500 are wanted")
 		}
 	})
@@ -64,11 +64,11 @@ func TestUncountedUsageThatLeftCoolsNoNode(t *testing.T) {
 		}
 		e := p.evictor()
 		e.config.Observer = fullNode{p, latest}
-		if delete(p.pods, "a"); e.stillHot(latest, 1, false) {
+		if delete(p.pods, "a"); e.stillHot(e.config.Evictions.Evicted, latest, 1, false) {
 			t.Error("it is still hot: 6000 of 6500 are left")
 		}
 		latest.View.Nodes[1].Pods[0].Uncounted = cluster.Amounts{1500}
-		if !e.stillHot(latest, 1, false) {
+		if !e.stillHot(e.config.Evictions.Evicted, latest, 1, false) {
 			t.Error("it is no longer hot: 7500 of 6500 are left, because 1500 of the pod never counted")
 		}
 	})

@@ -84,7 +84,7 @@ func newEstate(t testing.TB, pods ...*v1.Pod) *estate {
 		t.Fatal(err)
 	}
 	e.Evictor, err = New(Config{
-		Observer: p, Cluster: e.watched, Evictions: e.client, Clock: at(noon),
+		Observer: p, Cluster: e.watched, Evictions: e.client, DryRun: e.client, Clock: at(noon),
 		Settings: Settings{EvictJobs: true, SchedulerNames: []string{""}, Recreating: []schema.GroupKind{{Group: "apps", Kind: "CloneSet"}}, OwnerSettle: 3 * time.Minute, Deadline: time.Minute, Safeguards: safeguards.New(safeguards.Config{Breaker: lenient})},
 	})
 	if err != nil {

@@ -79,6 +79,7 @@ func defaults() LoadPolicy {
 func defaultEviction() Eviction {
 	return Eviction{
 		DefaultProfile:         true,
+		DryRunPlugins:          []string{},
 		Steering:               SteeringAuto,
 		CycleDeadline:          duration(10 * time.Minute),
 		Interval:               duration(200 * time.Millisecond),

@@ -41,6 +41,10 @@ type File struct {
 	Descheduler []byte
 	// DeschedulerAt is the number of lines in the file before the DeschedulerPolicy; -1 if it was converted.
 	DeschedulerAt int
+	// LoadDocument is the LoadPolicy document in its original form; nil if there is none.
+	// LoadDocumentAt is the number of lines in the file before it; -1 if it was converted.
+	LoadDocument   []byte
+	LoadDocumentAt int
 	// DefaultProfile reports whether the file has only a LoadPolicy, so that
 	// eviction.defaultProfile replaces the DeschedulerPolicy.
 	DefaultProfile bool
@@ -111,6 +115,7 @@ func (l *loader) read(part *Part, converters []Converter) {
 		l.readDeschedulerPolicy(part)
 	case loadPolicyType:
 		l.readLoadPolicy(part.Object)
+		l.file.LoadDocument, l.file.LoadDocumentAt = slices.Clone(part.Text), l.at.SkippedLines
 	default:
 		l.problem("line %d: apiVersion %q with kind %q is not known; allowed: %s, %s",
 			line, found.apiVersion, found.kind, deschedulerPolicyType, loadPolicyType)

@@ -122,6 +122,7 @@ func TestLoadFindsTheDocuments(t *testing.T) {
 		text            string
 		wantDescheduler string
 		wantAt          int
+		wantLoadAt      int
 		wantTimeout     string
 	}{
 		"a LoadPolicy alone": {
@@ -135,7 +136,7 @@ func TestLoadFindsTheDocuments(t *testing.T) {
 		},
 		"both, in either order, amid comments and empty documents": {
 			text:            "# head\n---\n--- # second\n" + loadPolicyHeader + "usage: {timeout: 7s}\n---\n\n---\n" + deschedulerPolicyText + "---\n# tail",
-			wantDescheduler: deschedulerPolicyText, wantAt: 9,
+			wantDescheduler: deschedulerPolicyText, wantAt: 9, wantLoadAt: 2,
 			wantTimeout: "7s",
 		},
 		"content beside the marker": {
@@ -174,6 +175,10 @@ func TestLoadFindsTheDocuments(t *testing.T) {
 			}
 			if tc.wantDescheduler != "" {
 				want.Descheduler, want.DeschedulerAt = []byte(tc.wantDescheduler), tc.wantAt
+			}
+			want.LoadDocument, want.LoadDocumentAt = got.LoadDocument, tc.wantLoadAt
+			if strings.Contains(tc.text, LoadPolicyKind) != strings.Contains(string(got.LoadDocument), LoadPolicyKind) {
+				t.Errorf("the LoadPolicy document is %q", got.LoadDocument)
 			}
 			if diff := cmp.Diff(&want, got); diff != "" {
 				t.Errorf("file (-want +got):\n%s", diff)

@@ -222,6 +222,12 @@ type Eviction struct {
 	// alone. If false, such a file evicts nothing, which suits policies that
 	// only label nodes or answer kube-scheduler.
 	DefaultProfile bool `json:"defaultProfile"`
+	// DryRunPlugins are plugins that only say what they would do, while the
+	// others evict. Each must be enabled under deschedule or balance; it is in
+	// dry run in every profile that enables it. Its moves count for nobody
+	// else: the other plugins plan as if it were disabled. simulate makes
+	// its moves. At most 50, each once.
+	DryRunPlugins []string `json:"dryRunPlugins"`
 	// Steering selects how replacements reach their destinations. auto uses
 	// the best method that is proven to work. required stops evicting when a
 	// replacement was bound without the extender having been asked. admission

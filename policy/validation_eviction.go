@@ -26,6 +26,7 @@ const (
 
 func validateEviction(e *Eviction, path *field.Path) field.ErrorList {
 	return slices.Concat(
+		validateList(e.DryRunPlugins, path.Child("dryRunPlugins"), validatePluginName),
 		check.OneOf(path.Child("steering"), e.Steering, SteeringAuto, SteeringRequired, SteeringAdmission, SteeringNone),
 		validatePace(e, path),
 		check.Between(path.Child("maxMovesPerCycle"), e.MaxMovesPerCycle, 1, 500),
@@ -138,7 +139,16 @@ func validateBreaker(b *Breaker, path *field.Path) field.ErrorList {
 	)
 }
 
-// maxListed limits the lists of taints and of controllers.
+// validatePluginName checks the name of a plugin. Whether a profile enables the plugin is
+// checked with the profiles.
+func validatePluginName(name string, path *field.Path) field.ErrorList {
+	if name == "" {
+		return field.ErrorList{field.Required(path, "a name must not be empty")}
+	}
+	return nil
+}
+
+// maxListed limits the lists of plugins, of taints and of controllers.
 const maxListed = 50
 
 // validateList checks a list that may be empty but has no duplicates.

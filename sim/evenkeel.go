@@ -62,7 +62,7 @@ func newEvenkeel(ctx context.Context, p *Policy, tally *tally) (*evenkeel, error
 	settings := p.Evicting
 	settings.GracePeriodSeconds = new(int64(0)) // an eviction ends its pod immediately
 	e.evictor, err = evictor.New(evictor.Config{
-		Observer: e.observer, Cluster: e, Evictions: unattended{e}, Clock: e, Settings: settings,
+		Observer: e.observer, Cluster: e, Evictions: unattended{e}, DryRun: unattended{e}, Clock: e, Settings: settings,
 	})
 	return e, err
 }

@@ -129,7 +129,9 @@ type PlannedMove struct {
 	Reason    string `json:"reason"`
 	// Plugin is the descheduler plugin that asks for the move; absent for a strategy's
 	// move.
-	Plugin string  `json:"plugin,omitempty"`
+	Plugin string `json:"plugin,omitempty"`
+	// DryRun is true if the move would only be logged, because its plugin is in dry run.
+	DryRun bool    `json:"dryRun,omitempty"`
 	Usage  Amounts `json:"usage"`
 	// ToBefore and ToAfter are the destination's predicted usage before and after the
 	// move, if moves are made in the order of the plan; absent if it is unknown.
@@ -139,15 +141,19 @@ type PlannedMove struct {
 
 // why explains the move in words.
 func (m *PlannedMove) why() string {
+	why := cmp.Or(reasons.Reason(m.Reason), reasons.NodeHot).Sentence()
 	if m.Plugin != "" {
-		return m.Plugin + " asks for it, and its destination is a better place by that plugin's own rules"
+		why = m.Plugin + " asks for it, and its destination is a better place by that plugin's own rules"
 	}
-	return cmp.Or(reasons.Reason(m.Reason), reasons.NodeHot).Sentence()
+	if m.DryRun {
+		why += " (only logged, because its plugin is in dry run)"
+	}
+	return why
 }
 
 func plannedMoveOf(m *strategies.Move) PlannedMove {
 	move := PlannedMove{
-		Namespace: m.Namespace, Pod: m.Name, From: m.From, To: m.To, Reason: string(m.Reason), Plugin: m.Plugin, Usage: AmountsOf(m.Usage),
+		Namespace: m.Namespace, Pod: m.Name, From: m.From, To: m.To, Reason: string(m.Reason), Plugin: m.Plugin, DryRun: m.DryRun, Usage: AmountsOf(m.Usage),
 	}
 	move.ToBefore, move.ToAfter = changeOf(m.ToBefore, m.ToAfter)
 	return move
@@ -236,6 +242,8 @@ type PlanEviction struct {
 	// Plugin is the plugin that evicts the pod, and Why explains why.
 	Plugin string `json:"plugin"`
 	Why    string `json:"why"`
+	// DryRun is true if the eviction would only be logged, because the plugin is in dry run.
+	DryRun bool `json:"dryRun,omitempty"`
 	// To is where kube-scheduler's filters and scores lead the replacement. If it is absent,
 	// NoDestination explains why.
 	To            string `json:"to,omitempty"`
@@ -243,7 +251,7 @@ type PlanEviction struct {
 }
 
 func planEvictionOf(e *strategies.Eviction) PlanEviction {
-	is := PlanEviction{Namespace: e.Namespace, Pod: e.Name, From: e.Node, Plugin: e.Plugin, Why: e.Why, To: e.To, NoDestination: e.NoDestination}
+	is := PlanEviction{Namespace: e.Namespace, Pod: e.Name, From: e.Node, Plugin: e.Plugin, Why: e.Why, DryRun: e.DryRun, To: e.To, NoDestination: e.NoDestination}
 	if e.Owner.UID != "" {
 		is.Owner = e.Owner.Kind + "/" + e.Owner.Name
 	}

@@ -2,6 +2,7 @@ package status
 
 import (
 	"cmp"
+	"slices"
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/ledger"
@@ -19,7 +20,7 @@ func OfNode(f *Facts, name string) (NodeExplanation, error) {
 	n.MovesFrom = f.inFlight(func(m *ledger.Move) bool { return m.From == name })
 	n.MovesTo = f.inFlight(func(m *ledger.Move) bool { return m.Node == name })
 	f.addPlan(&n)
-	n.Paused, n.Summary = f.Paused, n.summary(f.View.At)+unless(f.Paused, len(n.Leave)+len(n.Arrive) > 0)
+	n.Paused, n.Summary = f.Paused, n.summary(f.View.At)+onlyLogged(slices.Concat(n.Leave, n.Arrive)...)+unless(f.Paused, len(n.Leave)+len(n.Arrive) > 0)
 	return n, nil
 }
 

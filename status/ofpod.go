@@ -136,7 +136,7 @@ func (f *Facts) remembered(namespace, name string) (PodExplanation, error) {
 // judge records whether the pod would be moved and, if not, why.
 func (f *Facts) judge(p *PodExplanation, record *cluster.Pod) {
 	if moves := f.plannedMoves(func(m *strategies.Move) bool { return m.UID == record.UID }); len(moves) > 0 {
-		p.Candidate, p.Move = true, &moves[0]
+		p.Candidate, p.Move = true, &moves[max(0, slices.IndexFunc(moves, func(m ExplainedMove) bool { return !m.DryRun }))]
 		return
 	}
 	reason, detail := f.stays(record)

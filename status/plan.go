@@ -87,6 +87,9 @@ type PlanSummary struct {
 	StayHotNodes int `json:"stayHotNodes"`
 	Moves        int `json:"moves"`
 	Evictions    int `json:"evictions"`
+	// DryRun is the number of these moves and evictions that would only be logged, because
+	// their plugins are in dry run.
+	DryRun       int `json:"dryRun,omitempty"`
 	DeclinedPods int `json:"declinedPods"`
 	// HighestCPU and HighestMemory are the fullest nodes, now and after the moves;
 	// absent if no usage is known.
@@ -247,6 +250,16 @@ func (f *PlanFacts) Observe(o *strategies.Observed, samplesNeeded int) {
 // sum summarizes a plan.
 func (r *Plan) sum() PlanSummary {
 	s := PlanSummary{Nodes: len(r.Nodes), Moves: len(r.Moves), Evictions: len(r.Evictions), DeclinedPods: len(r.Declined)}
+	for i := range r.Moves {
+		if r.Moves[i].DryRun {
+			s.DryRun++
+		}
+	}
+	for i := range r.Evictions {
+		if r.Evictions[i].DryRun {
+			s.DryRun++
+		}
+	}
 	leave := r.Relieving()
 	for i := range r.Nodes {
 		n := &r.Nodes[i]

@@ -117,6 +117,21 @@ func (n *NodeExplanation) whyLeave() string {
 	return strings.Join(why, "; ")
 }
 
+// onlyLogged returns a sentence about moves that would only be logged; empty if there are
+// none.
+func onlyLogged(moves ...ExplainedMove) string {
+	logged := 0
+	for i := range moves {
+		if moves[i].DryRun {
+			logged++
+		}
+	}
+	if logged == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" %s would only be logged, because the plugin is in dry run.", reasons.Count(logged, "move"))
+}
+
 // unless returns a clause that explains that evicting is paused, if it is and there are
 // moves to make.
 func unless(paused string, moves bool) string {

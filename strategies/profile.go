@@ -16,6 +16,8 @@ type Profile struct {
 	// Hosted reports whether the strategy is a descheduler plugin, which selects pods by
 	// its own rules and not by usage.
 	Hosted bool
+	// DryRun reports whether the strategy's moves are only logged.
+	DryRun bool
 	// Spares reports whether the strategy's arguments exclude the pods of a namespace.
 	Spares func(namespace string) bool
 }

@@ -121,6 +121,8 @@ type Move struct {
 	CeilingMilliCores int64
 	// Ahead is the forecast for a source that is not hot yet; nil for a hot one.
 	Ahead *Ahead
+	// DryRun reports whether the move is only logged, because its plugin is in dry run.
+	DryRun bool
 }
 
 // Ahead describes when recurring usage is expected to make a node hot.
@@ -207,6 +209,8 @@ type Eviction struct {
 	To, NoDestination string
 	// Refused is why the pod would not be evicted; empty if it would be.
 	Refused reasons.Reason
+	// DryRun reports whether the eviction is only logged, because its plugin is in dry run.
+	DryRun bool
 }
 
 // Declined is a pod that would have helped but is not moved.

@@ -147,11 +147,12 @@ func TogetherMade(all []Made) Made {
 }
 
 // join adds another plan for the same nodes: its moves, except those of pods that are
-// moved already, its waiting and declined pods, and its reports on nodes.
+// moved already, its waiting and declined pods, and its reports on nodes. A move that is
+// only logged moves nothing.
 func (p *Plan) join(other *Plan, moved map[string]bool) {
 	for _, m := range other.Moves {
 		if !moved[m.UID] {
-			moved[m.UID] = true
+			moved[m.UID] = !m.DryRun
 			p.Moves = append(p.Moves, m)
 		}
 	}

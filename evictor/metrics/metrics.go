@@ -29,8 +29,12 @@ const (
 	otherNamespaces = "_other"
 )
 
-// success is the result of an eviction that was made.
-const success = "success"
+// success is the result of an eviction that was made, and dryRun of one that was only
+// logged.
+const (
+	success = "success"
+	dryRun  = "dry_run"
+)
 
 // New registers the metrics.
 func New(reg prometheus.Registerer) *Metrics {
@@ -56,15 +60,19 @@ func New(reg prometheus.Registerer) *Metrics {
 }
 
 // Evicted counts an eviction. framework is the framework's annotation about its origin,
-// and refused the reason why it was not made; empty if it was made.
-func (m *Metrics) Evicted(namespace, framework string, refused reasons.Reason) {
+// and refused the reason why it was not made; empty if it was made or, in a dry run, would
+// have been.
+func (m *Metrics) Evicted(namespace, framework string, refused reasons.Reason, dry bool) {
 	strategy, _ := AskedBy(framework)
 	if m == nil {
 		return
 	}
 	result := success
-	if refused != "" {
+	switch {
+	case refused != "":
 		result = refused.Label()
+	case dry:
+		result = dryRun
 	}
 	m.evictions.WithLabelValues(m.bounded(namespace), cmp.Or(strategy, "unknown"), result).Inc()
 }

@@ -16,7 +16,7 @@ func TestNamespacesAreBounded(t *testing.T) {
 	m := New(prometheus.NewRegistry())
 	for i := range 3 * mostNamespaces {
 		for range 2 {
-			m.Evicted(fmt.Sprintf("ns-%d", i), "triggered by p/RealUsageLowNodeUtilization: NodeHot", "")
+			m.Evicted(fmt.Sprintf("ns-%d", i), "triggered by p/RealUsageLowNodeUtilization: NodeHot", "", false)
 		}
 	}
 	if got := testutil.CollectAndCount(m.evictions); got != mostNamespaces+1 {

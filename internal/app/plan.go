@@ -70,7 +70,8 @@ func OpenPlanning(ctx context.Context, options flags.Options, evictions bool, pr
 		return nil, err
 	}
 	e.executor = func(*generation) cycle.Executor { return p }
-	e.asks, e.unplanned = foreseen{e.evictions, e.cluster}, p.unplanned
+	e.asks = func(client *evictor.Client) evictor.Evictions { return foreseen{client, e.cluster} }
+	e.unplanned = p.unplanned
 	if err := e.process.reach(ctx); err != nil {
 		e.process.stop()
 		return nil, err
@@ -129,8 +130,10 @@ func (p *Planning) Planned(ctx context.Context, by *plugin.Plugin, made *strateg
 }
 
 // Make implements cycle.Executor. It moves nothing.
-func (p *Planning) Make(_ context.Context, plan *strategies.Plan, _ *strategies.Profile) []strategies.Move {
-	p.supposed = append(p.supposed, plan.Moves...)
+func (p *Planning) Make(_ context.Context, plan *strategies.Plan, profile *strategies.Profile) []strategies.Move {
+	if !profile.DryRun {
+		p.supposed = append(p.supposed, plan.Moves...)
+	}
 	return plan.Moves
 }
 
@@ -140,7 +143,7 @@ func (p *Planning) unplanned(asked *evictor.Unplanned) {
 	p.asked = append(p.asked, *asked)
 	moves, now := p.Observer.Ledger(), p.Kube.Clock.Now()
 	switch {
-	case asked.Refused != "":
+	case asked.Refused != "", asked.DryRun:
 	case podutil.IsPodTerminal(asked.Pod):
 		moves.Finished(asked.Move.Intent, "", now)
 	default:
@@ -158,7 +161,7 @@ func (p *Planning) Evictions(ctx context.Context) ([]strategies.Eviction, error)
 	g, all, evicted, pods := p.evicting.process.current(), make([]strategies.Eviction, len(p.asked)), []int(nil), []*v1.Pod(nil)
 	for i, asked := range p.asked {
 		all[i] = strategies.Eviction{
-			Pod: informed.Pod(asked.Pod), Plugin: asked.Plugin, Why: hosted.Why(asked.Plugin, asked.Why), Refused: asked.Refused,
+			Pod: informed.Pod(asked.Pod), Plugin: asked.Plugin, Why: hosted.Why(asked.Plugin, asked.Why), Refused: asked.Refused, DryRun: asked.DryRun,
 		}
 		if asked.Refused == "" {
 			evicted, pods = append(evicted, i), append(pods, asked.Pod)

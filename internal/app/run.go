@@ -65,12 +65,13 @@ type evicting struct {
 	// podsOnNode is the framework plugins' index of pods, which can be added only once.
 	podsOnNode podutil.GetPodsAssignedToNodeFunc
 	// synced reports whether the observer has the first lists.
-	synced    func() bool
-	cluster   *evictor.Watched
-	demand    *evictor.Demand
-	evictions *evictor.Client
-	// asks is how an Evictor evicts; it is evictions, except in a plan.
-	asks evictor.Evictions
+	synced  func() bool
+	cluster *evictor.Watched
+	demand  *evictor.Demand
+	// evictions is the client that evicts, and dryRun that of plugins in dry run.
+	evictions, dryRun *evictor.Client
+	// asks is how an Evictor evicts; it wraps evictions or dryRun in a plan.
+	asks func(*evictor.Client) evictor.Evictions
 	// unplanned receives the evictions that plugins ask for by themselves; nil except in a
 	// plan.
 	unplanned func(*evictor.Unplanned)
@@ -133,7 +134,7 @@ func newEvicting(ctx context.Context, s setup, log announce.Recorder, answers bo
 
 	// Metrics, and the ways to evict and steer.
 	e.evictorMetrics, e.cycleMetrics = metrics.New(p.registry), cycle.NewMetrics(p.registry)
-	e.evictions, err = evictor.NewClient(evictor.ClientConfig{
+	client := evictor.ClientConfig{
 		Kube:      p.kube.Client,
 		Ledger:    p.observer.Ledger(),
 		Authority: p.authority,
@@ -143,11 +144,15 @@ func newEvicting(ctx context.Context, s setup, log announce.Recorder, answers bo
 		// A call must end before another process can hold the Lease.
 		CallTimeout: p.lease.Margin(),
 		Clock:       p.kube.Clock,
-	})
-	if err != nil {
+	}
+	if e.evictions, err = evictor.NewClient(client); err != nil {
 		return nil, fmt.Errorf("making the evicting client: %w", err)
 	}
-	e.asks = e.evictions
+	client.DryRun = true
+	if e.dryRun, err = evictor.NewClient(client); err != nil {
+		return nil, fmt.Errorf("making the evicting client of plugins in dry run: %w", err)
+	}
+	e.asks = func(client *evictor.Client) evictor.Evictions { return client }
 	if e.steering, err = newSteerings(p, dynamic, e.informers, answers); err != nil {
 		return nil, err
 	}
@@ -272,7 +277,7 @@ func (e *evicting) newEvictor(g *generation) (*evictor.Evictor, error) {
 		evicting.NextCycle = schedule.Next
 	}
 	made, err := evictor.New(evictor.Config{
-		Observer: p.observer, Cluster: e.cluster, Evictions: e.asks, Clock: p.kube.Clock, Unplanned: e.unplanned,
+		Observer: p.observer, Cluster: e.cluster, Evictions: e.asks(e.evictions), DryRun: e.asks(e.dryRun), Clock: p.kube.Clock, Unplanned: e.unplanned,
 		Settings: evicting, Metrics: e.evictorMetrics, Outcomes: p.outcomes, Saved: &e.saved, Progress: p.health.Progress,
 		Steering: e.steering.by(g.load.Eviction.Steering),
 	})
@@ -287,23 +292,26 @@ func (e *evicting) newEvictor(g *generation) (*evictor.Evictor, error) {
 func (e *evicting) newRunner(ctx context.Context, g *generation) (*cycle.Runner, error) {
 	p := e.process
 	made, err := cycle.New(ctx, cycle.Config{
-		Policy:     g.profiles,
-		Evictor:    g.evictor,
-		Executor:   e.executor(g),
-		Landings:   g.plansUpstream,
-		Options:    plugin.OptionsOf(&g.load.Eviction),
-		Instance:   strconv.Itoa(g.number),
-		Registry:   pluginregistry.PluginRegistry,
-		Client:     e.evictions.Clientset(g.evictor),
-		REST:       p.kube.REST,
-		Informers:  e.informers,
-		PodsOnNode: e.podsOnNode,
-		Events:     e.events,
-		Evicted:    e.evictions.Evicted,
-		Total:      func() uint { return e.evictions.Made("", "").Total },
-		DryRun:     p.options.DryRun,
-		Metrics:    e.cycleMetrics,
-		Now:        p.kube.Clock.Local, // it only measures the duration of cycles
+		Policy:        g.profiles,
+		Evictor:       g.evictor,
+		Executor:      e.executor(g),
+		Landings:      g.plansUpstream,
+		Options:       plugin.OptionsOf(&g.load.Eviction),
+		Instance:      strconv.Itoa(g.number),
+		Registry:      pluginregistry.PluginRegistry,
+		Client:        e.evictions.Clientset(g.evictor, false),
+		DryRunClient:  e.evictions.Clientset(g.evictor, true),
+		REST:          p.kube.REST,
+		Informers:     e.informers,
+		PodsOnNode:    e.podsOnNode,
+		Events:        e.events,
+		Evicted:       e.evictions.Evicted,
+		Total:         func() uint { return e.evictions.Made("", "").Total },
+		DryRun:        p.options.DryRun,
+		DryRunPlugins: g.load.Eviction.DryRunPlugins,
+		BeginDryRun:   func() { e.dryRun.BeginDryRun(e.evictions) },
+		Metrics:       e.cycleMetrics,
+		Now:           p.kube.Clock.Local, // it only measures the duration of cycles
 	})
 	if err != nil {
 		return nil, policyfile.Invalid(p.options.PolicyFile, err.Error())

@@ -53,5 +53,5 @@ func plan(ctx context.Context, options flags.Options, wanted PlanOptions, out io
 	if wanted.Format == "name" {
 		write = text.PlanNames
 	}
-	return len(plan.Moves) + len(plan.Evictions), output.Show(out, wanted.Format, wanted.Color, plan, func(p *layout.Page) { write(p, plan) })
+	return plan.Summary.Moves + plan.Summary.Evictions - plan.Summary.DryRun, output.Show(out, wanted.Format, wanted.Color, plan, func(p *layout.Page) { write(p, plan) })
 }

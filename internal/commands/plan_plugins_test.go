@@ -254,6 +254,47 @@ func TestPlanKeepsTheLimitsOfEvictions(t *testing.T) {
 	}
 }
 
+// A plan marks what plugins in dry run would do. It counts for no limit, and -o name leaves it out.
+func TestPlanMarksPluginsInDryRun(t *testing.T) {
+	t.Parallel()
+	limited := strings.Replace(quick, "hot:", "eviction: {dryRunPlugins: [PodLifeTime], maxMovesPerHour: 1}\nhot:", 1)
+	plan, _ := planOf(t, everyPlugin+limited, pluginsFleet(t))
+	var evicted []string
+	for _, e := range plan.Evictions {
+		evicted = append(evicted, e.Pod)
+	}
+	if diff := cmp.Diff([]string{"failed-0", "old-0", "restarts-0"}, evicted); diff != "" {
+		t.Errorf("evictions, of which old-0 is in dry run (-want +got):\n%s", diff)
+	}
+	trying := strings.Replace(quick, "hot:", "eviction: {dryRunPlugins: [PodLifeTime, RemoveDuplicates]}\nhot:", 1)
+	plan, names := planOf(t, everyPlugin+trying, pluginsFleet(t))
+	got := map[string]bool{}
+	for _, e := range plan.Evictions {
+		got[e.Pod] = e.DryRun
+	}
+	if diff := cmp.Diff(map[string]bool{"failed-0": false, "old-0": true, "restarts-0": false, "tainted-0": false, "pinned-0": false}, got); diff != "" {
+		t.Errorf("evictions, with those in dry run (-want +got):\n%s", diff)
+	}
+	for _, m := range plan.Moves {
+		if m.DryRun != (m.Plugin == "RemoveDuplicates") {
+			t.Errorf("the move of %s by %s in dry run: %t", m.Pod, m.Plugin, m.DryRun)
+		}
+		got[m.Pod] = m.DryRun
+	}
+	dry := 0
+	for pod, only := range got {
+		if only {
+			dry++
+		}
+		if named := slices.ContainsFunc(names, func(name string) bool { return strings.HasSuffix(name, "/"+pod) }); named == only {
+			t.Errorf("-o name prints %s: %t", pod, named)
+		}
+	}
+	if dry < 2 || plan.Summary.DryRun != dry {
+		t.Errorf("%d in dry run, the summary has %d", dry, plan.Summary.DryRun)
+	}
+}
+
 // planOf returns the plan of a policy on a fleet, and its moves and evictions as -o name prints them.
 func planOf(t *testing.T, policy string, f *fleet) (plan status.Plan, names []string) {
 	t.Helper()

@@ -70,6 +70,26 @@ func (m *mistakes) ofEnabled(path *field.Path, profile map[string]any) {
 	}
 }
 
+// dryRunMistakes finds names in eviction.dryRunPlugins of plugins that no profile
+// enables.
+func dryRunMistakes(file *policy.File, tree map[string]any) (found []string) {
+	var enabled []string
+	for _, profile := range shape.Mappings(tree["profiles"]) {
+		for _, point := range []string{"deschedule", "balance"} {
+			enabled = append(enabled, enabledAt(profile, point)...)
+		}
+	}
+	slices.Sort(enabled)
+	enabled = slices.Compact(enabled)
+	places := policy.PlacesOf(file.LoadDocument, file.LoadDocumentAt)
+	for i, name := range file.Load.Eviction.DryRunPlugins {
+		for _, err := range check.OneOf(field.NewPath("eviction", "dryRunPlugins").Index(i), name, enabled...) {
+			found = append(found, places.Of(err)+policy.LoadPolicyKind+": "+check.Message(err)+" (the plugins that profiles enable)")
+		}
+	}
+	return found
+}
+
 // runsAt reports whether the framework can run a plugin at an extension point.
 func (m *mistakes) runsAt(name, point string) (runs bool) {
 	is := m.registry[name].PluginType
@@ -132,10 +152,20 @@ func (m *mistakes) ofSelector(path *field.Path, value any) {
 
 // balances reports whether a profile enables a Balance plugin.
 func balances(profile map[string]any, plugin string) bool {
+	return slices.Contains(enabledAt(profile, "balance"), plugin)
+}
+
+// enabledAt returns the plugins that a profile enables at an extension point.
+func enabledAt(profile map[string]any, point string) (names []string) {
 	points, _ := profile["plugins"].(map[string]any)
-	set, _ := points["balance"].(map[string]any)
+	set, _ := points[point].(map[string]any)
 	enabled, _ := set["enabled"].([]any)
-	return slices.Contains(enabled, any(plugin))
+	for _, name := range enabled {
+		if name, isText := name.(string); isText {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // overlaid validates the lines that result when a strategy's arguments override those of

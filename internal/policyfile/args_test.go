@@ -84,3 +84,42 @@ func TestRefusedArguments(t *testing.T) {
 		})
 	}
 }
+
+// A plugin in dry run must be one that a profile enables; a filter, or a plugin that only has
+// arguments, evicts nothing anyway. Several profiles may enable it.
+func TestPluginsInDryRun(t *testing.T) {
+	SetupPlugins()
+	const head = "apiVersion: descheduler/v1alpha2\nkind: DeschedulerPolicy\nprofiles:\n"
+	profile := func(name, deschedule, balance string) string {
+		return "- name: " + name + "\n  pluginConfig: [{name: RemoveDuplicates}, {name: RemoveFailedPods}, {name: RealUsageLowNodeUtilization}]\n" +
+			"  plugins: {filter: {enabled: [DefaultEvictor]}, deschedule: {enabled: [" + deschedule + "]}, balance: {enabled: [" + balance + "]}}\n"
+	}
+	both := head + profile("p", "RemoveFailedPods", "RemoveDuplicates") + profile("q", "", "RemoveDuplicates") + "---\n"
+	for name, tc := range map[string]struct{ text, want string }{
+		"in one profile, in two": {both + loadPolicyHead + "eviction: {dryRunPlugins: [RemoveFailedPods, RemoveDuplicates]}\n", ""},
+		"of the default profile": {loadPolicyHead + "eviction: {dryRunPlugins: [RealUsageLowNodeUtilization]}\n", ""},
+		"misspelled, not enabled, a filter": {
+			both + loadPolicyHead + "eviction:\n  dryRunPlugins: [RemoveDuplicate, RealUsageLowNodeUtilization, DefaultEvictor]\n",
+			`line 14, column 19: LoadPolicy: eviction.dryRunPlugins[0]: Unsupported value: "RemoveDuplicate": did you mean "RemoveDuplicates"? ` +
+				`supported values: "RemoveDuplicates", "RemoveFailedPods" (the plugins that profiles enable)` + "\n" +
+				`line 14, column 36: LoadPolicy: eviction.dryRunPlugins[1]: Unsupported value: "RealUsageLowNodeUtilization": ` +
+				`supported values: "RemoveDuplicates", "RemoveFailedPods" (the plugins that profiles enable)` + "\n" +
+				`line 14, column 65: LoadPolicy: eviction.dryRunPlugins[2]: Unsupported value: "DefaultEvictor": ` +
+				`supported values: "RemoveDuplicates", "RemoveFailedPods" (the plugins that profiles enable)`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file, err := Load("policy.yaml", []byte(tc.text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := ""
+			if _, _, err = Profiles(file); err != nil {
+				got = strings.ReplaceAll(err.Error(), "policy.yaml: ", "")
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
+	}
+}

@@ -95,7 +95,7 @@ func document(file *policy.File, registry pluginregistry.Registry) (_ map[string
 	if err != nil {
 		return nil, err
 	}
-	if wrong := pluginMistakes(file, tree, registry); len(wrong) > 0 {
+	if wrong := append(pluginMistakes(file, tree, registry), dryRunMistakes(file, tree)...); len(wrong) > 0 {
 		return nil, policy.NewError(NameOf(file), wrong)
 	}
 	return tree, nil

@@ -89,6 +89,7 @@ func (s *survey) pluginsWords() {
 	if s.moves() {
 		runs = "Also runs"
 	}
+	s.sayOf(s.load.Eviction.DryRunPlugins, ", ", "Only says what these plugins would evict (eviction.dryRunPlugins): %s.")
 	several := len(s.strategies) > 1
 	for i := range s.Profiles.Profiles {
 		profile := &s.Profiles.Profiles[i]

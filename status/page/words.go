@@ -11,6 +11,7 @@ import (
 	"github.com/evenkeel/evenkeel/observe/thresholds"
 	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/status"
+	"github.com/evenkeel/evenkeel/strategies"
 )
 
 // listedHot is the maximum number of hot nodes that are explained.
@@ -62,7 +63,7 @@ func (f *Facts) action(name string) string {
 	if leaving := f.leaving(name); leaving != "" {
 		return leaving
 	}
-	if !f.Moving.ByUsage && f.Moving.ByPlugins && (f.Cycle == nil || f.planned(name) == 0) {
+	if !f.Moving.ByUsage && f.Moving.ByPlugins && (f.Cycle == nil || len(f.planned(name)) == 0) {
 		return "no plugin of the policy moves pods because their node is hot"
 	}
 	if stopped := f.stopped(); len(stopped) > 0 {
@@ -84,8 +85,9 @@ func (f *Facts) action(name string) string {
 			return fmt.Sprintf("it was not hot at the last cycle, at %s, and the next one decides what is moved", at)
 		case report.Reason != "":
 			return fmt.Sprintf("the cycle at %s left it hot: %s (%s)", at, report.Why(), report.Reason)
-		case f.planned(name) > 0:
-			return fmt.Sprintf("the cycle at %s planned %s off it; %d landed", at, reasons.Count(f.planned(name), "move"), f.landed(name, f.Cycle.At))
+		case len(f.planned(name)) > 0:
+			moves := f.planned(name)
+			return fmt.Sprintf("the cycle at %s planned %s off it%s; %d landed", at, reasons.Count(len(moves), "move"), onlyLogged(moves), f.landed(name, f.Cycle.At))
 		}
 		if landed := f.landed(name, f.Now.Add(-timeLine)); landed > 0 {
 			return fmt.Sprintf("%s off it landed in the last hour; the cycle at %s found nothing more that has to leave", reasons.Count(landed, "move"), at)
@@ -95,14 +97,18 @@ func (f *Facts) action(name string) string {
 	return fmt.Sprintf("the cycle at %s did not include it: the policy's nodeSelector excludes it, or it was not ready", at)
 }
 
-// planned counts the moves that the last cycle planned off a node.
-func (f *Facts) planned(name string) (moves int) {
-	for i := range f.Cycle.Plan.Moves {
-		if f.Cycle.Plan.Moves[i].From == name {
-			moves++
-		}
+// planned returns the moves that the last cycle planned off a node.
+func (f *Facts) planned(name string) []strategies.Move {
+	return slices.DeleteFunc(slices.Clone(f.Cycle.Plan.Moves), func(m strategies.Move) bool { return m.From != name })
+}
+
+// onlyLogged returns a clause that says how many moves are only logged; empty if none is.
+func onlyLogged(moves []strategies.Move) string {
+	logged := len(slices.DeleteFunc(slices.Clone(moves), func(m strategies.Move) bool { return !m.DryRun }))
+	if logged == 0 {
+		return ""
 	}
-	return moves
+	return fmt.Sprintf(" (%d only logged, in dry run)", logged)
 }
 
 // landed counts the moves off a node that were recorded since a time and have landed.
@@ -234,10 +240,11 @@ func (f *Facts) byPlugins() string {
 		return status.Sentence("descheduler's plugins: " + f.NoPlan)
 	}
 	var plugins []string
-	moves, declined := 0, 0
+	var moves []strategies.Move
+	declined := 0
 	for i := range f.Cycle.Plan.Moves {
 		if plugin := f.Cycle.Plan.Moves[i].Plugin; plugin != "" {
-			moves++
+			moves = append(moves, f.Cycle.Plan.Moves[i])
 			if !slices.Contains(plugins, plugin) {
 				plugins = append(plugins, plugin)
 			}
@@ -252,10 +259,10 @@ func (f *Facts) byPlugins() string {
 	if declined > 0 {
 		stay = fmt.Sprintf(" %s that a plugin asks for would stay, as listed below.", reasons.Count(declined, "pod"))
 	}
-	if moves == 0 {
+	if len(moves) == 0 {
 		return fmt.Sprintf("The cycle at %s planned no move for descheduler's plugins.%s", at, stay)
 	}
-	return fmt.Sprintf("The cycle at %s planned %s that %s asked for.%s", at, reasons.Count(moves, "move"), status.Enumerated(plugins), stay)
+	return fmt.Sprintf("The cycle at %s planned %s that %s asked for%s.%s", at, reasons.Count(len(moves), "move"), status.Enumerated(plugins), onlyLogged(moves), stay)
 }
 
 // unread explains why no usage is known.

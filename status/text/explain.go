@@ -152,7 +152,7 @@ func moveColumns(kind string) []layout.Column {
 }
 
 func plannedCells(m *status.ExplainedMove) []string {
-	return []string{m.Namespace + "/" + m.Pod, m.Usage.String(), m.From, m.To, cmp.Or(m.Plugin, m.Reason)}
+	return []string{m.Namespace + "/" + m.Pod, m.Usage.String(), m.From, m.To, cmp.Or(m.Plugin, m.Reason) + inDryRun(m.DryRun)}
 }
 
 func moveCells(m *status.RecordedMove) []string {

@@ -40,10 +40,14 @@ func Plan(page *layout.Page, r *status.Plan) {
 // PlanNames prints the pods that would be evicted, one namespace/name per line.
 func PlanNames(page *layout.Page, r *status.Plan) {
 	for i := range r.Moves {
-		page.Line("", nameOf(&r.Moves[i]))
+		if !r.Moves[i].DryRun {
+			page.Line("", nameOf(&r.Moves[i]))
+		}
 	}
 	for i := range r.Evictions {
-		page.Line("", r.Evictions[i].Namespace+"/"+r.Evictions[i].Pod)
+		if !r.Evictions[i].DryRun {
+			page.Line("", r.Evictions[i].Namespace+"/"+r.Evictions[i].Pod)
+		}
 	}
 }
 
@@ -79,6 +83,9 @@ func (p *printer) summary(r *status.Plan) {
 		p.field("Moves", countMoves(s))
 		if s.Evictions > 0 {
 			p.field("Evictions", fmt.Sprintf("%d by plugins that evict even if there is no better place", s.Evictions))
+		}
+		if s.DryRun > 0 {
+			p.field("Dry run", fmt.Sprintf("%d of the moves and evictions would only be logged, because the policy's dryRunPlugins name their plugins", s.DryRun))
 		}
 		p.highest("Highest CPU", s.HighestCPU, s.Moves)
 		p.highest("Highest memory", s.HighestMemory, s.Moves)
@@ -270,7 +277,10 @@ func (p *printer) aheadNodes(r *status.Plan) {
 
 // otherMoves prints the moves that are unrelated to hot nodes.
 func (p *printer) otherMoves(r *status.Plan) {
-	type cause struct{ reason, plugin string }
+	type cause struct {
+		reason, plugin string
+		dryRun         bool
+	}
 	var why []cause
 	moves := map[cause][]*status.PlanMove{}
 	for i := range r.Moves {
@@ -278,7 +288,7 @@ func (p *printer) otherMoves(r *status.Plan) {
 		if reasons.Reason(m.Reason).Relieves() {
 			continue
 		}
-		by := cause{m.Reason, m.Plugin}
+		by := cause{m.Reason, m.Plugin, m.DryRun}
 		if moves[by] == nil {
 			why = append(why, by)
 		}
@@ -292,19 +302,22 @@ func (p *printer) otherMoves(r *status.Plan) {
 		if by.plugin != "" {
 			title += " (" + by.plugin + ")"
 		}
-		p.Text(title+": ", "", indent, reasons.Reason(by.reason).Sentence()+".")
+		p.Text(title+inDryRun(by.dryRun)+": ", "", indent, reasons.Reason(by.reason).Sentence()+".")
 		p.moves(moves[by])
 	}
 }
 
 // evictions prints what plugins evict even if there is no better place.
 func (p *printer) evictions(r *status.Plan) {
-	type cause struct{ plugin, why string }
+	type cause struct {
+		plugin, why string
+		dryRun      bool
+	}
 	var causes []cause
 	of := map[cause][]*status.PlanEviction{}
 	for i := range r.Evictions {
 		e := &r.Evictions[i]
-		by := cause{e.Plugin, e.Why}
+		by := cause{e.Plugin, e.Why, e.DryRun}
 		if of[by] == nil {
 			causes = append(causes, by)
 		}
@@ -314,7 +327,7 @@ func (p *printer) evictions(r *status.Plan) {
 		p.heading("OTHER EVICTIONS")
 	}
 	for _, by := range causes {
-		p.Text(by.plugin+": ", "", indent, by.why+".")
+		p.Text(by.plugin+inDryRun(by.dryRun)+": ", "", indent, by.why+".")
 		all := []layout.Column{{Title: "POD", Cut: leastName}, {Title: "FROM", Cut: leastName}, {Title: "OWNER", Drop: 1}, {Title: "WOULD LAND ON", Wrap: true}}
 		for _, e := range of[by] {
 			layout.Row(all, e.Namespace+"/"+e.Pod, e.From, e.Owner, cmp.Or(e.To, "none: "+e.NoDestination))
@@ -324,6 +337,14 @@ func (p *printer) evictions(r *status.Plan) {
 		}
 		p.Table(indent, all...)
 	}
+}
+
+// inDryRun says that a plugin is in dry run.
+func inDryRun(is bool) string {
+	if is {
+		return ", in dry run"
+	}
+	return ""
 }
 
 func (p *printer) hotNode(n *status.PlanNode, moves []*status.PlanMove) {
@@ -356,10 +377,12 @@ func (p *printer) moves(moves []*status.PlanMove) {
 		{Title: "POD", Cut: leastName}, {Title: "CPU"}, {Title: "MEMORY"}, {Title: "TO", Cut: leastName}, {Title: "ITS CPU"}, {Title: "ITS MEMORY"},
 		{Title: "OWNER"}, {Title: "COST"},
 	}
+	dryRun := layout.Column{Title: "DRY RUN"}
 	var relief status.Percents
 	for _, m := range moves {
 		layout.Row(all, nameOf(m), fmt.Sprintf("%dm", m.Usage.CPUMilli), fmt.Sprintf("%dMi", m.Usage.MemoryBytes>>20), m.To,
 			changeOf(m.ToBefore, m.ToAfter, cpuOf), changeOf(m.ToBefore, m.ToAfter, memoryOf), m.Owner, fmt.Sprintf("%g", m.Cost))
+		dryRun.Add(map[bool]string{true: "yes", false: "no"}[m.DryRun])
 		if m.FromBefore != nil {
 			relief.CPU += m.FromBefore.CPU - m.FromAfter.CPU
 			relief.Memory += m.FromBefore.Memory - m.FromAfter.Memory
@@ -371,6 +394,9 @@ func (p *printer) moves(moves []*status.PlanMove) {
 	all[5].Drop, all[2].Drop = 1, 2
 	if !p.Wide {
 		all = all[:6]
+	}
+	if slices.ContainsFunc(moves, func(m *status.PlanMove) bool { return m.DryRun }) {
+		all = append(all, dryRun)
 	}
 	p.Table(indent, all...)
 }

@@ -86,6 +86,8 @@ type Deps struct {
 	Profile string
 	// Options are the policy's rules about pods.
 	Options Options
+	// DryRun reports whether the plugin's moves are only logged.
+	DryRun bool
 }
 
 // Options are a policy's rules about pods and plans.
@@ -191,12 +193,15 @@ func (p *Plugin) Name() string { return p.is.Name }
 // one profile. Another profile may have equal arguments.
 func (p *Plugin) Is(args policy.Strategy) bool { return any(p.planner) == any(args) }
 
+// DryRun reports whether the plugin's moves are only logged.
+func (p *Plugin) DryRun() bool { return p.deps.DryRun }
+
 // Profile returns the profile that the plugin plans for.
 func (p *Plugin) Profile() *strategies.Profile {
 	filters := p.handle.Evictor()
 	return &strategies.Profile{
 		Name: p.deps.Profile, Strategy: p.Name(), Filter: filters.Filter, PreEvictionFilter: filters.PreEvictionFilter, Spares: p.is.Spares,
-		Hosted: p.is.Hosted,
+		Hosted: p.is.Hosted, DryRun: p.deps.DryRun,
 	}
 }
 

@@ -42,7 +42,9 @@ func Study(ctx context.Context, planners []*Plugin, nodes []*v1.Node, asked stra
 		if studies[i], err = p.study(ctx, &observed, nodes, asked); err != nil {
 			return strategies.Study{}, err
 		}
-		supposed = append(supposed, studies[i].Made.Plan.Moves...)
+		if !p.DryRun() {
+			supposed = append(supposed, studies[i].Made.Plan.Moves...)
+		}
 	}
 	return strategies.Together(studies), nil
 }
@@ -73,6 +75,7 @@ func (p *Plugin) study(ctx context.Context, observed *strategies.Observed, nodes
 				round.report(m)
 			}
 		}
+		p.mark(result.Plan.Moves)
 		result.Plan.Nodes = round.reports()
 		study.Made.Plan, study.Made.Basis = result.Plan, result.Basis
 		p.pace(&study.Made, result.MaxPerNode)
@@ -81,6 +84,7 @@ func (p *Plugin) study(ctx context.Context, observed *strategies.Observed, nodes
 	if err := round.keep(ctx, &result.Plan); err != nil {
 		return study, err
 	}
+	p.mark(round.plan.Moves)
 	study.Made.Plan, study.Made.Closed, study.Made.Basis = round.plan, result.Closed, result.Basis
 	if round.Asked != nil {
 		round.takeBack()
@@ -90,6 +94,13 @@ func (p *Plugin) study(ctx context.Context, observed *strategies.Observed, nodes
 	}
 	p.pace(&study.Made, result.MaxPerNode)
 	return study, nil
+}
+
+// mark marks the moves of a plugin in dry run.
+func (p *Plugin) mark(moves []strategies.Move) {
+	for i := range moves {
+		moves[i].DryRun = p.deps.DryRun
+	}
 }
 
 // logDeclined logs the number of pods that are not moved, by reason, instead of each pod,

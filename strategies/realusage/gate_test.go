@@ -18,7 +18,7 @@ import (
 func newGate(t *testing.T) *evictor.Evictor {
 	t.Helper()
 	gate, err := evictor.New(evictor.Config{
-		Observer: atRest{}, Cluster: atRest{}, Evictions: atRest{}, Clock: atRest{},
+		Observer: atRest{}, Cluster: atRest{}, Evictions: atRest{}, DryRun: atRest{}, Clock: atRest{},
 		Settings: evictor.Settings{
 			Safeguards: safeguards.New(safeguards.Config{}), Deadline: time.Minute, OwnerPercent: 10, SchedulerNames: []string{v1.DefaultSchedulerName},
 		},
