@@ -28,9 +28,10 @@ type Config struct {
 	// name.
 	Instance string
 	Registry pluginregistry.Registry
-	// Client is the client that plugins read and evict with: the evictor's Clientset,
-	// which also enforces the policy's limits. DryRunClient is that of plugins in dry run.
-	Client, DryRunClient kubernetes.Interface
+	// Client makes the client that plugins read and evict with: the evictor's Clientset,
+	// which also enforces the policy's limits. DryRunClient makes that of plugins in dry
+	// run.
+	Client, DryRunClient func(evictor.Place) kubernetes.Interface
 	// REST is for access to metrics.k8s.io, for upstream plugins that read it.
 	REST *rest.Config
 	// Informers are started by the caller, after New.

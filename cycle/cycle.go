@@ -10,15 +10,20 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/descheduler/metrics"
 	"sigs.k8s.io/descheduler/pkg/descheduler/evictions"
 
+	"github.com/evenkeel/evenkeel/cluster/informed"
+	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/strategies"
+	"github.com/evenkeel/evenkeel/strategies/hosted"
 	"github.com/evenkeel/evenkeel/strategies/plugin"
 )
 
@@ -36,45 +41,55 @@ type Executor interface {
 type Runner struct {
 	config   Config
 	selector labels.Selector
-	// podEvictor evicts for upstream plugins, and dryRun for those in dry run.
-	podEvictor, dryRun *evictions.PodEvictor
-	providers          *providers
+	// client and podEvictor are those of upstream plugins that evict, the others those of
+	// upstream plugins in dry run.
+	client, dryRunClient kubernetes.Interface
+	podEvictor, dryRun   *evictions.PodEvictor
+	providers            *providers
 	// turns holds the turns in order: first the Deschedule plugins of all profiles, then
 	// the Balance plugins.
 	turns []turn
-	// supposed holds the UIDs of the pods that planned moves of this cycle would have
-	// evicted, if moves are not made.
-	supposed map[string]bool
+	// nodes are those that the cycle is about.
+	nodes []*v1.Node
+	// supposed holds the moves of this cycle that later turns must treat as made although
+	// they are not. hidden holds the UIDs of the pods that plans would have evicted so.
+	supposed []strategies.Move
+	hidden   map[string]bool
+	// turn is the current turn.
+	turn *turn
+	// places finds destinations in a turn of plugins that evict by themselves; nil until
+	// the first eviction.
+	places *hosted.Places
 }
 
 // Run runs one cycle. A turn that fails does not stop the others.
 func (r *Runner) Run(ctx context.Context) error {
 	evictor, executor := r.config.Evictor, r.config.Executor
 	evictor.BeginCycle(ctx) // judges the outcomes of earlier moves
-	nodes, err := r.nodes(ctx)
+	nodes, err := r.ready(ctx)
 	if err != nil || len(nodes) < 2 {
 		return err
 	}
 	started := r.config.Now()
 	var failed []error
-	var supposed []strategies.Move
-	r.supposed = map[string]bool{}
+	r.nodes, r.supposed, r.hidden = nodes, nil, map[string]bool{}
 	for i := range r.turns {
 		turn := &r.turns[i]
 		failed = append(failed, turn.take(ctx, func(ctx context.Context) error {
+			r.turn, r.places = turn, nil
 			if turn.dryRun {
 				r.config.BeginDryRun()
 			}
 			if turn.planner == nil {
 				return turn.runUpstream(ctx, nodes)
 			}
-			more, err := PlanAndMake(ctx, evictor, executor, turn.planner, nodes, supposed)
+			more, err := PlanAndMake(ctx, evictor, executor, turn.planner, nodes, r.unrecorded())
 			if turn.dryRun {
 				return err // the other plugins plan as if it were disabled
 			}
-			supposed = append(supposed, more...)
+			r.supposed = append(r.supposed, more...)
 			for i := range more {
-				r.supposed[more[i].UID] = true
+				r.hidden[more[i].UID] = true
 			}
 			return err
 		}))
@@ -98,9 +113,9 @@ func PlanAndMake(ctx context.Context, half plugin.Half, executor Executor, plann
 	return executor.Make(ctx, &made.Plan, planner.Profile()), nil
 }
 
-// nodes returns the nodes that the policy's nodeSelector matches and that are ready;
+// ready returns the nodes that the policy's nodeSelector matches and that are ready;
 // fewer than two if there is nothing to do.
-func (r *Runner) nodes(ctx context.Context) ([]*v1.Node, error) {
+func (r *Runner) ready(ctx context.Context) ([]*v1.Node, error) {
 	if err := r.providers.ready(ctx); err != nil {
 		r.config.Metrics.NotBegun()
 		return nil, err
@@ -112,6 +127,37 @@ func (r *Runner) nodes(ctx context.Context) ([]*v1.Node, error) {
 		klog.FromContext(ctx).Info("Cycle skipped, it needs two ready nodes", "readyNodes", len(nodes))
 	}
 	return nodes, err
+}
+
+// unrecorded returns the supposed moves that the ledger does not count as made.
+func (r *Runner) unrecorded() []strategies.Move {
+	return slices.DeleteFunc(slices.Clone(r.supposed), func(m strategies.Move) bool { return r.config.Evictor.Moving(m.UID) })
+}
+
+// place finds a destination for the replacement of a pod that an upstream plugin evicts by
+// itself. A dry run supposes the move.
+func (r *Runner) place(ctx context.Context, pod *v1.Pod) (strategies.Destination, error) {
+	if !r.config.Landings {
+		return strategies.Destination{None: "unknown, because a permission for planning is missing; evenkeel doctor lists it"}, nil
+	}
+	if r.places == nil {
+		observed := r.config.Evictor.Observe()
+		observed = observed.Supposing(r.unrecorded())
+		r.places = hosted.NewPlaces(r.config.Evictor, &observed, r.nodes, r.config.PodsOnNode)
+	}
+	to, err := r.places.Find(ctx, pod)
+	if err != nil {
+		return to, fmt.Errorf("finding a destination: %w", err)
+	}
+	if (r.config.DryRun || r.turn.dryRun) && to.Node != "" {
+		moved := strategies.Pod{Pod: informed.Pod(pod), Usage: to.Usage}
+		move := strategies.Move{Pod: moved, From: pod.Spec.NodeName, To: to.Node, Reason: reasons.AskedByPlugin}
+		r.places.Suppose(&move)
+		if !r.turn.dryRun { // the other plugins plan as if it were disabled
+			r.supposed = append(r.supposed, move)
+		}
+	}
+	return to, nil
 }
 
 // take takes a turn. A plugin that panics on its arguments fails its turn, not the

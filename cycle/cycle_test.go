@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/events"
@@ -133,7 +134,7 @@ func (w *world) config(instance string, policy *api.DeschedulerPolicy) Config {
 	}
 	return Config{
 		Evictor: half, Executor: w,
-		Policy: policy, Instance: instance, Registry: pluginregistry.PluginRegistry, Client: w.client, DryRunClient: w.client, BeginDryRun: func() {}, Informers: w.factory,
+		Policy: policy, Instance: instance, Registry: pluginregistry.PluginRegistry, Client: func(evictor.Place) kubernetes.Interface { return w.client }, DryRunClient: func(evictor.Place) kubernetes.Interface { return w.client }, BeginDryRun: func() {}, Informers: w.factory,
 		Events: events.NewFakeRecorder(100), Total: func() uint { return uint(len(w.evicted)) }, Now: time.Now,
 	}
 }

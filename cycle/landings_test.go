@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/events"
@@ -191,7 +192,7 @@ func newSite(t testing.TB, policy *api.DeschedulerPolicy, nodes []*v1.Node, work
 	}
 	s.runner, err = New(t.Context(), Config{
 		Evictor: half, Executor: s, Landings: true, PodsOnNode: find,
-		Policy: policy, Instance: "1", Registry: pluginregistry.PluginRegistry, Client: s.client, DryRunClient: s.client, BeginDryRun: func() {}, Informers: s.factory,
+		Policy: policy, Instance: "1", Registry: pluginregistry.PluginRegistry, Client: func(evictor.Place) kubernetes.Interface { return s.client }, DryRunClient: func(evictor.Place) kubernetes.Interface { return s.client }, BeginDryRun: func() {}, Informers: s.factory,
 		Events: events.NewFakeRecorder(100), Total: func() uint { return 0 }, Now: time.Now,
 	})
 	if err != nil {

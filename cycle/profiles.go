@@ -64,15 +64,16 @@ func New(ctx context.Context, config Config) (*Runner, error) {
 		return nil, err
 	}
 	r := &Runner{config: config, selector: selector}
-	if r.providers, err = newProviders(config, selector); err != nil {
+	r.client, r.dryRunClient = config.Client(r.place), config.DryRunClient(r.place)
+	if r.providers, err = newProviders(config, r.client, selector); err != nil {
 		return nil, err
 	}
 	pods := config.Informers.Core().V1().Pods().Informer()
-	r.podEvictor, err = evictions.NewPodEvictor(ctx, config.Client, config.Events, pods, features.DefaultMutableFeatureGate, r.options(config.DryRun))
+	r.podEvictor, err = evictions.NewPodEvictor(ctx, r.client, config.Events, pods, features.DefaultMutableFeatureGate, r.options(config.DryRun))
 	if err != nil {
 		return nil, fmt.Errorf("making the pod evictor: %w", err)
 	}
-	r.dryRun, err = evictions.NewPodEvictor(ctx, config.DryRunClient, &events.FakeRecorder{}, pods, features.DefaultMutableFeatureGate, r.options(true))
+	r.dryRun, err = evictions.NewPodEvictor(ctx, r.dryRunClient, &events.FakeRecorder{}, pods, features.DefaultMutableFeatureGate, r.options(true))
 	if err != nil {
 		return nil, fmt.Errorf("making the pod evictor of plugins in dry run: %w", err)
 	}
@@ -162,9 +163,9 @@ type upstreamProfile interface {
 func (r *Runner) framework(
 	ctx context.Context, instance string, p api.DeschedulerProfile, registry pluginregistry.Registry, assigned podutil.GetPodsAssignedToNodeFunc, dryRun bool,
 ) (upstreamProfile, error) {
-	client, podEvictor := r.config.Client, r.podEvictor
+	client, podEvictor := r.client, r.podEvictor
 	if dryRun {
-		client, podEvictor = r.config.DryRunClient, r.dryRun
+		client, podEvictor = r.dryRunClient, r.dryRun
 	}
 	return frameworkprofile.NewProfile(ctx, p, registry, //nolint:wrapcheck // the caller says which profile
 		frameworkprofile.WithClientSet(client),
@@ -246,7 +247,7 @@ func (r *Runner) unevicted(assigned podutil.GetPodsAssignedToNodeFunc) podutil.G
 // unsupposed hides the pods of moves that are not made in a preview from the plugins that
 // evict by themselves. Planning plugins get these moves as supposed ones.
 func (r *Runner) unsupposed(assigned podutil.GetPodsAssignedToNodeFunc) podutil.GetPodsAssignedToNodeFunc {
-	return without(func(podUID string) bool { return r.supposed[podUID] }, assigned)
+	return without(func(podUID string) bool { return r.hidden[podUID] }, assigned)
 }
 
 // without hides pods.

@@ -42,10 +42,10 @@ func PrometheusOf(policy *api.DeschedulerPolicy) *api.Prometheus {
 
 // newProviders returns the policy's providers. nodes selects the nodes that the
 // collector reads.
-func newProviders(config Config, nodes labels.Selector) (*providers, error) {
+func newProviders(config Config, kube kubernetes.Interface, nodes labels.Selector) (*providers, error) {
 	p := &providers{}
 	if server := PrometheusOf(config.Policy); server != nil {
-		p.prometheus = newPrometheusProvider(config.Client, server)
+		p.prometheus = newPrometheusProvider(kube, server)
 	}
 	kubernetesMetrics := config.Policy.MetricsCollector != nil && config.Policy.MetricsCollector.Enabled ||
 		slices.ContainsFunc(config.Policy.MetricsProviders, func(m api.MetricsProvider) bool { return m.Source == api.KubernetesMetrics })

@@ -125,8 +125,8 @@ func (c *Client) Read(ctx context.Context, namespace, name string) (*v1.Pod, err
 // Evict implements Evictions. All evictions of cycles are made here. The only other
 // evictions are those of replacements that fit on none of the nodes to which package
 // admission has restricted them. Evict records the move of a plugin that evicts by
-// itself. A planned move was recorded with its plan. If it is no longer in flight, it was
-// cancelled or has expired, and is not made.
+// itself, if it has no destination. Any other move was recorded before. If it is no
+// longer in flight, it was cancelled or has expired, and is not made.
 func (c *Client) Evict(ctx context.Context, pod *v1.Pod, move *Move, eviction *policyv1.Eviction) error {
 	ctx, cancel := context.WithTimeout(ctx, c.config.Timeout)
 	defer cancel()
@@ -205,7 +205,7 @@ func (c *Client) leaves(ctx context.Context, pod *v1.Pod) bool {
 func (c *Client) tell(ctx context.Context, pod *v1.Pod, move *Move) {
 	history.LogEviction(ctx, &move.Intent, c.config.Clock.Now(), false)
 	switch {
-	case c.config.Events == nil || move.To == "": // the framework records evictions without a destination
+	case c.config.Events == nil || move.ByItself: // the framework records it
 	case move.Plugin != "":
 		c.config.Events.Eventf(pod, nil, v1.EventTypeNormal, move.Plugin, "Descheduled",
 			"pod eviction from %v node by sigs.k8s.io/descheduler: %s", move.From, move.Decision.Message)

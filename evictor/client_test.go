@@ -60,9 +60,13 @@ type gate struct {
 	*Client
 	dry     *Client
 	evictor *Evictor
+	// to is the destination of evictions that plugins ask for by themselves.
+	to strategies.Destination
 }
 
-func (g *gate) clientset() kubernetes.Interface { return g.Clientset(g.evictor, false) }
+func (g *gate) place(context.Context, *v1.Pod) (strategies.Destination, error) { return g.to, nil }
+
+func (g *gate) clientset() kubernetes.Interface { return g.Clientset(g.evictor, false, g.place) }
 
 func newGate(t *testing.T, a *api, change ...func(*ClientConfig)) *gate {
 	t.Helper()
@@ -90,7 +94,7 @@ func newGate(t *testing.T, a *api, change ...func(*ClientConfig)) *gate {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &gate{client, dry, e}
+	return &gate{client, dry, e, strategies.Destination{None: "no node fits"}}
 }
 
 func dryRun(c *ClientConfig) { c.DryRun = true }
@@ -568,7 +572,7 @@ func TestClientTakesUpstreamEvictions(t *testing.T) {
 	want := ledger.Intent{
 		Namespace: "ns", Pod: "web-1", PodUID: "uid-web-1", Owner: cluster.Owner{UID: "rs-1", Kind: "ReplicaSet", Name: "web"},
 		TemplateHash: "h1", From: "hot", TTL: 6 * time.Minute, Margin: 5 * time.Minute, // a minute of grace and the policy's five minutes
-		Decision: &ledger.Decision{Cycle: gate.evictor.CycleID()},
+		Decision: &ledger.Decision{Message: "No destination: no node fits.", Cycle: gate.evictor.CycleID()},
 	}
 	if diff := cmp.Diff(want, inFlight[0].Intent); diff != "" {
 		t.Errorf("recorded (-want +got):\n%s", diff)

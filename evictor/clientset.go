@@ -9,16 +9,17 @@ import (
 )
 
 // Clientset returns a clientset for the framework's PodEvictor. It is the client's own
-// clientset, except that evictions pass the gate of a policy. dryRun is for plugins in dry
-// run: their evictions are only logged.
-func (c *Client) Clientset(e *Evictor, dryRun bool) kubernetes.Interface {
-	return checkedClientset{c.config.Kube, checked{e, dryRun}}
+// clientset, except that evictions pass the gate of a policy, and then get a destination
+// from place. dryRun is for plugins in dry run: their evictions are only logged.
+func (c *Client) Clientset(e *Evictor, dryRun bool, place Place) kubernetes.Interface {
+	return checkedClientset{c.config.Kube, checked{e, dryRun, place}}
 }
 
 // checked asks the gate of a policy before each eviction.
 type checked struct {
 	evictor *Evictor
 	dryRun  bool
+	place   Place
 }
 
 type checkedClientset struct {
@@ -45,5 +46,5 @@ type checkedEvictions struct {
 }
 
 func (e checkedEvictions) Evict(ctx context.Context, eviction *policyv1.Eviction) error {
-	return e.evictor.evictUnplanned(ctx, eviction, e.dryRun)
+	return e.evictor.evictUnplanned(ctx, eviction, e.dryRun, e.place)
 }

@@ -19,20 +19,26 @@ import (
 // evicted in one cycle, regardless of which plugin evicts them; nil means unlimited.
 type Limits struct{ Total, PerNode, PerNamespace *uint }
 
-// evictUnplanned evicts a pod for an upstream plugin that evicts by itself.
-func (e *Evictor) evictUnplanned(ctx context.Context, eviction *policyv1.Eviction, dryRun bool) error {
+// evictUnplanned evicts a pod for an upstream plugin that evicts by itself. place finds a
+// destination for its replacement.
+func (e *Evictor) evictUnplanned(ctx context.Context, eviction *policyv1.Eviction, dryRun bool, place Place) error {
 	q := &question{
 		e: e, at: unplannedPhase, evictions: e.evictionsOf(dryRun), move: &Move{},
-		pod: e.config.Cluster.Pod(eviction.Namespace, eviction.Name), eviction: eviction,
+		pod: e.config.Cluster.Pod(eviction.Namespace, eviction.Name), eviction: eviction, place: place,
 	}
 	q.move.Namespace, q.move.Pod = eviction.Namespace, eviction.Name
 	if q.pod != nil {
 		q.move.From = q.pod.Spec.NodeName
 	}
 	err := e.evict(ctx, q)
+	if err != nil {
+		q.forgo(ctx)
+	}
 	if e.config.Unplanned != nil && q.pod != nil {
 		plugin, why := metrics.AskedBy(eviction.Annotations["reason"])
-		e.config.Unplanned(&Unplanned{Pod: q.pod, Move: q.move, Plugin: plugin, Why: why, Refused: reasonOf(err), DryRun: dryRun})
+		e.config.Unplanned(&Unplanned{
+			Pod: q.pod, Move: q.move, Plugin: plugin, Why: why, Destination: q.destination, Refused: reasonOf(err), DryRun: dryRun,
+		})
 	}
 	return err
 }
@@ -43,6 +49,8 @@ type Unplanned struct {
 	Move *Move
 	// Plugin is the plugin, and Why the reason that it gives; empty if it gives none.
 	Plugin, Why string
+	// Destination is where the replacement goes; empty if Refused is set.
+	Destination strategies.Destination
 	// Refused is why the eviction was not made; empty if it was made.
 	Refused reasons.Reason
 	// DryRun reports whether the plugin is in dry run.
@@ -54,7 +62,9 @@ type Unplanned struct {
 func (e *Evictor) evict(ctx context.Context, q *question) error {
 	err := q.ask(ctx, checks).error()
 	if err == nil {
-		if q.evictions.DryRun() {
+		if q.at == unplannedPhase {
+			q.aim(ctx)
+		} else if q.evictions.DryRun() {
 			e.trial.Add(&q.move.Intent, e.config.Clock.Now())
 		}
 		err = q.evictions.Evict(ctx, q.pod, q.move, q.eviction)
@@ -64,7 +74,7 @@ func (e *Evictor) evict(ctx context.Context, q *question) error {
 		return err // the policy forbids it, so it is not a failed attempt
 	}
 	e.config.Metrics.Evicted(q.eviction.Namespace, q.eviction.Annotations["reason"], reason, q.evictions.DryRun())
-	if q.move.Plugin != "" {
+	if q.move.Plugin != "" && q.at == callPhase { // the framework counts the others
 		metrics.Hosted(q.move.Namespace, q.move.From, q.profile.Name, q.move.Plugin, err)
 	}
 	if err != nil && q.at == callPhase && e.config.Settings.NotifyFailures { // the framework does this for upstream's plugins

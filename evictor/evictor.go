@@ -99,6 +99,9 @@ type Evictor struct {
 
 	mu         sync.Mutex
 	cycleStart time.Time
+	// steering reports whether replacements can be steered in this cycle, once
+	// steeringAsked is set.
+	steering, steeringAsked bool
 	// verdict is the safeguards' latest verdict, with its time and ledger revision.
 	verdict  *safeguards.Verdict
 	at       time.Time

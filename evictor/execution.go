@@ -78,7 +78,7 @@ type Execution struct {
 func (e *Evictor) BeginCycle(ctx context.Context) {
 	e.endHold(ctx)
 	e.mu.Lock()
-	e.cycleStart, e.verdict = e.config.Clock.Now(), nil
+	e.cycleStart, e.verdict, e.steeringAsked = e.config.Clock.Now(), nil, false
 	e.mu.Unlock()
 	e.AssessMoves(ctx)
 	if e.config.Steering != nil && !e.config.Evictions.DryRun() {

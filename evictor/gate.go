@@ -122,6 +122,10 @@ type question struct {
 	evictions Evictions
 	// eviction is the request for the API server; nil before the call.
 	eviction *policyv1.Eviction
+	// place finds a destination for a pod that an upstream plugin evicts by itself, which is
+	// destination once the gate has let the pod go.
+	place       Place
+	destination strategies.Destination
 
 	known    bool // whether owner is set
 	owner    owners.Owner

@@ -14,6 +14,9 @@ type Move struct {
 	// QuietMilliCores is the maximum CPU usage at which the pod is still moved ahead of
 	// time.
 	QuietMilliCores float64
+	// ByItself reports whether an upstream plugin evicts the pod by itself. The framework
+	// then reports the eviction.
+	ByItself bool
 	// Wanted reports whether it is moved because of unserved demand on its source.
 	Wanted bool
 }

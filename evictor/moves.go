@@ -128,12 +128,12 @@ func grace(pod *v1.Pod, options *metav1.DeleteOptions) time.Duration {
 	return time.Duration(min(max(seconds, 0), int64(maxGrace/time.Second))) * time.Second
 }
 
-// unplanned returns the move for an eviction by an upstream plugin. It has no
-// destination; the extender finds one.
+// unplanned returns the move for an eviction by an upstream plugin. It has no destination
+// yet.
 func (e *Evictor) unplanned(pod *v1.Pod, eviction *policyv1.Eviction) Move {
 	record, margin, why := informed.Pod(pod), e.config.Settings.MoveTTL+e.config.Cluster.Owner(pod).Backoff, eviction.Annotations["reason"]
 	plugin, _ := metrics.AskedBy(why)
-	return Move{Intent: ledger.Intent{
+	return Move{ByItself: true, Intent: ledger.Intent{
 		Namespace: pod.Namespace, Pod: pod.Name, PodUID: string(pod.UID), Owner: record.Owner, TemplateHash: record.TemplateHash,
 		From: pod.Spec.NodeName, TTL: grace(pod, eviction.DeleteOptions) + margin, Margin: margin,
 		Unready: unreadyOrCrashes(pod, e.config.Clock.Now()),

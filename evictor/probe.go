@@ -49,7 +49,7 @@ func (x *Execution) ready(ctx context.Context, move *Move, pod *v1.Pod) (reason 
 	}
 	leaving := &ledger.Leaving{Intent: &move.Intent, Pod: pod}
 	if x.e.config.Steering.Restricts(leaving) {
-		leaving.Nodes = x.landings(ctx, move, pod)
+		leaving.Nodes = x.e.landings(ctx, move, pod)
 	}
 	reason, wait = x.e.config.Steering.Ready(ctx, leaving)
 	if x.hosted {
@@ -64,12 +64,12 @@ func (x *Execution) ready(ctx context.Context, move *Move, pod *v1.Pod) (reason 
 // landings returns the nodes to which a replacement may be restricted. It returns none
 // without an observation, as under a policy with only descheduler plugins, because
 // nothing is then known about nodes.
-func (x *Execution) landings(ctx context.Context, move *Move, pod *v1.Pod) []string {
-	latest := x.e.config.Observer.Latest()
+func (e *Evictor) landings(ctx context.Context, move *Move, pod *v1.Pod) []string {
+	latest := e.config.Observer.Latest()
 	if latest == nil {
 		return nil
 	}
-	session, err := x.e.Session(ctx, nil)
+	session, err := e.Session(ctx, nil)
 	if err != nil {
 		klog.FromContext(ctx).Error(err, "Looking for alternates failed", "pod", klog.KObj(pod))
 		return nil

@@ -95,7 +95,8 @@ func TestWhyIsKept(t *testing.T) {
 	}
 }
 
-// An eviction by an upstream plugin has the framework's reason and only the framework's Event.
+// An eviction by an upstream plugin has the framework's reason, what is known about its
+// destination, and only the framework's Event.
 func TestWhyOfUpstreamEvictions(t *testing.T) {
 	recorder := events.NewFakeRecorder(1)
 	gate := newGate(t, newAPI(t, aPod("web-1")), func(c *ClientConfig) { c.Events = recorder })
@@ -105,7 +106,7 @@ func TestWhyOfUpstreamEvictions(t *testing.T) {
 		t.Fatal(err)
 	}
 	move, _ := gate.config.Ledger.Get("uid-web-1")
-	want := &ledger.Decision{Plugin: "RemoveDuplicates", Message: "triggered by p/RemoveDuplicates: twice", Cycle: gate.evictor.CycleID()}
+	want := &ledger.Decision{Plugin: "RemoveDuplicates", Message: "triggered by p/RemoveDuplicates: twice. No destination: no node fits.", Cycle: gate.evictor.CycleID()}
 	if diff := cmp.Diff(want, move.Decision); diff != "" {
 		t.Errorf("the decision (-want +got):\n%s", diff)
 	}

@@ -198,6 +198,16 @@ func Exceeded(evidence []thresholds.Evidence) (all []ledger.Exceeded) {
 	return all
 }
 
+// Destination is where kube-scheduler would put the replacement of a pod that is evicted
+// in any case.
+type Destination struct {
+	// Node is empty if no node is expected. None then explains why.
+	Node, None string
+	// Usage is the usage that the replacement is expected to bring there; zero if it is
+	// unknown.
+	Usage cluster.Amounts
+}
+
 // Eviction is an eviction that a descheduler plugin asks for by itself, without a plan. Where
 // the replacement goes does not decide about it.
 type Eviction struct {

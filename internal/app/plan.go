@@ -4,12 +4,10 @@ import (
 	"context"
 	"errors"
 	"io"
-	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	listers "k8s.io/client-go/listers/core/v1"
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 
@@ -42,10 +40,8 @@ type Planning struct {
 	Unplanned, Unread []string
 
 	evicting *evicting
-	// asked holds the evictions that plugins asked for by themselves, in their order, and
-	// supposed the moves of all plans.
+	// asked holds the evictions that plugins asked for by themselves, in their order.
 	asked    []evictor.Unplanned
-	supposed []strategies.Move
 	progress io.Writer
 	// planned receives the plan of each strategy, which is not executed.
 	planned func(context.Context, *plugin.Plugin, *strategies.Made)
@@ -130,10 +126,7 @@ func (p *Planning) Planned(ctx context.Context, by *plugin.Plugin, made *strateg
 }
 
 // Make implements cycle.Executor. It moves nothing.
-func (p *Planning) Make(_ context.Context, plan *strategies.Plan, profile *strategies.Profile) []strategies.Move {
-	if !profile.DryRun {
-		p.supposed = append(p.supposed, plan.Moves...)
-	}
+func (p *Planning) Make(_ context.Context, plan *strategies.Plan, _ *strategies.Profile) []strategies.Move {
 	return plan.Moves
 }
 
@@ -152,37 +145,16 @@ func (p *Planning) unplanned(asked *evictor.Unplanned) {
 	}
 }
 
-// unknownDestination explains why the destinations of evictions are not known.
-const unknownDestination = "unknown, because a permission for planning is missing; evenkeel doctor lists it"
-
-// Evictions returns the evictions that plugins asked for by themselves, each with the destination of its replacement,
-// which is only a preference.
-func (p *Planning) Evictions(ctx context.Context) ([]strategies.Eviction, error) {
-	g, all, evicted, pods := p.evicting.process.current(), make([]strategies.Eviction, len(p.asked)), []int(nil), []*v1.Pod(nil)
+// Evictions returns the evictions that plugins asked for by themselves.
+func (p *Planning) Evictions() []strategies.Eviction {
+	all := make([]strategies.Eviction, len(p.asked))
 	for i, asked := range p.asked {
 		all[i] = strategies.Eviction{
-			Pod: informed.Pod(asked.Pod), Plugin: asked.Plugin, Why: hosted.Why(asked.Plugin, asked.Why), Refused: asked.Refused, DryRun: asked.DryRun,
-		}
-		if asked.Refused == "" {
-			evicted, pods = append(evicted, i), append(pods, asked.Pod)
+			Pod: informed.Pod(asked.Pod), Plugin: asked.Plugin, Why: hosted.Why(asked.Plugin, asked.Why), Refused: asked.Refused,
+			To: asked.Destination.Node, NoDestination: asked.Destination.None, DryRun: asked.DryRun,
 		}
 	}
-	to := slices.Repeat([]hosted.Destination{{None: unknownDestination}}, len(pods))
-	if g.plansUpstream && len(pods) > 0 {
-		nodes, err := cycle.ReadyNodes(p.Nodes, labels.Everything())
-		if err != nil {
-			return nil, err
-		}
-		observed := g.evictor.Observe()
-		observed = observed.Supposing(p.supposed)
-		if to, err = hosted.Destinations(ctx, g.evictor, &observed, nodes, p.evicting.podsOnNode, pods); err != nil {
-			return nil, err
-		}
-	}
-	for i, at := range evicted {
-		all[at].To, all[at].NoDestination = to[i].Node, to[i].None
-	}
-	return all, nil
+	return all
 }
 
 // foreseen evicts nothing. Unlike a dry run, it foresees evictions even while evicting is paused, and needs no requests.

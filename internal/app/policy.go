@@ -46,7 +46,8 @@ type generation struct {
 	// retired is closed when another generation replaces this one.
 	retired chan struct{}
 
-	// plansUpstream reports whether the evictions of upstream plugins are planned.
+	// plansUpstream reports whether destinations are found for the evictions of upstream
+	// plugins.
 	plansUpstream bool
 	// evictor and runner are made by a process that evicts, nodeSync by one that writes to nodes, except in a dry run.
 	evictor  *evictor.Evictor
@@ -107,7 +108,7 @@ func (g *generation) publishesUsage() bool { return g.load.NodeSync.Writes() }
 func (g *generation) terms() *live.Terms {
 	terms := &live.Terms{
 		SamplesNeeded: g.load.Hot.ConsecutiveSamples, Selector: g.profiles.NodeSelector,
-		Protection: policyfile.Protection(g.profiles), MovesByUsage: g.readsUsage(), PlansUpstream: g.plansUpstream,
+		Protection: policyfile.Protection(g.profiles), MovesByUsage: g.readsUsage(), PlansUpstream: g.plansUpstream && hosted.Among(g.profiles),
 		Shown: policyfile.Planned(g.profiles), OtherProfiles: policyfile.Unplanned(g.profiles),
 	}
 	if measured := settings.Measured(g.load.Scoring.Measured); measured != nil {

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
 	podutil "sigs.k8s.io/descheduler/pkg/descheduler/pod"
@@ -29,7 +30,6 @@ import (
 	"github.com/evenkeel/evenkeel/status/doctor/probe"
 	"github.com/evenkeel/evenkeel/status/live"
 	"github.com/evenkeel/evenkeel/strategies"
-	"github.com/evenkeel/evenkeel/strategies/hosted"
 	"github.com/evenkeel/evenkeel/strategies/plugin"
 )
 
@@ -299,8 +299,8 @@ func (e *evicting) newRunner(ctx context.Context, g *generation) (*cycle.Runner,
 		Options:       plugin.OptionsOf(&g.load.Eviction),
 		Instance:      strconv.Itoa(g.number),
 		Registry:      pluginregistry.PluginRegistry,
-		Client:        e.evictions.Clientset(g.evictor, false),
-		DryRunClient:  e.evictions.Clientset(g.evictor, true),
+		Client:        func(place evictor.Place) kubernetes.Interface { return e.evictions.Clientset(g.evictor, false, place) },
+		DryRunClient:  func(place evictor.Place) kubernetes.Interface { return e.evictions.Clientset(g.evictor, true, place) },
 		REST:          p.kube.REST,
 		Informers:     e.informers,
 		PodsOnNode:    e.podsOnNode,
@@ -319,11 +319,11 @@ func (e *evicting) newRunner(ctx context.Context, g *generation) (*cycle.Runner,
 	return made, nil
 }
 
-// mayPlan reports whether to plan the evictions of upstream plugins, or to show where the
-// replacements of the pods that they evict would go. That reads more than these plugins
-// do, and a ServiceAccount created for descheduler lacks the permissions.
+// mayPlan reports whether to find destinations for the evictions of upstream plugins. That
+// reads more than these plugins do, and a ServiceAccount created for descheduler lacks the
+// permissions.
 func (e *evicting) mayPlan(ctx context.Context, g *generation) (bool, error) {
-	wanted := hosted.Among(g.profiles) || e.process.mode.evictions && policyfile.EnablesUpstream(g.profiles)
+	wanted := policyfile.EnablesUpstream(g.profiles)
 	if !wanted || g.readsUsage() {
 		return wanted, nil
 	}

@@ -30,7 +30,6 @@ import (
 	"github.com/evenkeel/evenkeel/scorer/remote"
 	"github.com/evenkeel/evenkeel/status/doctor"
 	"github.com/evenkeel/evenkeel/status/doctor/probe"
-	"github.com/evenkeel/evenkeel/strategies/hosted"
 )
 
 // DoctorOptions are the flags of `evenkeel doctor` besides the common ones.
@@ -200,7 +199,7 @@ func (e *examination) needs(patient *doctor.Patient) ([]doctor.Need, error) {
 	process := doctor.Process{
 		Mode: patient.Mode, Load: look.Load, Sources: policyfile.ReadSources(look.File, look.Profiles),
 		Namespace: e.options.Namespace, LeaseName: defaultLeaseName, ConfigMapName: evictor.ConfigMapName, PauseName: pause.Name, LeaderElect: !e.wanted.marks(),
-		MovesByUsage: patient.MovesByUsage, PlansEvictions: hosted.Among(look.Profiles), CollectsMetrics: collectsMetrics(look.Profiles),
+		MovesByUsage: patient.MovesByUsage, PlansEvictions: policyfile.EnablesUpstream(look.Profiles), CollectsMetrics: collectsMetrics(look.Profiles),
 		PriorityClasses: len(look.PriorityClasses) > 0, DynamicResources: dynamic, NodesOnly: look.Usage.SignalsOnly,
 		ByAPIServer: patient.ByAPIServer(), ByWebhook: patient.Steering.ByWebhook(),
 	}

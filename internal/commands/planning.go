@@ -37,8 +37,8 @@ func planOnce(ctx context.Context, options flags.Options, progress io.Writer) (*
 		return nil, err
 	}
 	facts := previewOf(ctx, p, planned, options.Remote())
-	facts.Evictions, err = p.Evictions(ctx)
-	return facts, err
+	facts.Evictions = p.Evictions()
+	return facts, nil
 }
 
 // previewOf returns the facts about the strategies' plans.

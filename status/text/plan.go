@@ -99,8 +99,8 @@ func (p *printer) summary(r *status.Plan) {
 	}
 }
 
-// steering prints what steers the replacements of planned moves. Replacements of pods
-// that plugins evict without a plan are never steered.
+// steering prints what steers the replacements of planned moves. Evictions that plugins
+// make by themselves do not depend on it.
 func (p *printer) steering(r *status.Plan) {
 	state := r.Steering.State
 	switch {

@@ -86,3 +86,31 @@ func BenchmarkPlan(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkPlace finds the destination of one eviction that a plugin makes by itself in a large cluster.
+func BenchmarkPlace(b *testing.B) {
+	for _, podsPerNode := range []int{1, 30} {
+		b.Run(fmt.Sprintf("nodes=5000/podsPerNode=%d", podsPerNode), func(b *testing.B) {
+			names := make([]string, 5000)
+			for i := range names {
+				names[i] = fmt.Sprintf("node-%05d", i)
+			}
+			fleet := plugintest.New(names...)
+			var evicted *plugintest.Pod
+			for i, name := range names {
+				for k := range podsPerNode {
+					evicted = fleet.Run(fmt.Sprintf("app%d-%d-%d", i/10, i, k), name, 10)
+				}
+			}
+			half, _ := fleet.Plugins(b)
+			assigned := fleet.Handle(b).GetPodsAssignedToNodeFunc()
+			places := hosted.NewPlaces(half, &fleet.Observed, fleet.Nodes(), assigned)
+			for b.Loop() {
+				to, err := places.Find(b.Context(), evicted.Pod)
+				if err != nil || to.Node == "" {
+					b.Fatal(to, err)
+				}
+			}
+		})
+	}
+}

@@ -33,44 +33,49 @@ func Why(name, given string) string {
 	return cmp.Or(given, whys[name], name+" asks for its eviction")
 }
 
-// Destination is where kube-scheduler would put the replacement of an evicted pod.
-type Destination struct {
-	// Node is empty if no node is expected. None then explains why.
-	Node, None string
+// Places finds destinations for the pods that plugins evict by themselves in one turn of a
+// cycle. The pods are evicted in any case, so a destination is only a preference.
+type Places struct{ planner *planner }
+
+// NewPlaces returns the Places of a turn that begins with an observation.
+func NewPlaces(half plugin.Half, observed *strategies.Observed, nodes []*v1.Node, assigned podutil.GetPodsAssignedToNodeFunc) *Places {
+	return &Places{newPlanner(&Plugin{assigned: assigned}, plugin.NewRound(half, observed, nodes))}
 }
 
-// Destinations returns where the replacements of pods that plugins evict by themselves
-// would go, by kube-scheduler's own filters and scores. The pods are evicted in any case,
-// so a destination is only a preference.
-func Destinations(
-	ctx context.Context, half plugin.Half, observed *strategies.Observed, nodes []*v1.Node, assigned podutil.GetPodsAssignedToNodeFunc, pods []*v1.Pod,
-) ([]Destination, error) {
-	round := plugin.NewRound(half, observed, nodes)
-	defer round.Close()
-	p, asked := newPlanner(&Plugin{assigned: assigned}, round), []ask{}
-	for _, pod := range pods {
-		asked = append(asked, ask{pod: pod})
+// Find returns where kube-scheduler's own filters and scores would put a pod's
+// replacement. The replacements of earlier pods count where they are expected.
+func (p *Places) Find(ctx context.Context, pod *v1.Pod) (to strategies.Destination, err error) {
+	if to.None = unreplaced(pod); to.None != "" {
+		return to, nil
 	}
-	if err := p.open(ctx, asked); err != nil {
-		return nil, err
+	plan := p.planner
+	defer plan.round.Close() // until the next pod, others may use the filters
+	if plan.ranked == nil {
+		err = plan.open(ctx, nil)
+	} else {
+		plan.session, err = plan.round.Placement(ctx)
 	}
-	all := make([]Destination, len(pods))
-	for i, a := range asked {
-		if all[i].None = unreplaced(a.pod); all[i].None != "" {
-			continue
-		}
-		w := &wish{ask: a, pod: round.Evicted(a.pod), of: ownerOf(a.pod)}
-		if err := p.settle(w); err != nil {
-			return nil, err
-		}
-		switch all[i].Node = w.to; {
-		case w.declined == reasons.NoLanding:
-			all[i].None = cmp.Or(w.detail, "there is no other node")
-		case w.declined != "":
-			all[i].None = w.declined.Sentence()
-		}
+	if err != nil {
+		return to, err
 	}
-	return all, nil
+	w := &wish{ask: ask{pod: pod}, pod: plan.round.Evicted(pod), of: ownerOf(pod)}
+	if err := plan.settle(w); err != nil {
+		return to, err
+	}
+	switch to.Node, to.Usage = w.to, w.pod.Usage; w.declined {
+	case "":
+	case reasons.NoLanding:
+		to.None = cmp.Or(w.detail, "there is no other node")
+	default:
+		to.None = w.stays()
+	}
+	return to, nil
+}
+
+// Suppose makes the replacement of a move that is not made count at its destination.
+func (p *Places) Suppose(move *strategies.Move) {
+	observed := &p.planner.round.Observed
+	observed.Supposed = append(observed.Supposed, *move)
 }
 
 // unreplaced explains why a pod gets no replacement on another node; empty if it may.

@@ -272,10 +272,11 @@ func (r *Round) Placement(ctx context.Context) (Placement, error) {
 	return Placement{r}, nil
 }
 
-// Close ends the what-if session.
+// Close ends the what-if session. Placement may open another one.
 func (r *Round) Close() {
 	if r.session != nil {
 		r.session.Close()
+		r.session = nil
 	}
 }
 
