@@ -16,11 +16,11 @@ func newPlanCommand() *cobra.Command {
 	var wanted commands.PlanOptions
 	c := &cobra.Command{
 		Use:   "plan",
-		Short: "Show which pods would move, where and why (never evicts)",
+		Short: "Show which pods would be evicted, where their replacements would go, and why (never evicts)",
 		Long: "Shows what a cycle would do now: first a summary and whether steering of replacements is proven, then each hot node\n" +
 			"with its moves, then the pods that stay, by owner, why and for how long. It changes nothing. Log lines only with -v=1 or more.\n" +
-			"Exit code 0: planned, even if nothing would move; 1: usage or the cluster could not be read; 2: the command line or the\n" +
-			"policy is wrong. With --exit-code 1: pods would move; 2: any error.",
+			"Exit code 0: planned, even if nothing would be evicted; 1: usage or the cluster could not be read; 2: the command line or the\n" +
+			"policy is wrong. With --exit-code 1: pods would be evicted; 2: any error.",
 		Example: "  evenkeel plan --policy-config-file policy.yaml\n" +
 			"  evenkeel plan --policy-config-file policy.yaml -o name | xargs -n 1 evenkeel explain --policy-config-file policy.yaml pod",
 		Args: cli.NoArgs,
@@ -34,10 +34,10 @@ func newPlanCommand() *cobra.Command {
 	}
 	options.AddLooking(c.Flags())
 	flags.AddRemote(c.Flags(), &options.Extender, "URL of a running extender or serve process, to see whether kube-scheduler asks it.")
-	c.Flags().StringVarP(&wanted.Format, "output", "o", "table", "Output format: "+commands.PlanFormats+". name prints NAMESPACE/NAME of each pod that would move.")
+	c.Flags().StringVarP(&wanted.Format, "output", "o", "table", "Output format: "+commands.PlanFormats+". name prints NAMESPACE/NAME of each pod that would be evicted.")
 	output.AddColor(c.Flags(), &wanted.Color)
 	c.Flags().DurationVar(&options.WatchAtMost, "observe", 0, "Maximum time to observe first if no usage source has history. The plan is provisional if this is shorter than the policy's usage.observationPeriod. It covers at least hot.consecutiveSamples samples, 45s by default. 0 observes for usage.observationPeriod.")
-	c.Flags().BoolVar(&wanted.ExitCode, "exit-code", false, "Exit with 1 if pods would move and with 2 for any error, like diff.")
+	c.Flags().BoolVar(&wanted.ExitCode, "exit-code", false, "Exit with 1 if pods would be evicted and with 2 for any error, like diff.")
 	return c
 }
 

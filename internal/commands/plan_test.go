@@ -11,7 +11,7 @@ import (
 	"github.com/evenkeel/evenkeel/internal/flags"
 )
 
-// With --exit-code, 1 means that pods would move, so failures have another exit code, as with diff.
+// With --exit-code, 1 means that pods would be evicted, so failures have another exit code, as with diff.
 func TestPlanThatFails(t *testing.T) {
 	options := flags.Options{Kubeconfig: kubeconfigOf(t, nobody)}
 	for exitCode, want := range map[bool]int{false: exit.Failure, true: exit.Misuse} {
