@@ -328,7 +328,7 @@ func TestBudgetRemaining(t *testing.T) {
 	if _, limited := remaining(); limited {
 		t.Error("there is a budget before there is an evictor")
 	}
-	r.process.gauges.Follow(r.first.evictor)
+	r.process.gauges.Follow(r.first.evictor, true)
 	if left, limited := remaining(); !limited || left != 20 {
 		t.Errorf("%v are left of 20", left)
 	}

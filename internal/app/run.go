@@ -165,7 +165,7 @@ func newEvicting(ctx context.Context, s setup, log announce.Recorder, answers bo
 	}
 	p.follow(func(g *generation) {
 		e.explainer.Follow(g.terms())
-		p.gauges.Follow(g.evictor)
+		p.gauges.Follow(g.evictor, g.readsUsage())
 		p.cycleEvents.Follow(g.load.Eviction.NodeSettle.Duration, g.readsUsage())
 	})
 	return e, nil

@@ -32,12 +32,18 @@ type Gauges struct {
 	Owners int
 
 	evictor atomic.Pointer[evictor.Evictor]
+	// usageless reports whether cycles need no usage.
+	usageless atomic.Bool
 }
 
 var _ prometheus.Collector = (*Gauges)(nil)
 
-// Follow switches to another policy's Evictor; nil for a process that does not evict.
-func (g *Gauges) Follow(e *evictor.Evictor) { g.evictor.Store(e) }
+// Follow switches to another policy's Evictor. readsUsage reports whether its cycles need
+// usage.
+func (g *Gauges) Follow(e *evictor.Evictor, readsUsage bool) {
+	g.evictor.Store(e)
+	g.usageless.Store(!readsUsage)
+}
 
 var (
 	onHold = prometheus.NewDesc("evenkeel_evictions_on_hold",
@@ -164,7 +170,7 @@ func holds() []reasons.Reason {
 // holding returns the reasons that apply now, except the safeguards' reasons.
 func (g *Gauges) holding(latest *observer.Observation) map[reasons.Reason]bool {
 	now := map[reasons.Reason]bool{g.Authority.Pause().Reason: true}
-	if latest != nil {
+	if latest != nil && !g.usageless.Load() {
 		now[latest.Blocked] = true
 	}
 	if g.Authority.Unreadable() != nil {

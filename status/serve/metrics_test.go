@@ -27,7 +27,13 @@ import (
 // is unknown, and of another only the CPU usage is known.
 func newGauges(t *testing.T, client *fake.Clientset) *Gauges {
 	t.Helper()
-	f := &fleet{now: time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC), used: map[string]cluster.Amounts{"burning": {7000, 10 * gib}, "idle": {1000}}}
+	return gaugesOf(t, client, map[string]cluster.Amounts{"burning": {7000, 10 * gib}, "idle": {1000}})
+}
+
+// gaugesOf is newGauges, for nodes with the given usage.
+func gaugesOf(t *testing.T, client *fake.Clientset, used map[string]cluster.Amounts) *Gauges {
+	t.Helper()
+	f := &fleet{now: time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC), used: used}
 	clock, o := func() time.Time { return f.now }, f.watching(t)
 	for range 8 {
 		f.now = f.now.Add(15 * time.Second)
@@ -191,6 +197,23 @@ func TestOnHold(t *testing.T) {
 	g.Observer.Ledger().Record(g.Now(), ledger.Intent{Namespace: "ns", Pod: "web-1", PodUID: "u", From: "n1", To: "n2", TTL: time.Minute})
 	if got := testutil.ToFloat64(one{g, inFlight}); got != 1 {
 		t.Errorf("%v moves in flight", got)
+	}
+}
+
+// Missing usage holds evictions only if cycles need usage.
+func TestMissingUsageHoldsOnlyWhatNeedsIt(t *testing.T) {
+	g := gaugesOf(t, fake.NewClientset(), nil)
+	missing := onHoldNow(t, g)
+	if len(missing) != 1 {
+		t.Fatalf("on hold: %q", missing)
+	}
+	g.Follow(nil, false)
+	if got := onHoldNow(t, g); len(got) > 0 {
+		t.Errorf("cycles that need no usage are on hold: %q", got)
+	}
+	g.Follow(nil, true)
+	if diff := cmp.Diff(missing, onHoldNow(t, g)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
