@@ -59,6 +59,8 @@ type Facts struct {
 	// NoPlan then explains why.
 	Planned *Planned
 	NoPlan  string
+	// Evictions lists what descheduler plugins would evict by themselves.
+	Evictions []strategies.Eviction
 	// Paused describes what pauses evicting; empty if nothing does.
 	Paused string
 }

@@ -28,8 +28,8 @@ func (f *Facts) addLandings(p *PodExplanation, record *cluster.Pod, used cluster
 	p.Landings = make([]Landing, len(landings))
 	for i := range landings {
 		l := &landings[i]
-		p.Landings[i] = Landing{Node: l.Node, State: string(l.State), Planned: p.Move != nil && p.Move.To == l.Node}
-		if compared := p.Landings[i].Planned && p.Move.CeilingPercent > 0; !compared {
+		p.Landings[i] = Landing{Node: l.Node, State: string(l.State), Planned: p.goesTo(l.Node)}
+		if compared := p.Landings[i].Planned && p.Move != nil && p.Move.CeilingPercent > 0; !compared {
 			p.Landings[i].Refused, p.Landings[i].Detail = string(l.Refused), cmp.Or(l.Detail, cmp.Or(f.limited(l), l.Refused.Sentence()))
 		}
 		if l.State != thresholds.Unknown {
@@ -38,6 +38,11 @@ func (f *Facts) addLandings(p *PodExplanation, record *cluster.Pod, used cluster
 	}
 	f.score(p.Landings, used)
 	slices.SortStableFunc(p.Landings, compareLandings)
+}
+
+// goesTo reports whether the pod's replacement is expected on a node.
+func (p *PodExplanation) goesTo(node string) bool {
+	return p.Move != nil && p.Move.To == node || p.Eviction != nil && p.Eviction.To == node
 }
 
 // byUsage judges destinations by usage alone, without kube-scheduler's filters.
@@ -115,15 +120,24 @@ func OfPod(f *Facts, namespace, name string) (PodExplanation, error) {
 	}
 	f.judge(&p, record)
 	f.addLandings(&p, record, read.Used)
-	p.Paused, p.Summary = f.Paused, p.summary()+unless(f.Paused, p.Move != nil)
+	p.Paused, p.Summary = f.Paused, p.summary()+unless(f.Paused, p.Move != nil || p.Eviction != nil)
 	return p, nil
 }
 
-// remembered explains a moved pod of which only the ledger has a record.
+// remembered explains a pod that was moved, so that only the ledger has a record of it, or
+// that has ended and would be evicted.
 func (f *Facts) remembered(namespace, name string) (PodExplanation, error) {
 	p := PodExplanation{
 		Namespace: namespace, Name: name, Instead: []ExplainedMove{}, Landings: []Landing{},
 		Moves: f.moves(func(m *ledger.Move) bool { return Remembers(m, namespace, name) }),
+	}
+	asked := slices.IndexFunc(f.Evictions, func(e strategies.Eviction) bool { return e.Namespace == namespace && e.Name == name })
+	if asked >= 0 {
+		record := f.Evictions[asked].Pod
+		p.Node, p.Paused = record.Node, f.Paused
+		f.judge(&p, record)
+		p.Summary = p.summary() + unless(f.Paused, p.Eviction != nil)
+		return p, nil
 	}
 	if len(p.Moves) == 0 {
 		return PodExplanation{}, UnknownPod(namespace, name)
@@ -137,6 +151,14 @@ func (f *Facts) remembered(namespace, name string) (PodExplanation, error) {
 func (f *Facts) judge(p *PodExplanation, record *cluster.Pod) {
 	if moves := f.plannedMoves(func(m *strategies.Move) bool { return m.UID == record.UID }); len(moves) > 0 {
 		p.Candidate, p.Move = true, &moves[max(0, slices.IndexFunc(moves, func(m ExplainedMove) bool { return !m.DryRun }))]
+		return
+	}
+	if e := f.eviction(record); e != nil {
+		if e.Refused == "" {
+			p.Candidate, p.Eviction = true, new(planEvictionOf(e))
+			return
+		}
+		p.Reason, p.Detail, p.Plugin, p.Candidate = string(e.Refused), inSpiteOf(e), e.Plugin, f.candidate(record)
 		return
 	}
 	reason, detail := f.stays(record)
@@ -155,6 +177,23 @@ func (f *Facts) judge(p *PodExplanation, record *cluster.Pod) {
 	}
 	p.Reason, p.Detail = string(reason), detail
 	p.Candidate = f.candidate(record)
+}
+
+// eviction returns the eviction of a pod that a descheduler plugin asks for by itself, first
+// of plugins that are not in dry run; nil if none does.
+func (f *Facts) eviction(record *cluster.Pod) *strategies.Eviction {
+	var found *strategies.Eviction
+	for i := range f.Evictions {
+		if e := &f.Evictions[i]; e.UID == record.UID && (found == nil || found.DryRun && !e.DryRun) {
+			found = e
+		}
+	}
+	return found
+}
+
+// inSpiteOf explains why a pod stays although a plugin asks for its eviction.
+func inSpiteOf(e *strategies.Eviction) string {
+	return fmt.Sprintf("%s would evict it; %s", e.Plugin, e.Refused.Sentence())
 }
 
 func (f *Facts) candidate(record *cluster.Pod) bool {

@@ -175,8 +175,7 @@ func NewPlan(f *PlanFacts) *Plan {
 		if e := &f.Evictions[i]; e.Refused == "" {
 			r.Evictions = append(r.Evictions, planEvictionOf(e))
 		} else {
-			detail := fmt.Sprintf("%s would evict it; %s", e.Plugin, e.Refused.Sentence())
-			r.Declined = append(r.Declined, planDeclinedOf(&strategies.Declined{Pod: strategies.Pod{Pod: e.Pod}, Node: e.Node, Reason: e.Refused, Detail: detail}))
+			r.Declined = append(r.Declined, planDeclinedOf(&strategies.Declined{Pod: strategies.Pod{Pod: e.Pod}, Node: e.Node, Reason: e.Refused, Detail: inSpiteOf(e)}))
 		}
 	}
 	for i := range f.Plan.Nodes {

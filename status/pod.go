@@ -23,6 +23,9 @@ type PodExplanation struct {
 	// Move is the move of the pod that a cycle would make now; absent if the pod would
 	// stay.
 	Move *ExplainedMove `json:"move,omitempty"`
+	// Eviction is the eviction of the pod that a descheduler plugin would make even if there
+	// is no better place; absent if none would.
+	Eviction *PlanEviction `json:"eviction,omitempty"`
 	// Reason is why the pod would stay, and Detail explains the reason. Instead holds the
 	// moves that cool its node without moving the pod.
 	// Plugin is the descheduler plugin that asks for its eviction although it stays; absent

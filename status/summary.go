@@ -155,6 +155,17 @@ func (p *PodExplanation) summary() string {
 		}
 		return fmt.Sprintf("%s would be moved from %s to %s: %s, and it %s. %s%s", name, m.From, m.To, m.why(), uses, after, m.Expected.words())
 	}
+	if e := p.Eviction; e != nil {
+		goes := "Its replacement would go to " + e.To
+		if e.To == "" {
+			goes = "Where its replacement would go: " + e.NoDestination
+		}
+		would := "would be evicted"
+		if e.DryRun {
+			would = "would be evicted in dry run"
+		}
+		return fmt.Sprintf("%s %s from %s: %s asks for it, because %s. %s.", name, would, e.From, e.Plugin, e.Why, goes)
+	}
 	where := fmt.Sprintf("It runs on %s (%s) and %s", p.Node, p.NodeState, uses)
 	if reasons.Reason(p.Reason) == reasons.NotPlanned {
 		return fmt.Sprintf("Whether %s would be moved is not known here: %s. %s.", name, p.Detail, where)

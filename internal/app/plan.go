@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -16,6 +17,7 @@ import (
 	"github.com/evenkeel/evenkeel/evictor"
 	"github.com/evenkeel/evenkeel/internal/flags"
 	"github.com/evenkeel/evenkeel/internal/policyfile"
+	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/observe/observer"
 	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/status/announce"
@@ -49,9 +51,9 @@ type Planning struct {
 
 var _ cycle.Executor = (*Planning)(nil)
 
-// OpenPlanning makes a process that plans, without starting it. With evictions, it also determines what plugins evict
-// without a plan. It reports slow steps to progress, and fails if the API server cannot be reached.
-func OpenPlanning(ctx context.Context, options flags.Options, evictions bool, progress io.Writer) (*Planning, error) {
+// OpenPlanning makes a process that plans, without starting it. It reports slow steps to progress, and fails if the
+// API server cannot be reached.
+func OpenPlanning(ctx context.Context, options flags.Options, progress io.Writer) (*Planning, error) {
 	options.DryRun, options.LeaderElect, options.MetricsAddress = true, false, "0"
 	p := &Planning{progress: progress}
 	s, err := open(options)
@@ -60,7 +62,6 @@ func OpenPlanning(ctx context.Context, options flags.Options, evictions bool, pr
 	}
 	wanted := s.file.Load.Hot.MinWindow.Duration
 	s.notes, s.mode.withholdCredentials, s.mode.onlyPlanned = progress, !options.SendCredentials, true
-	s.mode.evictions = evictions
 	e, err := newEvicting(ctx, s, announce.NewRecorder(s.kube.Client, options.DryRun), false)
 	if err != nil {
 		return nil, err
@@ -100,7 +101,7 @@ func (p *Planning) RunOnce(ctx context.Context, check func(context.Context) erro
 		group.Go(func() error { return process.observer.Run(ctx) })
 		group.Go(func() error {
 			defer cancel()
-			if !e.awaitUsage(ctx, p.progress, hopeless) && (ctx.Err() != nil || process.current().readsUsage() || !policyfile.EnablesUpstream(process.current().profiles)) {
+			if !p.awaitObservation(ctx) {
 				return hopeless(process.observer.Latest())
 			}
 			process.pause.Read(ctx, false)
@@ -109,6 +110,16 @@ func (p *Planning) RunOnce(ctx context.Context, check func(context.Context) erro
 		return group.Wait()
 	})
 	return errors.Join(err, ctx.Err())
+}
+
+// awaitObservation waits until enough usage has been observed for the plan. A plan only for upstream plugins needs none,
+// but shows what the first observation knows about nodes and pods. It returns false if waiting is useless.
+func (p *Planning) awaitObservation(ctx context.Context) bool {
+	process := p.evicting.process
+	if g := process.current(); !g.readsUsage() && policyfile.EnablesUpstream(g.profiles) {
+		return process.observer.AwaitFirst(ctx)
+	}
+	return p.evicting.awaitUsage(ctx, p.progress, hopeless)
 }
 
 // Until returns when the reason for not moving a pod ends; the zero time if that is not
@@ -155,6 +166,13 @@ func (p *Planning) Evictions() []strategies.Eviction {
 		}
 	}
 	return all
+}
+
+// Recorded leaves out of the ledger's moves the evictions that this process has only noted.
+func (p *Planning) Recorded(moves []ledger.Move) []ledger.Move {
+	return slices.DeleteFunc(slices.Clone(moves), func(m ledger.Move) bool {
+		return slices.ContainsFunc(p.asked, func(asked evictor.Unplanned) bool { return asked.Refused == "" && !asked.DryRun && asked.Move.PodUID == m.PodUID })
+	})
 }
 
 // foreseen evicts nothing. Unlike a dry run, it foresees evictions even while evicting is paused, and needs no requests.

@@ -70,7 +70,7 @@ func (p *process) readPolicy(file *policy.File, content []byte, number int) (*ge
 		}
 	}
 	if p.mode.onlyPlanned {
-		g.unplanned, g.unread = policyfile.KeepOnlyStrategies(g.profiles, func(plugin string) bool { return p.mode.evictions || hosted.Plans(plugin) })
+		g.unplanned, g.unread = policyfile.KeepOnlyPlanned(g.profiles)
 	}
 	// Publishing needs cpu, memory and pods only if the policy judges cpu or memory or publishes annotations.
 	g.signalsOnly = p.mode.onlyPublishes && !g.load.JudgesResources() && !g.load.NodeSync.Annotations.Enabled

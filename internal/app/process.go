@@ -58,9 +58,6 @@ type mode struct {
 	// onlyPlanned leaves out what a plan cannot show: the strategies of all but one profile,
 	// and plugins that read metrics themselves.
 	onlyPlanned bool
-	// evictions reports whether the process shows, besides plans, what descheduler plugins
-	// evict by themselves. Otherwise onlyPlanned leaves out these plugins.
-	evictions bool
 	// onlyPublishes reports whether the process only publishes on nodes.
 	onlyPublishes bool
 	// withholdCredentials prevents the tokens and passwords that the policy names from being sent to servers.

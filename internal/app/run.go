@@ -239,9 +239,6 @@ func (e *evicting) equip(ctx context.Context, g *generation) error {
 	if g.plansUpstream, err = e.mayPlan(ctx, g); err != nil {
 		return err
 	}
-	if p.mode.onlyPlanned && !g.plansUpstream && !p.mode.evictions {
-		policyfile.KeepOnlyStrategies(g.profiles, func(string) bool { return false })
-	}
 	if g.readsUsage() || g.plansUpstream {
 		if err := e.demand.Request(ctx, g.load.Eviction.EvictJobs, g.load.Eviction.RecreatingControllers); err != nil {
 			return err

@@ -120,7 +120,8 @@ profiles:
     plugins: {balance: {enabled: [RemoveDuplicates]}}
 ` + quick
 
-// If a policy moves nothing by real usage, plan reports that, and shows no moves of another policy.
+// If a policy moves nothing by real usage, plan reports that without watching usage, and shows no moves of
+// another policy.
 func TestPlanOfAPolicyThatMovesNothingByUsage(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "policy.yaml")
@@ -137,8 +138,8 @@ func TestPlanOfAPolicyThatMovesNothingByUsage(t *testing.T) {
 		command func(context.Context, io.Writer) error
 		want    []string
 	}{
-		"a table": {plan("table"), []string{"Nothing is planned: " + status.NothingByUsage[:60], "Hot nodes:      1 of 2\n", "Moves:          none"}},
-		"JSON":    {plan("json"), []string{`"closed": "` + status.NothingByUsage + `"`, `"moves": []`, `"hotNodes": 1`}},
+		"a table": {plan("table"), []string{"Nothing is planned: " + status.NothingByUsage[:60], "Hot nodes:      none of 2;", "Moves:          none"}},
+		"JSON":    {plan("json"), []string{`"closed": "` + status.NothingByUsage + `"`, `"moves": []`, `"hotNodes": 0`}},
 		"explain": {func(ctx context.Context, out io.Writer) error {
 			return Explain(ctx, options, ExplainOptions{Format: "table", Progress: io.Discard}, []string{"node", "n0"}, out)
 		}, []string{"This policy's profiles plan no moves by real usage"}},

@@ -2,6 +2,7 @@ package commands
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -318,4 +319,68 @@ func planOf(t *testing.T, policy string, f *fleet) (plan status.Plan, names []st
 		t.Fatal(err)
 	}
 	return plan, strings.Fields(asNames.String())
+}
+
+// An explanation of a pod says which plugin would evict it even if there is no better place, why, and
+// where its replacement would go, or why the pod stays.
+func TestExplainShowsEvictionsOfPlugins(t *testing.T) {
+	t.Parallel()
+	explained := func(policy, namespace string) status.PodExplanation {
+		file := filepath.Join(t.TempDir(), "policy.yaml")
+		if err := os.WriteFile(file, []byte(policy), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		pod := status.Subject{Kind: status.KindPod, Namespace: namespace, Name: namespace + "-0"}
+		facts, err := explainOnce(t.Context(), flags.Options{Kubeconfig: listsServer(t, pluginsFleet(t).list), PolicyFile: file}, io.Discard, pod)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := status.OfPod(facts, namespace, pod.Name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(p.Moves) > 0 {
+			t.Errorf("%s has moved: %+v", namespace, p.Moves)
+		}
+		return p
+	}
+	for namespace, want := range map[string]status.PlanEviction{
+		"old":    {From: "n1", Plugin: "PodLifeTime", Why: "it is too old, or in a state in which pods are replaced", To: "n5"},
+		"failed": {From: "n1", Plugin: "RemoveFailedPods", Why: "it has failed", NoDestination: "it has ended, so nothing takes its place"},
+	} {
+		want.Namespace, want.Pod, want.Owner = namespace, namespace+"-0", "ReplicaSet/"+namespace
+		p := explained(everyPlugin+quick, namespace)
+		if p.Eviction == nil || *p.Eviction != want || !strings.Contains(p.Summary, want.Plugin) || !strings.Contains(p.Summary, want.To+want.NoDestination) {
+			t.Errorf("%s: %+v, %q", namespace, p.Eviction, p.Summary)
+		}
+	}
+	oneAnHour := strings.Replace(quick, "hot:", "eviction: {maxMovesPerHour: 1}\nhot:", 1)
+	if p := explained(everyPlugin+oneAnHour, "tainted"); p.Eviction != nil || p.Plugin != "RemovePodsViolatingNodeTaints" || p.Reason != "MovesPerHour" {
+		t.Errorf("beyond a limit: %+v", p)
+	}
+}
+
+// Under a policy of only descheduler's plugins, plan and explain do not watch usage.
+func TestPlansOfPluginsDoNotWatchUsage(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // watching takes five
+	defer cancel()
+	file := filepath.Join(t.TempDir(), "policy.yaml")
+	if err := os.WriteFile(file, []byte(everyPlugin), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var progress bytes.Buffer
+	options := flags.Options{Kubeconfig: listsServer(t, pluginsFleet(t).list), PolicyFile: file}
+	if plan, err := planOnce(ctx, options, &progress); err != nil || len(plan.Evictions) == 0 || len(plan.Plan.Moves) == 0 {
+		t.Errorf("plan: %+v, %v", plan, err)
+	}
+	pod := status.Subject{Kind: status.KindPod, Namespace: "double", Name: "double-1"}
+	if facts, err := explainOnce(ctx, options, &progress, pod); err != nil {
+		t.Error(err)
+	} else if p, err := status.OfPod(facts, pod.Namespace, pod.Name); err != nil || p.Move == nil {
+		t.Errorf("explain: %+v, %v", p, err)
+	}
+	if strings.Contains(progress.String(), "Watching usage") {
+		t.Error(progress.String())
+	}
 }

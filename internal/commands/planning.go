@@ -26,7 +26,7 @@ import (
 
 // planOnce observes, plans as a cycle would, and returns the facts about the plan.
 func planOnce(ctx context.Context, options flags.Options, progress io.Writer) (*status.PlanFacts, error) {
-	p, err := app.OpenPlanning(ctx, options, true, progress)
+	p, err := app.OpenPlanning(ctx, options, progress)
 	if err != nil {
 		return nil, errors.Join(err, ctx.Err())
 	}
@@ -110,7 +110,7 @@ func evidenceOfSteering(ctx context.Context, p *app.Planning, extender *remote.E
 // explainOnce plans as a cycle would and returns the facts to explain a subject. It fails
 // immediately for an unknown subject.
 func explainOnce(ctx context.Context, options flags.Options, progress io.Writer, s status.Subject) (planned *status.Facts, err error) {
-	p, err := app.OpenPlanning(ctx, options, false, progress)
+	p, err := app.OpenPlanning(ctx, options, progress)
 	if err != nil {
 		return nil, errors.Join(err, ctx.Err())
 	}
@@ -132,6 +132,8 @@ func explainOnce(ctx context.Context, options flags.Options, progress io.Writer,
 			planned.NoPlan = "no plan was made, because that needs two ready nodes"
 		}
 	}
+	planned.Evictions = p.Evictions()
+	planned.InFlight, planned.Ended = p.Recorded(planned.InFlight), p.Recorded(planned.Ended)
 	return planned, nil
 }
 

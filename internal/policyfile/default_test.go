@@ -52,7 +52,7 @@ func TestTheDefaultProfileIsTheShippedOne(t *testing.T) {
 		t.Errorf("the default profile (-shipped +default):\n%s", diff)
 	}
 	others := &api.DeschedulerPolicy{Profiles: []api.DeschedulerProfile{{Name: "upstream's"}}}
-	if KeepOnlyStrategies(others, none); len(others.Profiles) > 0 {
+	if KeepOnlyPlanned(others); len(others.Profiles) > 0 {
 		t.Errorf("what a plan is made by: %+v", others.Profiles)
 	}
 }
@@ -78,7 +78,7 @@ profiles:
 	if !ok || args.MinReplicas != 2 {
 		t.Errorf("protected by %+v, want minReplicas 2", args)
 	}
-	if others, _ := KeepOnlyStrategies(p, none); len(p.Profiles) != 1 || p.Profiles[0].Name != "first" || !slices.Equal(others, []string{"second"}) {
+	if others, _ := KeepOnlyPlanned(p); len(p.Profiles) != 2 || p.Profiles[1].Name != "first" || !slices.Equal(others, []string{"second"}) {
 		t.Errorf("plans by %+v, leaves out %v", p.Profiles, others)
 	}
 }
@@ -102,16 +102,13 @@ profiles:
     pluginConfig: [{name: RealUsageLowNodeUtilization}]
     plugins: {balance: {enabled: [RealUsageLowNodeUtilization]}}
 `))
-	others, measuring := KeepOnlyStrategies(p, func(string) bool { return true })
+	others, measuring := KeepOnlyPlanned(p)
 	if !slices.Equal(others, []string{"second"}) || !slices.Equal(measuring, []string{"LowNodeUtilization"}) {
 		t.Errorf("other profiles %q, plugins that read metrics %q", others, measuring)
 	}
 	if len(p.Profiles) != 1 || !slices.Equal(p.Profiles[0].Plugins.Deschedule.Enabled, []string{"PodLifeTime"}) ||
 		!slices.Equal(p.Profiles[0].Plugins.Balance.Enabled, []string{"RealUsageLowNodeUtilization"}) || !EnablesUpstream(p) {
 		t.Errorf("shows %+v", p.Profiles)
-	}
-	if KeepOnlyStrategies(p, none); EnablesUpstream(p) {
-		t.Errorf("shows upstream's plugins: %+v", p.Profiles)
 	}
 }
 

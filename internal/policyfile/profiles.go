@@ -14,12 +14,12 @@ import (
 	"github.com/evenkeel/evenkeel/policy"
 )
 
-// KeepOnlyStrategies reduces a policy to what can be shown by the observed usage: the
-// strategies of the first profile that has any, and, in all profiles, those descheduler
-// plugins that keeps returns true for and that do not read metrics themselves. Profiles
-// with neither are dropped. It returns the names of the other profiles with strategies,
-// and of the plugins that read metrics.
-func KeepOnlyStrategies(p *api.DeschedulerPolicy, keeps func(plugin string) bool) (others, measuring []string) {
+// KeepOnlyPlanned reduces a policy to what can be shown by the observed usage: the
+// strategies of the first profile that has any, and, in all profiles, the descheduler
+// plugins that do not read metrics themselves. Profiles with neither are dropped. It
+// returns the names of the other profiles with strategies, and of the plugins that read
+// metrics.
+func KeepOnlyPlanned(p *api.DeschedulerPolicy) (others, measuring []string) {
 	p.MetricsProviders, p.MetricsCollector = nil, nil // strategies read the observer
 	others, strategies := Unplanned(p), true
 	var kept []api.DeschedulerProfile
@@ -33,8 +33,6 @@ func KeepOnlyStrategies(p *api.DeschedulerPolicy, keeps func(plugin string) bool
 			switch {
 			case ours[name]:
 				return !first
-			case !keeps(name):
-				return true
 			case measures(&profile, name):
 				measuring = append(measuring, name)
 				return true

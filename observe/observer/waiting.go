@@ -48,6 +48,12 @@ func (o *Observer) Await(ctx context.Context, w Wait) bool {
 	return err == nil
 }
 
+// AwaitFirst waits for the first Observation, with or without usage. It returns false if
+// the context ended.
+func (o *Observer) AwaitFirst(ctx context.Context) bool {
+	return wait.PollUntilContextCancel(ctx, 20*time.Millisecond, true, func(context.Context) (bool, error) { return o.Latest() != nil, nil }) == nil
+}
+
 // waiting describes what the wait for usage has seen so far, and how much
 // longer it takes.
 func waiting(latest *Observation, waited, period time.Duration) string {
