@@ -1,6 +1,7 @@
 package answer
 
 import (
+	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -27,6 +28,13 @@ func Describe(pod *v1.Pod) *extender.Pod {
 		CPUMilli:  record.Requests[cluster.CPU], MemoryBytes: record.Requests[cluster.Memory],
 		LimitCPUMilli: record.Limits[cluster.CPU], LimitMemoryBytes: record.Limits[cluster.Memory],
 	}
+}
+
+// Moves reports whether a move of the pod's owner is in flight, so that the pod may be the
+// replacement.
+func (a *Answerer) Moves(pod *extender.Pod) bool {
+	moves := a.observer.Ledger()
+	return !moves.Quiet() && slices.ContainsFunc(moves.MovesOf(pod.Namespace, pod.OwnerUID), func(move ledger.Move) bool { return move.InFlight() })
 }
 
 // Land returns the node for which the replacement of a move is nominated, and

@@ -63,6 +63,7 @@ var (
 	_ fwk.ScoreExtensions   = (*Plugin)(nil)
 	_ fwk.ReservePlugin     = (*Plugin)(nil)
 	_ fwk.EnqueueExtensions = (*Plugin)(nil)
+	_ fwk.SignPlugin        = (*Plugin)(nil)
 )
 
 // SideConfig configures a Side.
@@ -246,6 +247,20 @@ func (p *Plugin) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, 
 		{Event: fwk.ClusterEvent{Resource: fwk.Pod, ActionType: fwk.Delete}},
 		{Event: fwk.ClusterEvent{Resource: fwk.Node, ActionType: fwk.Add | fwk.UpdateNodeAllocatable | fwk.UpdateNodeTaint | fwk.UpdateNodeLabel | fwk.UpdateNodeAnnotation}},
 	}, nil
+}
+
+// SignPod returns what the plugin's answers about a pod depend on, so that kube-scheduler
+// can reuse the result of one pod for the next one. It refuses to sign a pod that may be
+// the replacement of a move, because that pod's destination is its own, and all pods if
+// the plugin itself picks one of several equal nodes for each pod.
+func (p *Plugin) SignPod(_ context.Context, pod *v1.Pod) ([]fwk.SignFragment, *fwk.Status) {
+	described := answer.Describe(pod)
+	answerer := p.side.Answerer()
+	if p.parts || answerer != nil && answerer.Moves(described) {
+		return nil, fwk.NewStatus(fwk.Unschedulable, "its node depends on more than its template")
+	}
+	described.Name, described.UID, described.Created = "", "", ""
+	return []fwk.SignFragment{{Key: p.name, Value: described}}, nil
 }
 
 // key returns the plugin's name, which is unique in a profile.

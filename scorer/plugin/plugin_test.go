@@ -1,12 +1,16 @@
 package plugin
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/observe/usage"
@@ -357,5 +361,53 @@ func TestEventsAreRegistered(t *testing.T) {
 		if event.Event.ActionType == 0 {
 			t.Errorf("event %+v has no action", event)
 		}
+	}
+}
+
+// kube-scheduler may reuse a result for the next pod of the same template. Pods that differ in what
+// the plugin looks at have different signatures. A possible replacement has none, nor has any pod if
+// equal nodes take turns.
+func TestOnlyAlikePodsShareASignature(t *testing.T) {
+	s := newStand(t)
+	s.node("a", 2000)
+	s.observe()
+	sign := func(pod *v1.Pod) string {
+		fragments, status := s.SignPod(t.Context(), pod)
+		if !status.IsSuccess() {
+			return status.Code().String()
+		}
+		text, err := json.Marshal(fragments)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	first := sign(webPod("x"))
+	if second := sign(webPod("y")); first != second || !strings.Contains(first, "rs-1") {
+		t.Errorf("two pods of a template: %s, %s", first, second)
+	}
+	for name, change := range map[string]func(*v1.Pod){
+		"another owner":    func(pod *v1.Pod) { pod.OwnerReferences[0].UID = "rs-2" },
+		"another revision": func(pod *v1.Pod) { pod.Labels["pod-template-hash"] = "h2" },
+		"other requests": func(pod *v1.Pod) {
+			pod.Spec.Containers = []v1.Container{{Resources: v1.ResourceRequirements{Requests: v1.ResourceList{v1.ResourceCPU: resource.MustParse("7")}}}}
+		},
+	} {
+		other := webPod("z")
+		if change(other); sign(other) == first {
+			t.Errorf("%s: the same signature", name)
+		}
+	}
+	s.record(1, "a", "b")
+	if got := sign(webPod("x")); got != "Unschedulable" {
+		t.Errorf("a possible replacement: %s", got)
+	}
+	stranger := webPod("s")
+	stranger.OwnerReferences[0].UID = "rs-3"
+	if got := sign(stranger); got == "Unschedulable" {
+		t.Error("a pod of another owner has no signature while a move is in flight")
+	}
+	if s.parts = true; sign(stranger) != "Unschedulable" {
+		t.Error("equal nodes take turns, and a result would be reused")
 	}
 }
