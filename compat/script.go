@@ -35,7 +35,7 @@ type call struct {
 	args []string
 	// script means that a shell runs it.
 	script bool
-	// unsure means that a user must check the words.
+	// unsure means that it is unclear what the words run, so a user must check them.
 	unsure bool
 }
 

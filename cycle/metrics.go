@@ -24,10 +24,10 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 			Name: "evenkeel_cycles_total", Help: "Descheduling cycles by result.",
 		}, []string{"result"}),
 		starts: factory.NewCounterVec(prometheus.CounterOpts{
-			Name: "evenkeel_cycle_starts_total", Help: "Descheduling cycles by what started them: the schedule, or an event before its time.",
+			Name: "evenkeel_cycle_starts_total", Help: "Descheduling cycles by what started them: the schedule, or an event ahead of it.",
 		}, []string{"cause"}),
 		duration: factory.NewHistogram(prometheus.HistogramOpts{
-			Name: "evenkeel_cycle_duration_seconds", Help: "How long a descheduling cycle took, pacing included.",
+			Name: "evenkeel_cycle_duration_seconds", Help: "How long a descheduling cycle took, including pacing.",
 			Buckets: prometheus.ExponentialBuckets(0.05, 2, 15),
 		}),
 	}

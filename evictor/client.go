@@ -153,7 +153,7 @@ func (c *Client) Evict(ctx context.Context, pod *v1.Pod, move *Move, eviction *p
 		return err
 	}
 	if !c.config.Ledger.Moving(intent.PodUID) {
-		return &reasons.Refusal{Reason: reasons.MoveCancelled, Detail: "its owner wants fewer pods, or its time is over"}
+		return &reasons.Refusal{Reason: reasons.MoveCancelled, Detail: "its owner wants fewer pods, or the move has taken too long"}
 	}
 	err := c.post(ctx, eviction, pod, intent)
 	if err != nil && refused(err) {

@@ -29,7 +29,7 @@ const landingLimit = 2 * time.Minute
 // storeTimeout bounds storing the results of an execution: a read and a write of up to
 // five seconds each. It must allow for both calls, because otherwise a slow API server
 // would look like one that stores nothing. settleTimeout bounds the time for undoing the
-// steering of its moves. Both calls are made even if the process was told to stop.
+// steering of its moves. Both calls are made even if the process is stopping.
 const (
 	storeTimeout  = 10 * time.Second
 	settleTimeout = 5 * time.Second

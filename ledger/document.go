@@ -178,19 +178,19 @@ func (m *Move) validate() error {
 	case m.State.rank() == 0:
 		return fmt.Errorf("unknown state %q", m.State)
 	case m.PodUID == "" || m.From == "":
-		return errors.New("it names no pod or no node")
+		return errors.New("it lacks a pod or a node")
 	case m.Recorded.IsZero():
-		return errors.New("it was never recorded")
+		return errors.New("it lacks the time at which it was recorded")
 	case !m.InFlight() && m.Ended.IsZero():
-		return fmt.Errorf("it is %s and never ended", m.State)
+		return fmt.Errorf("it is %s but has no end time", m.State)
 	case m.Wait < 0 || m.Wait > maxDuration || m.TTL < 0 || m.TTL > maxDuration:
-		return fmt.Errorf("it waits %v and lives %v, want 0 to %v", m.Wait, m.TTL, maxDuration)
+		return fmt.Errorf("its wait is %v and its TTL %v: both must be 0 to %v", m.Wait, m.TTL, maxDuration)
 	case m.Margin < 0 || m.Margin > maxDuration:
-		return fmt.Errorf("it lives for %v after its pod, want 0 to %v", m.Margin, maxDuration)
+		return fmt.Errorf("its margin is %v: must be 0 to %v", m.Margin, maxDuration)
 	case m.CeilingMilliCores < 0 || m.CeilingMilliCores > 1<<60:
-		return fmt.Errorf("its destination may be filled to %d milli-cores", m.CeilingMilliCores)
+		return fmt.Errorf("the ceiling of its destination is %d milli-cores", m.CeilingMilliCores)
 	case m.Attempts < 0:
-		return fmt.Errorf("it was booked %d times", m.Attempts)
+		return fmt.Errorf("it has %d attempts", m.Attempts)
 	}
 	for _, used := range m.Usage {
 		if used < 0 || used > 1<<60 {

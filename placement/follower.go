@@ -17,9 +17,8 @@ type Objects interface {
 	Pod(namespace, name string) *v1.Pod
 }
 
-// maxChanges is the number of reported changes from which on listing everything
-// is no more expensive. It also bounds the memory of a process that opens no
-// sessions.
+// maxChanges is the number of reported changes at which listing everything is no more
+// expensive. It also bounds the memory of a process that opens no sessions.
 const maxChanges = 10_000
 
 // Follower opens sessions on the current nodes and pods. Changes are reported to

@@ -64,5 +64,5 @@ type NodeSyncTaint struct {
 	// Key is the taint's key, which must not belong to Kubernetes.
 	Key string `json:"key"`
 	// Value is the taint's value.
-	Value string `json:"value" retired:"schedulers tell such taints by their keys"`
+	Value string `json:"value" retired:"schedulers recognize such taints by their keys"`
 }

@@ -35,7 +35,7 @@ eviction:
 	}
 	want := []Note{
 		{Field: "eviction.interval", Place: "line 22, column 3", Lossy: true, Text: text("the hourly limits set the pace, and the default suits every cluster")},
-		{Field: "hot.risingMemory.within", Place: "line 20, column 22", Lossy: true, Text: text("what counts is whether moves come in time, and they take the same time everywhere")},
+		{Field: "hot.risingMemory.within", Place: "line 20, column 22", Lossy: true, Text: text("what counts is whether moves are made in time, and they take the same time everywhere")},
 		{Field: "usage.sources[1].kubelet.concurrency", Place: "line 19, column 7", Lossy: true, Text: text("the default reads thousands of nodes within one sample")},
 	}
 	if diff := cmp.Diff(want, file.Warnings()); diff != "" {

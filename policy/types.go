@@ -128,7 +128,7 @@ type RisingMemory struct {
 	FullPercent float64 `json:"fullPercent" retired:"a kubelet evicts at about this level on every node"`
 	// Within is how soon memory must reach fullPercent at that rate: 10s to
 	// 1h.
-	Within metav1.Duration `json:"within" retired:"what counts is whether moves come in time, and they take the same time everywhere"`
+	Within metav1.Duration `json:"within" retired:"what counts is whether moves are made in time, and they take the same time everywhere"`
 }
 
 // Scoring configures how nodes are compared when a pod is placed.
@@ -139,14 +139,14 @@ type Scoring struct {
 	// Estimate predicts the usage of pods that have not been measured yet.
 	Estimate Estimate `json:"estimate" retired:"pods without usage of their own count as their siblings do, and all others are measured within minutes"`
 	// HotValue lowers the score of nodes that received several pods in quick
-	// succession, before the usage of these pods is measured. Each term takes
-	// off ten of a hundred points for every count pods bound within timeRange.
-	// At most 10 terms.
+	// succession, before the usage of these pods is measured. Each term subtracts ten
+	// of a hundred points for every count pods that were bound within timeRange. At most
+	// 10 terms.
 	HotValue []HotValue `json:"hotValue"`
 	// DampPercent flattens the scores of a request if its nodes differ by less
 	// than this many percentage points, so that noise does not herd pods onto
 	// one node: 0 to 50.
-	DampPercent float64 `json:"dampPercent" retired:"it hides noise of measuring, which is the same everywhere"`
+	DampPercent float64 `json:"dampPercent" retired:"it hides measurement noise, which is the same everywhere"`
 	// Measured scores nodes by measured windows, as earlier systems did,
 	// instead of by predicted usage. If omitted, predicted usage is used.
 	Measured *MeasuredScoring `json:"measured,omitempty"`
@@ -187,8 +187,8 @@ const (
 	SteeringAuto Steering = "auto"
 	// SteeringAdmission has the API server steer, and evicts nothing while that does not work.
 	SteeringAdmission Steering = "admission"
-	// SteeringRequired stops evicting when a replacement was bound without the
-	// extender having been asked.
+	// SteeringRequired stops evicting once kube-scheduler has bound a replacement
+	// without asking the extender.
 	SteeringRequired Steering = "required"
 	// SteeringNone evicts without that check, so destinations are left to chance.
 	SteeringNone Steering = "none"
@@ -228,16 +228,15 @@ type Eviction struct {
 	// else: the other plugins plan as if it were disabled. simulate makes
 	// its moves. At most 50, each once.
 	DryRunPlugins []string `json:"dryRunPlugins"`
-	// Steering selects how replacements reach their destinations. auto uses
-	// the best method that is proven to work. required stops evicting when a
-	// replacement was bound without the extender having been asked. admission
-	// has the API server steer, which needs the component admission-steering,
-	// and evicts nothing while that does not work. none evicts without any
-	// check.
+	// Steering selects how replacements reach their destinations. auto uses the best
+	// method that is proven to work. required stops evicting once kube-scheduler has
+	// bound a replacement without asking the extender. admission has the API server
+	// steer, which needs the component admission-steering, and evicts nothing while
+	// that does not work. none evicts without any check.
 	Steering Steering `json:"steering"`
 	// CycleDeadline ends a cycle that takes longer; the remaining moves wait
 	// for the next cycle: 10s to 24h.
-	CycleDeadline metav1.Duration `json:"cycleDeadline" retired:"a cycle that is cut short goes on in the next one"`
+	CycleDeadline metav1.Duration `json:"cycleDeadline" retired:"a cycle that is cut short continues in the next one"`
 	// Interval is the minimum time between two evictions: 0s to 10m, and
 	// shorter than cycleDeadline.
 	Interval metav1.Duration `json:"interval" retired:"the hourly limits set the pace, and the default suits every cluster"`
@@ -249,11 +248,10 @@ type Eviction struct {
 	// from 1% to 100% of the pods on participating nodes. A percentage allows
 	// at least 50 and at most 2000 moves.
 	MaxMovesPerHour intstr.IntOrString `json:"maxMovesPerHour"`
-	// MaxMovesPerHourOfNamespace limits evictions per namespace in the same
-	// way: 0 to 2000. With 0, moves by usage may use half of maxMovesPerHour
-	// in one namespace, or a larger part if the namespace has more than half
-	// of the pods on participating nodes: then the same share as it has of the
-	// pods.
+	// MaxMovesPerHourOfNamespace limits evictions per namespace in the same way: 0 to
+	// 2000. With 0, moves by usage may use half of maxMovesPerHour in one namespace,
+	// or, if the namespace has more than half of the pods on participating nodes, the
+	// same share of it.
 	MaxMovesPerHourOfNamespace int `json:"maxMovesPerHourOfNamespace"`
 	// MaxMovesPerHourOfOwner limits evictions per controller in the same way:
 	// a number up to 2000, where 0 means unlimited, or a percentage from 1% to
@@ -263,12 +261,12 @@ type Eviction struct {
 	// MaxMovesPerHourOfNodePool limits evictions per node pool in the same
 	// way: 0 to 2000, where 0 means unlimited. Nodes without a pool count as
 	// one pool.
-	MaxMovesPerHourOfNodePool int `json:"maxMovesPerHourOfNodePool" retired:"the limits per cluster, namespace and owner hold in every pool"`
+	MaxMovesPerHourOfNodePool int `json:"maxMovesPerHourOfNodePool" retired:"the limits per cluster, namespace and owner apply in every pool"`
 	// MinGainPercent is the minimum share of a hot node's allocatable that a
 	// single move must free, of a resource by which the node is hot: 0 to 50.
 	// If the node's pods are small, half of the mean usage of its movable pods
 	// is enough.
-	MinGainPercent float64 `json:"minGainPercent" retired:"minHotTimeSaved decides what a move is worth, and other values made the same moves"`
+	MinGainPercent float64 `json:"minGainPercent" retired:"minHotTimeSaved decides whether a move is worth it, and other values led to the same moves"`
 	// MinHotTimeSaved is the minimum reduction in hot time that justifies a
 	// move: how much less time the node and its destinations are expected to
 	// spend above their evict lines of CPU over the next four hours, per move
@@ -284,13 +282,13 @@ type Eviction struct {
 	ForecastPeriod metav1.Duration `json:"forecastPeriod"`
 	// NodeSettle is how long no further pods are moved off a node after a move
 	// from or to it, until measurements have caught up: 0s to 1h.
-	NodeSettle metav1.Duration `json:"nodeSettle" retired:"a move shows in the usage of its nodes within a minute, whatever the cluster"`
+	NodeSettle metav1.Duration `json:"nodeSettle" retired:"a move shows in the usage of its nodes within a minute in any cluster"`
 	// Cooldown is how long an owner is left alone after one of its pods was
 	// moved, especially if the move did not help.
 	Cooldown Cooldown `json:"cooldown"`
 	// OutcomeAfter is how long after a replacement was bound its move is
 	// judged: 30s to 1h.
-	OutcomeAfter metav1.Duration `json:"outcomeAfter" retired:"it is the time after which hot.windows have seen a move"`
+	OutcomeAfter metav1.Duration `json:"outcomeAfter" retired:"it is the time after which a move is fully reflected in hot.windows"`
 	// Windows are the times at which evictions are allowed. If empty, they are
 	// always allowed. At most 50; they may overlap.
 	Windows []Period `json:"windows"`
@@ -306,7 +304,7 @@ type Eviction struct {
 	MaxInFlightPercentOfOwner float64 `json:"maxInFlightPercentOfOwner"`
 	// MoveTTL is how long a move may take, after the pod's grace period,
 	// before its reservation expires: 10s to 1h.
-	MoveTTL metav1.Duration `json:"moveTTL" retired:"the grace period of the pod, which differs, is added by itself"`
+	MoveTTL metav1.Duration `json:"moveTTL" retired:"the pod's grace period, which varies, is added automatically"`
 	// SourceAvoidance is how long the replacement of an evicted pod is kept
 	// off the node that the pod was evicted from: 0s to 24h.
 	SourceAvoidance metav1.Duration `json:"sourceAvoidance" retired:"it only has to outlast the scheduling of a replacement"`
@@ -379,10 +377,10 @@ type Breaker struct {
 	// number and 5% of the last hour's evictions, and belong to at least three
 	// owners in three namespaces. Each owner and each namespace counts for at
 	// most a third of this number, plus one.
-	MaxPendingReplacements int `json:"maxPendingReplacements" retired:"the breaker also counts 5% of the last evictions by itself"`
+	MaxPendingReplacements int `json:"maxPendingReplacements" retired:"the breaker automatically also counts 5% of the last evictions"`
 	// PendingAfter is how long a replacement may wait for a node before it
 	// counts: 10s to 1h.
-	PendingAfter metav1.Duration `json:"pendingAfter" retired:"a scheduler that works places a pod within a minute"`
+	PendingAfter metav1.Duration `json:"pendingAfter" retired:"a working scheduler places a pod within a minute"`
 	// MaxUnreadyReplacements is how many replacements may have restarted, or
 	// have been bound for longer than unreadyAfter, without being ready before
 	// evicting stops: 0 to 500. An owner with such a replacement is left alone
@@ -391,7 +389,7 @@ type Breaker struct {
 	// cluster by the rule of maxPendingReplacements, where a replacement
 	// counts for no longer than rest. A replacement of a pod that was itself
 	// unready or crashing counts for its owner only.
-	MaxUnreadyReplacements int `json:"maxUnreadyReplacements" retired:"the breaker also counts 5% of the last evictions by itself, and unreadyAfter says who is slow"`
+	MaxUnreadyReplacements int `json:"maxUnreadyReplacements" retired:"the breaker automatically also counts 5% of the last evictions, and unreadyAfter defines which pods are slow"`
 	// UnreadyAfter is how long a replacement may take to become ready: 10s to
 	// 1h. An owner with one that takes longer, or restarts, is left alone, and
 	// more than three of them stop evicting: in their namespace or, if they
@@ -401,33 +399,33 @@ type Breaker struct {
 	// server may refuse because of a PodDisruptionBudget before evicting
 	// rests: 0 to 100. Refusals in a single namespace stop that namespace
 	// only, as with maxPendingReplacements.
-	MaxRefusedPercent float64 `json:"maxRefusedPercent" retired:"the API server refuses by PodDisruptionBudgets, which set the limit"`
+	MaxRefusedPercent float64 `json:"maxRefusedPercent" retired:"the API server refuses evictions because of PodDisruptionBudgets, which set the limit"`
 	// MaxErrors is how many calls to the API server may fail in a row before
 	// evicting rests: 1 to 100. Failures in a single namespace stop that
 	// namespace only, as with maxPendingReplacements.
 	MaxErrors int `json:"maxErrors" retired:"a few failed calls in a row look the same in every cluster"`
 	// Rest is how long evicting rests after maxRefusedPercent or maxErrors was
 	// reached: 10s to 24h.
-	Rest metav1.Duration `json:"rest" retired:"evicting goes on by itself once the cause is gone"`
+	Rest metav1.Duration `json:"rest" retired:"evicting resumes automatically once the cause is gone"`
 	// MaxNotReadyPercent is the share of nodes that may be not ready; above
 	// it, nothing is evicted: 0 to 100.
 	MaxNotReadyPercent float64 `json:"maxNotReadyPercent"`
 	// MaxDrainingPercent is the share of nodes that may have been cordoned,
 	// drained or deleted within standBack before evicting stands back: 0 to
 	// 100. A single node is never too many.
-	MaxDrainingPercent float64 `json:"maxDrainingPercent" retired:"standBack says for how long evicting gives way, and 0s that it does not"`
+	MaxDrainingPercent float64 `json:"maxDrainingPercent" retired:"standBack sets how long evicting pauses, and 0s disables the pause"`
 	// MaxUnschedulablePercent is the share of pods created within standBack
 	// that may wait for a node, in percent of all pods, before evicting stands
 	// back: 0 to 100. Four pods are never too many. Pods that would not fit
 	// even an empty node do not count, and waiting pods of only one or two
 	// namespaces stop nothing, as with maxPendingReplacements.
-	MaxUnschedulablePercent float64 `json:"maxUnschedulablePercent" retired:"standBack says for how long evicting gives way, and 0s that it does not"`
-	// StandBack bounds how long evicting stands back after many nodes or pods
-	// have changed, and how old such a change may be to count: 0s, which is
-	// never, to 24h. Many are more than one node and more than 10% of the nodes
-	// that were cordoned, drained or deleted, or more than four pods and 2% of
-	// all pods that are new, wait for a node and would fit an empty one, in at
-	// least three namespaces.
+	MaxUnschedulablePercent float64 `json:"maxUnschedulablePercent" retired:"standBack sets how long evicting pauses, and 0s disables the pause"`
+	// StandBack is the longest time for which evicting pauses after many nodes or pods
+	// have changed, and the age up to which such a change counts: 0s, which never
+	// pauses, to 24h. Many nodes are more than one and more than 10% of all, if they
+	// were cordoned, drained or deleted. Many pods are more than four and more than 2%
+	// of all, if they are new, wait for a node and would fit an empty one, in at least
+	// three namespaces.
 	StandBack metav1.Duration `json:"standBack"`
 }
 

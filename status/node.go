@@ -180,7 +180,7 @@ func (e *Expected) String() string {
 	}
 	words := fmt.Sprintf("hot for %.0f of the next %.0f minutes", e.HotMinutes, e.WithinMinutes)
 	if e.UnservedCPUMilli > 0 {
-		words += fmt.Sprintf(", and asked for %.1f cores more than it has", float64(e.UnservedCPUMilli)/1000)
+		words += fmt.Sprintf(", and its demand exceeds its capacity by %.1f cores", float64(e.UnservedCPUMilli)/1000)
 	}
 	r := e.Recurring
 	if r == nil {

@@ -208,7 +208,7 @@ func (f *Facts) moving(podUID string) bool {
 func (f *Facts) stays(record *cluster.Pod) (reasons.Reason, string) {
 	switch {
 	case record.Terminating:
-		return reasons.Terminating, "it is terminating already"
+		return reasons.Terminating, "it is already terminating"
 	case f.moving(record.UID):
 		return reasons.OnTheMove, "it was evicted or is about to be"
 	case f.Planned == nil:

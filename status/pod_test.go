@@ -53,7 +53,7 @@ func TestPodSummary(t *testing.T) {
 		},
 		"it waits for a later cycle": {
 			asked: "web-2", candidate: true, after: oneMove,
-			want: "shop/web-2 would not be moved (MoveLimit: the plan has as many moves as the policy allows for a cycle; it waits for a later one). " +
+			want: "shop/web-2 would not be moved (MoveLimit: the plan already has as many moves as the policy allows in a cycle; this pod waits for a later one). " +
 				"It runs on n1 (hot) and uses 800m cpu, 1024Mi memory.",
 		},
 		"others suffice, some of them later": {
@@ -63,7 +63,7 @@ func TestPodSummary(t *testing.T) {
 		},
 		"not measured": {
 			asked: "web-4",
-			want: "shop/web-4 would not be moved (PodUsageUnknown: it was not measured long enough to know what it uses). " +
+			want: "shop/web-4 would not be moved (PodUsageUnknown: it has not been measured for long enough to know what it uses). " +
 				"It runs on n1 (hot) and uses 250m cpu, 1024Mi memory by estimate.",
 		},
 		"its node is not hot": {
@@ -77,7 +77,7 @@ func TestPodSummary(t *testing.T) {
 		"it is terminating": {
 			asked: "web-1", change: func(h *harbor) { h.view.Snapshot.Nodes[0].Pods[0].Terminating = true },
 			after: func(f *Facts) { f.Planned.Plan.Moves = nil },
-			want:  "shop/web-1 would not be moved (Terminating: it is terminating already). It runs on n1 (hot) and uses 900m cpu, 1024Mi memory.",
+			want:  "shop/web-1 would not be moved (Terminating: it is already terminating). It runs on n1 (hot) and uses 900m cpu, 1024Mi memory.",
 		},
 		"it is on the move": {
 			asked: "web-1", change: func(h *harbor) { h.moves[0][0].PodUID = "uid-web-1" }, after: func(f *Facts) { f.Planned.Plan.Moves = nil },

@@ -57,7 +57,7 @@ type Steering struct {
 // recent is the maximum age of a landing that counts as evidence.
 const recent = 24 * time.Hour
 
-const oneByOne = "evictions are made one at a time until a replacement is seen to be steered, and stop at the first that is not"
+const oneByOne = "evictions are made one at a time until a replacement has been steered, and stop at the first one that is not"
 
 // Conclude evaluates the evidence in the same order as a cycle: first the policy, then a
 // hold, then proof of steering.
@@ -71,7 +71,7 @@ func (e *SteeringEvidence) Conclude(at time.Time) Steering {
 	case hold.Reason != "":
 		s.State = SteeringAbsent
 		s.By = fmt.Sprintf("%s ago %s (%s)", duration.HumanDuration(at.Sub(hold.Since)), cmp.Or(reasons.Reason(hold.Reason).Sentence(), "evicting was stopped"), hold.Reason)
-		s.Means = fmt.Sprintf("nothing is evicted for %s, unless steering is proven before", duration.HumanDuration(hold.Until.Sub(at)))
+		s.Means = fmt.Sprintf("nothing is evicted for %s, unless steering is proven sooner", duration.HumanDuration(hold.Until.Sub(at)))
 		return s
 	}
 	if s.By = e.asked(at); s.By != "" {

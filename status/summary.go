@@ -149,7 +149,7 @@ func (p *PodExplanation) summary() string {
 		uses += " by estimate"
 	}
 	if m := p.Move; m != nil {
-		after := "How full " + m.To + " is, is not known."
+		after := "It is not known how full " + m.To + " is."
 		if m.ToAfter != nil {
 			after = fmt.Sprintf("%s would be at %.1f%% cpu and %.1f%% memory with it.", m.To, m.ToAfter.CPU, m.ToAfter.Memory)
 		}

@@ -160,8 +160,8 @@ func (m *Move) Sentence(evidence []thresholds.Evidence) string {
 	}
 	state, limit := "is hot", ""
 	if m.Reason == reasons.NodeFull {
-		why += ". The cool nodes cannot take enough of its pods to cool it, so this one goes to a node that is asked for less"
-		state, limit = "is asked for more CPU than it has", fmt.Sprintf(", at most %.0f%%", 100*FullCeiling)
+		why += ". The cool nodes cannot take enough of its pods to cool it, so this one goes to a node with less demand for CPU"
+		state, limit = "has more demand for CPU than capacity", fmt.Sprintf(", at most %.0f%%", 100*FullCeiling)
 	}
 	return fmt.Sprintf("Node %s %s%s. Pod uses %s. Planned destination: %s (%s %.1f%% → %.1f%%%s).%s",
 		m.From, state, why, m.Usage.InWords(), m.To, hottest, m.ToBefore[hottest], m.ToAfter[hottest], limit, saves)
@@ -208,8 +208,8 @@ type Destination struct {
 	Usage cluster.Amounts
 }
 
-// Eviction is an eviction that a descheduler plugin asks for by itself, without a plan. Where
-// the replacement goes does not decide about it.
+// Eviction is an eviction that a descheduler plugin asks for by itself, without a plan.
+// It does not depend on where the replacement goes.
 type Eviction struct {
 	*cluster.Pod
 	// Plugin is the plugin that asks for it, and Why explains why.

@@ -47,7 +47,7 @@ func (o *Observed) Supposing(moves []Move) Observed {
 	if o.MaxMoves > 0 {
 		after.MaxMoves = max(0, o.MaxMoves-len(moves))
 		if after.MaxMoves == 0 {
-			after.Held = cmp.Or(o.Held, string(reasons.MovesPerHour)+": the moves planned before use up this hour's")
+			after.Held = cmp.Or(o.Held, string(reasons.MovesPerHour)+": moves planned earlier use up this hour's")
 			after.Closed = cmp.Or(o.Closed, after.Held)
 		}
 	}

@@ -191,9 +191,9 @@ func cpuLimits(spec *v1.PodSpec) (limits cluster.CPULimits) {
 
 func claimed(v v1.Volume) bool { return v.PersistentVolumeClaim != nil || v.Ephemeral != nil }
 
-// habitual is the total number of restarts of a pod's containers from which on a restart
-// no longer resets the pod's startup. Otherwise one container that restarts every few
-// minutes, or many in turn, would hide the pod's usage indefinitely.
+// habitual is how many restarts a pod's containers may have in total before a further
+// restart no longer resets the pod's startup. Otherwise one container that restarts
+// every few minutes, or many in turn, would hide the pod's usage indefinitely.
 const habitual = 3
 
 // runningAfter returns how many seconds after its pod the newest running container

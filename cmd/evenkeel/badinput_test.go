@@ -208,7 +208,7 @@ func TestBadInputIsToldInOneLine(t *testing.T) {
 		"a negative interval":             {[]string{"run", "--descheduling-interval", "-5m"}, usage, []string{"--descheduling-interval: -5m0s is negative"}},
 		"a schedule of words":             {[]string{"run", "--schedule", "nonsense"}, usage, []string{`--schedule: reading schedule "nonsense"`}},
 		"a schedule out of range":         {[]string{"serve", "--schedule", "61 * * * *", "--insecure-serving"}, usage, []string{`--schedule: reading schedule "61 * * * *"`}},
-		"schedule and interval":           {[]string{"run", "--schedule", "@hourly", "--descheduling-interval", "5m"}, usage, []string{"--schedule and --descheduling-interval exclude each other"}},
+		"schedule and interval":           {[]string{"run", "--schedule", "@hourly", "--descheduling-interval", "5m"}, usage, []string{"--schedule and --descheduling-interval cannot be used together"}},
 		"serve without cycles":            {[]string{"serve", "--descheduling-interval", "0"}, usage, []string{"serve needs --descheduling-interval or --schedule"}},
 		"an unknown output format":        {[]string{"plan", "-o", "xml"}, usage, []string{`--output: "xml" is not one of table|wide|name|json|yaml`}},
 		"an unknown output format of top": {[]string{"top", "-o", "csv"}, usage, []string{`--output: "csv" is not one of table|wide|json|yaml|name`}},
@@ -216,7 +216,7 @@ func TestBadInputIsToldInOneLine(t *testing.T) {
 		"watching JSON":                   {[]string{"top", "--watch", "-o", "json"}, usage, []string{"--watch can be combined with -o table and -o wide, not with -o json"}},
 		"an address without a port":       {[]string{"extender", "--listen-address", "localhost"}, usage, []string{"--listen-address"}},
 		"a key without a certificate":     {[]string{"extender", "--tls-private-key-file", "key.pem"}, usage, []string{"--tls-cert-file and --tls-private-key-file must be used together"}},
-		"plain HTTP for everybody":        {[]string{"extender"}, usage, []string{"--listen-address :8888 has plain HTTP and is not on loopback"}},
+		"plain HTTP for everybody":        {[]string{"extender"}, usage, []string{"--listen-address :8888 serves plain HTTP and is not a loopback address"}},
 		"a logging format":                {[]string{"run", "--logging-format", "xml"}, usage, []string{`"xml"`}},
 		"a Lease that is too short":       {[]string{"run", "--leader-elect-lease-duration", "1s"}, usage, []string{"--leader-elect-lease-duration 1s"}},
 	}

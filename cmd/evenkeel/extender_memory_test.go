@@ -169,11 +169,11 @@ func TestMemoryFlagsRefused(t *testing.T) {
 	}{
 		"together with a policy": {
 			args: "--prometheus_url=http://x:1 --policy-config-file=p.yaml",
-			want: "--prometheus_url and --policy-config-file exclude each other",
+			want: "--prometheus_url and --policy-config-file cannot be used together",
 		},
 		"from variables, together with a policy": {
 			args: "--policy-config-file=p.yaml", env: map[string]string{"PROMETHEUS_URL": "http://x:1", "PROMETHEUS_MEMORY_THRESHOLD": "70"},
-			want: "PROMETHEUS_URL, PROMETHEUS_MEMORY_THRESHOLD and --policy-config-file exclude each other",
+			want: "PROMETHEUS_URL, PROMETHEUS_MEMORY_THRESHOLD and --policy-config-file cannot be used together",
 		},
 		"two addresses":                    {args: "--listen_address=:1 --listen-address=:2", want: "--listen-address and --listen_address"},
 		"an invalid threshold":             {args: "--prometheus_memory_threshold=high", want: `invalid argument "high" for "--prometheus_memory_threshold"`},
@@ -186,11 +186,11 @@ func TestMemoryFlagsRefused(t *testing.T) {
 		"an address with a password":       {args: "--prometheus_url=http://me:secret@p:9090", want: `prometheus_url: Invalid value: "...@p:9090": must be a URL`},
 		"a variable that is not a number":  {env: map[string]string{"PROMETHEUS_MEMORY_THRESHOLD": "high"}, want: `environment variable PROMETHEUS_MEMORY_THRESHOLD: invalid argument "high"`},
 		"a variable that is not a boolean": {args: "--prometheus_url=http://x:1", env: map[string]string{"LOG_REQUEST_BODY": "perhaps"}, want: `environment variable LOG_REQUEST_BODY: invalid argument "perhaps"`},
-		"an unknown level":                 {args: "--log.level=loud", want: `--log.level: "loud" is none of debug, info, warn, error and fatal`},
+		"an unknown level":                 {args: "--log.level=loud", want: `--log.level: "loud" is not one of debug, info, warn, error and fatal`},
 		"an invalid format":                {args: "--log.format=json", want: `--log.format: "json" does not look like`},
-		"an unknown log destination":       {args: "--log.format=logger:file", want: `--log.format: "file" is none of stderr, stdout, syslog and eventlog`},
+		"an unknown log destination":       {args: "--log.format=logger:file", want: `--log.format: "file" is not one of stderr, stdout, syslog and eventlog`},
 		"a flag that never existed":        {args: "--prometheus_cpu_metrics=x", want: "unknown flag: --prometheus_cpu_metrics"},
-		"several mistakes in one message":  {args: "--log.level=loud --log.format=json", want: "is none of debug, info, warn, error and fatal\n--log.format"},
+		"several mistakes in one message":  {args: "--log.level=loud --log.format=json", want: "is not one of debug, info, warn, error and fatal\n--log.format"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -72,7 +72,7 @@ func TestNodeSyncFlags(t *testing.T) {
 		"the default rule file":                {args: "-prom " + url, want: marked{Policy: "rule.yaml", Prometheus: url, Web: ":9000"}},
 		"seconds together with a policy":       {args: "--policy-config-file p.yaml -s 5", want: marked{Policy: "p.yaml", Web: ":9000", Interval: 5 * time.Second}},
 		"no flags":                             {err: "--policy-config-file, --rules or --remove is required"},
-		"rules and a policy":                   {args: "-r my.yaml --policy-config-file p.yaml", err: "exclude each other"},
+		"rules and a policy":                   {args: "-r my.yaml --policy-config-file p.yaml", err: "cannot be used together"},
 		"too often":                            {args: "-r my.yaml -s 1", err: "--seconds 1: must be from 5 to 300"},
 		"never":                                {args: "-r my.yaml -s 0", err: "--seconds 0: must be from 5 to 300"},
 		"seconds with a unit":                  {args: "-r my.yaml -s 10s", err: `invalid argument "10s" for "-s, --seconds"`},

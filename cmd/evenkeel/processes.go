@@ -102,7 +102,7 @@ func nodeSyncCommand(run func(context.Context, flags.Options) error) *cobra.Comm
 		Long: "Publishes on nodes what the policy's nodesync enables, in a separate process. `run` and `serve` do it as well,\n" +
 			"but only during the cycles that they run.\n\n" +
 			process.NodeSyncHelp + "\n" +
-			"With --remove, it removes from all nodes everything it ever wrote. Disable it in the policy first, or it is written again.",
+			"With --remove, it removes from all nodes everything it ever wrote. Disable it in the policy first, or it will be written again.",
 		Args: cli.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if remove {
@@ -132,8 +132,8 @@ func newCleanupCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "cleanup",
 		Short: "Remove what Evenkeel left in a cluster outside its manifests, when uninstalling or by hand; never evict",
-		Long: "Deletes the keys of steering, releases the pods held by the gate evenkeel.io/steer, removes what nodesync wrote on nodes,\n" +
-			"and scales back the Deployments that the ledger says are scaled up for a move. Stop Evenkeel first. It may be run again.\n" +
+		Long: "Deletes steering keys, releases the pods held by the gate evenkeel.io/steer, removes what nodesync wrote on nodes,\n" +
+			"and names the Deployments that an earlier version scaled up for a move and did not scale back. Stop Evenkeel first. It is safe to run it again.\n" +
 			"Exit code 0: nothing is left; 1: something could not be removed.",
 		Example: "  evenkeel cleanup --namespace evenkeel --dry-run\n  evenkeel cleanup --namespace evenkeel --ledger",
 		Args:    cli.NoArgs,

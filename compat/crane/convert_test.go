@@ -183,7 +183,7 @@ func TestWhatCranePassesOver(t *testing.T) {
 		"a limit near 100%": {
 			spec: "syncPolicy: [{name: cpu_usage_avg_5m, period: 3m}]\npredicate: [{name: cpu_usage_avg_5m, maxLimitPecent: 1}]",
 			// The evict line is at 100, and the reject line 3 below it.
-			wantLimits: 1, field: "lines", note: "moving pods is new",
+			wantLimits: 1, field: "lines", note: "Crane did not move pods",
 			wantMetrics: []usage.Metric{usage.CPU}, wantUnit: source.Fraction, wantCPULow: 82, wantReject: 97,
 		},
 		"a limit near 0%": {

@@ -69,14 +69,14 @@ func (c *conversion) lines(limits []limit) map[string]any {
 		}
 	}
 	if len(lines) > 0 {
-		c.out.Add("lines", "moving pods is new: they land below the limits, and leave a node that exceeds the five-minute limit by more than "+
+		c.out.Add("lines", "Crane did not move pods; Evenkeel moves them to nodes below the limits, off nodes that exceed the five-minute limit by more than "+
 			fmt.Sprint(gapPercent)+"; levels are in percent of allocatable, annotations in percent of capacity")
 		return lines
 	}
 	for _, sync := range c.in.Spec.SyncPolicy {
 		lines[metrics[sync.Name].name] = map[string]any{}
 	}
-	c.out.Add("lines", "moving pods is new; without limits it uses the default lines")
+	c.out.Add("lines", "Crane did not move pods; Evenkeel does, by the default lines because there are no limits")
 	return lines
 }
 

@@ -137,7 +137,7 @@ func (c *conversion) realUsage(at, query string, thresholds pair, byMean bool) p
 	at += ".pluginConfig"
 	c.out.Add(at, policy.DefaultStrategy+" replaces LowNodeUtilization with a query: it plans where each pod goes; "+
 		"usage comes from the LoadPolicy's sources, metrics-server by default")
-	switch text := "nodes were judged by " + strings.TrimPrefix(query, ownQuery) + ", and are by their usage of " + strings.Join(resources, " and ") + " here"; {
+	switch text := "nodes were judged by " + strings.TrimPrefix(query, ownQuery) + "; here they are judged by their usage of " + strings.Join(resources, " and "); {
 	case query == ioPressure || strings.Contains(query, "PSI") || strings.Contains(query, "Combined"):
 		c.out.Lose(at, text+"; lines of cpu.pressure, memory.pressure and io.pressure in the LoadPolicy judge by pressure, each on its own")
 	case strings.HasPrefix(query, ownQuery):

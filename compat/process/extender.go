@@ -85,7 +85,7 @@ func (e *Extender) preset(flags *pflag.FlagSet) (*policy.File, error) {
 		return nil, err
 	}
 	if flags.Lookup(policyFlag).Value.String() != "" {
-		return nil, fmt.Errorf("%s and --%s exclude each other: the former selects the memory preset, the latter a policy file",
+		return nil, fmt.Errorf("%s and --%s cannot be used together: the former selects the memory preset, the latter a policy file",
 			strings.Join(chosen, ", "), policyFlag)
 	}
 	if _, err := fromEnvironment(flags, otherFlags); err != nil {
@@ -142,7 +142,7 @@ func (e *Extender) settleLevel(flags *pflag.FlagSet) error {
 	case "warn", "error", "fatal":
 		e.notes = append(e.notes, fmt.Sprintf("--%s=%s: lines of level info are logged as well", levelFlag, e.level))
 	default:
-		return fmt.Errorf("--%s: %q is none of debug, info, warn, error and fatal", levelFlag, e.level)
+		return fmt.Errorf("--%s: %q is not one of debug, info, warn, error and fatal", levelFlag, e.level)
 	}
 	if flags.Changed("v") {
 		return nil
@@ -164,7 +164,7 @@ func (e *Extender) settleFormat(flags *pflag.FlagSet) error {
 	case "stdout", "syslog", "eventlog":
 		e.notes = append(e.notes, fmt.Sprintf("--%s=%s: logs go to standard error", formatFlag, e.format))
 	default:
-		return fmt.Errorf("--%s: %q is none of stderr, stdout, syslog and eventlog", formatFlag, target.Opaque)
+		return fmt.Errorf("--%s: %q is not one of stderr, stdout, syslog and eventlog", formatFlag, target.Opaque)
 	}
 	if target.Query().Get("json") != "true" || flags.Changed("logging-format") {
 		return nil

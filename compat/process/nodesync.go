@@ -36,7 +36,7 @@ const NodeSyncHelp = "The flags of dynamicScheduler may be given with one dash, 
 // Add adds the flags to those of nodesync.
 func (n *NodeSync) Add(flags *pflag.FlagSet) {
 	flags.StringVar(&n.Prometheus, "prom", "", "URL of Prometheus, instead of the address in the policy.")
-	flags.StringVar(&n.WebAddress, "webaddr", ":9000", `Address of /nodes, which lists the labelled nodes, and /status; "0" serves none.`)
+	flags.StringVar(&n.WebAddress, "webaddr", ":9000", `Address of /nodes, which lists the labelled nodes, and /status; "0" disables them.`)
 	flags.StringVarP(&n.file, "rules", "r", "rule.yaml", "dynamicScheduler rule file to use instead of --policy-config-file. The default is used if --prom is the only other input.")
 	flags.IntVarP(&n.seconds, "seconds", "s", 10, "Seconds between two samples, instead of the policy's usage.sampleInterval: 5 to 300.")
 }
@@ -45,7 +45,7 @@ func (n *NodeSync) Add(flags *pflag.FlagSet) {
 func (n *NodeSync) Settle(flags *pflag.FlagSet) error {
 	switch own := flags.Lookup(policyFlag).Value; {
 	case own.String() != "" && flags.Changed("rules"):
-		return errors.New("nodesync: --rules and --policy-config-file exclude each other")
+		return errors.New("nodesync: --rules and --policy-config-file cannot be used together")
 	case own.String() != "":
 	case flags.Changed("rules"), flags.Changed("prom"):
 		if err := own.Set(n.file); err != nil {

@@ -35,7 +35,7 @@ func (e *legacy) note(document *policy.Conversion, at string) {
 		document.Add(at, "without httpTimeout kube-scheduler waits up to 5s for each answer; Evenkeel's own entry has 200ms")
 	}
 	if e.PrioritizeVerb != "" {
-		document.Add(at+".weight", "kept; Evenkeel's own entry has 15, because one point is worth ten times the weight and the default scores sum up to 1,400")
+		document.Add(at+".weight", "kept; Evenkeel's own entry has 15, because one point is worth ten times the weight and the default scores add up to 1,400")
 	}
 	if !e.NodeCacheCapable {
 		document.Add(at, "without nodeCacheCapable, kube-scheduler sends whole nodes and then scores them as if they were empty; Evenkeel needs only names")

@@ -78,7 +78,7 @@ func (l *Lease) Lead(ctx context.Context, work func(context.Context) error) erro
 		case l.config.Once:
 			return errLeaseLost
 		}
-		klog.FromContext(ctx).Info("Stepped down and standing for election again", "reason", errLeaseLost.Error(), "identity", l.identity)
+		klog.FromContext(ctx).Info("Stepped down, and taking part in the election again", "reason", errLeaseLost.Error(), "identity", l.identity)
 	}
 }
 

@@ -129,7 +129,7 @@ func (a *Authority) export(factory promauto.Factory) {
 	}
 	gauge("evenkeel_ledger_generation", "Generation of the newest stored ledger that this process knows of.",
 		func() float64 { return float64(a.store.Generation()) })
-	gauge("evenkeel_ledger_bytes", "Size of the stored ledger, compressed; the API server takes 1048576.",
+	gauge("evenkeel_ledger_bytes", "Compressed size of the stored ledger; the API server accepts at most 1048576.",
 		func() float64 { return float64(a.store.Size()) })
 	while("evenkeel_ledger_unreadable", "1 while evicting waits until the stored ledger can be read, or its loss is accepted.",
 		func() bool { return a.Unreadable() != nil })

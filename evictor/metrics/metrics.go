@@ -135,7 +135,7 @@ func NewOutcomes(registry prometheus.Registerer) *Outcomes {
 	factory := promauto.With(registry)
 	o := &Outcomes{
 		ended: factory.NewCounterVec(prometheus.CounterOpts{
-			Name: "evenkeel_moves_ended_total", Help: "Moves that ended, by how.",
+			Name: "evenkeel_moves_ended_total", Help: "Moves that ended, by how they ended.",
 		}, []string{"result"}),
 		criteria: factory.NewCounterVec(prometheus.CounterOpts{
 			Name: "evenkeel_moves_evaluated_total", Help: "Completed moves by evaluation criterion and result.",

@@ -127,7 +127,7 @@ func (s *Switch) log(ctx context.Context, before, now State) {
 		logger.Info("Evicting is paused", "reason", now.Reason, "detail", now.Detail)
 	}
 	if now.ByAnnotation && !s.hinted.Swap(true) {
-		logger.Info("Pausing by an annotation on the ledger ends with the version after the next; a ConfigMap of this name pauses, whatever becomes of the ledger",
+		logger.Info("Pausing by an annotation on the ledger will stop working in two versions; use a ConfigMap of this name, which works even if the ledger is deleted",
 			"configMap", klog.KRef(s.namespace, Name))
 	}
 }

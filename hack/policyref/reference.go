@@ -26,12 +26,12 @@ upstream's own format, configures which plugins run. A ` + "`LoadPolicy`" + ` (`
 comes from, what counts as hot and cool, and how pods are moved; this page describes it. Both halves of Evenkeel read the same file.
 
 - Every field is optional unless it is marked as required. In both documents a field that is blank or null counts as
-  omitted: ` + "`memory:` lists no lines, `memory: {}` does" + `. 0 and "" are values like any other.
+  omitted: ` + "`memory:` sets no lines, whereas `memory: {}` does" + `. 0 and "" are values like any other.
 - A list or mapping replaces the default as a whole. Only these are merged with their defaults: the levels of a metric, the
   lines of a node pool (over ` + "`lines`" + `), the fields of a source, and periods.
 - A file without a ` + "`DeschedulerPolicy`" + ` runs RealUsageLowNodeUtilization with its defaults (see eviction.defaultProfile).
 - [examples](../examples) contains short policies to start from; [policy.schema.json](policy.schema.json) is the schema for editors.
-- A setting that this page no longer has is obeyed for two more versions. ` + "`evenkeel lint`" + ` and the log warn of it, with its place and the reason.
+- A setting that is no longer on this page still works for two more versions. ` + "`evenkeel lint`" + ` and the log warn about it, and state where it is set and why it will be removed.
 - Unknown fields and invalid values are rejected with an error that names the file, the field, the value and what is allowed.
 - A *duration* has a unit, as in 90s, 5m or 1h. A *quantity* is a Kubernetes quantity, as in 250m or 200Mi. A *metric* is cpu,
   memory, memory.available, cpu.pressure, memory.pressure, io.pressure, cpu.contention or a name from usage.metrics.

@@ -29,7 +29,7 @@ func NodeSync(ctx context.Context, options flags.Options) error {
 	}
 	p := m.process
 	if !p.current().publishesUsage() {
-		return exit.Usagef("%s: the policy switches no part of nodesync on; what an earlier one wrote is taken back with --remove",
+		return exit.Usagef("%s: the policy enables no part of nodesync; --remove removes what an earlier policy had it write",
 			options.PolicyFile)
 	}
 	tasks := []func(context.Context) error{m.serve, m.mark, p.watchPolicy}

@@ -330,7 +330,7 @@ func TestCleanupReleasesStrandedPods(t *testing.T) {
 // The cleanup after one mode leaves alone what belongs to a running process of the other mode, and
 // that is not a failure.
 func TestCleanupAfterOneMode(t *testing.T) {
-	const evicts, marks = `"evenkeel-7d9f" holds it, so what is its stays`, `"evenkeel-nodesync-7d9f" holds it, so what is its stays`
+	const evicts, marks = `"evenkeel-7d9f" holds it, so what belongs to that process stays`, `"evenkeel-nodesync-7d9f" holds it, so what belongs to that process stays`
 	cases := map[string]struct {
 		after       Mode
 		running     string // the Lease that is held
@@ -419,7 +419,7 @@ func obstacles() map[string]obstacle {
 			},
 			append(slices.Repeat([]string{"Pod shop/held-"}, maxFailures), "Pod: 5 more were not tried"), 2,
 		},
-		"a record cannot be read": {func(s *site) { s.add(marked("torn", "{")) }, []string{"Nodes: the record of what was written could not be read, so look at these by hand: torn"}, 3},
+		"a record cannot be read": {func(s *site) { s.add(marked("torn", "{")) }, []string{"Nodes: the record of what was written could not be read, so check these by hand: torn"}, 3},
 		"keys cannot be listed": {
 			func(s *site) {
 				s.dynamic.PrependReactor("list", "steerings", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, forbidden })
@@ -430,7 +430,7 @@ func obstacles() map[string]obstacle {
 			func(s *site) {
 				s.dynamic.PrependReactor("delete", "steerings", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, nil })
 			},
-			[]string{"Steering: keys are set or pods are held again and again"}, 2 + maxPasses,
+			[]string{"Steering: new keys or held pods keep appearing"}, 2 + maxPasses,
 		},
 	}
 }

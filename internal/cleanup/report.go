@@ -138,7 +138,7 @@ func (r *Report) Table(p *layout.Page, interrupted error) {
 	}
 	switch {
 	case interrupted != nil:
-		p.Line("", "Not all was looked for: run it again.")
+		p.Line("", "Not everything was checked: run it again.")
 	case len(r.Left) > 0:
 		p.Line("", reasons.Count(len(r.Left), "thing")+" could not be removed.")
 	case r.DryRun && len(r.Done) > 0:

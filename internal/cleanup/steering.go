@@ -29,7 +29,7 @@ func (c *cleaner) keysAndGates(ctx context.Context) {
 		case <-time.After(settling):
 		}
 	}
-	c.left("Steering", "", "", "keys are set or pods are held again and again, so something of Evenkeel's still runs: stop it first")
+	c.left("Steering", "", "", "new keys or held pods keep appearing, so an Evenkeel process is still running: stop it first")
 }
 
 // keys deletes all Steerings and returns how many there were.

@@ -29,9 +29,9 @@ func (c *cleaner) leases(ctx context.Context) {
 		case holder == "":
 			continue
 		case others:
-			c.note("Lease %s/%s: %q holds it, so what is its stays", c.Namespace, name, holder)
+			c.note("Lease %s/%s: %q holds it, so what belongs to that process stays", c.Namespace, name, holder)
 		default:
-			c.left("Lease", c.Namespace, name, "%q holds it and renewed it at %s: stop Evenkeel first, or it makes again what is removed",
+			c.left("Lease", c.Namespace, name, "%q holds it and renewed it at %s: stop Evenkeel first, or it recreates what is removed",
 				holder, renewed.UTC().Format(time.RFC3339))
 		}
 		c.runs, c.marks = c.runs || i == 0, c.marks || i > 0
@@ -78,7 +78,7 @@ func (c *cleaner) scaledUp(ctx context.Context) {
 		document, err = configmap.Inspect(object)
 	}
 	if err != nil {
-		c.note("The ledger in namespace %s says nothing of Deployments that an earlier version scaled up for a move: %v", c.Namespace, err)
+		c.note("Whether an earlier version scaled up Deployments for a move cannot be read from the ledger in namespace %s: %v", c.Namespace, err)
 		return
 	}
 	for i := range document.Moves {
@@ -108,7 +108,7 @@ func (c *cleaner) nodes(ctx context.Context) {
 			reasons.Count(report.Labels, "label"), reasons.Count(report.Taints, "taint"), reasons.Count(report.Nodes, "node"))
 	}
 	if len(report.Corrupt) > 0 {
-		c.left("Nodes", "", "", "the record of what was written could not be read, so look at these by hand: %s", strings.Join(report.Corrupt, ", "))
+		c.left("Nodes", "", "", "the record of what was written could not be read, so check these by hand: %s", strings.Join(report.Corrupt, ", "))
 	}
 	if err != nil {
 		c.left("Nodes", "", "", "%s", strings.ReplaceAll(err.Error(), "\n", "; "))
@@ -123,7 +123,7 @@ func (c *cleaner) stored(ctx context.Context) {
 		return
 	}
 	if len(c.report.Left) > 0 {
-		c.left("ConfigMap", c.Namespace, evictor.ConfigMapName, "it stays, as do the Leases and the kill switch, until all else is removed")
+		c.left("ConfigMap", c.Namespace, evictor.ConfigMapName, "it stays, as do the Leases and the kill switch, until everything else is removed")
 		return
 	}
 	maps, leases := c.Client.CoreV1().ConfigMaps(c.Namespace), c.Client.CoordinationV1().Leases(c.Namespace)

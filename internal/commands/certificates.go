@@ -254,7 +254,7 @@ func (o *CertificatesOptions) explain(out io.Writer, ca *certificates.Authority,
 3. In kube-scheduler's configuration: the extenders block of deploy/kube-scheduler.yaml; restart kube-scheduler unless only the certificates are new
 In place of 2 and 3, for the webhook of deploy/components/admission-steering-webhook:
    kubectl patch mutatingwebhookconfiguration evenkeel-steer --patch-file %s
-Keep ca.key to yourself: whoever has it can answer for the extender, and ask it. Run the same command again to renew.
+Keep ca.key secret: whoever has it can impersonate the extender and its clients. Run the same command again to renew.
 `, origin, ca.Expires.Format(time.DateOnly), expires.Format(time.DateOnly), filepath.Join(o.Directory, "secrets.yaml"), o.Directory, filepath.Join(o.Directory, "webhook.yaml"))
 	if err != nil {
 		return fmt.Errorf("writing the result: %w", err)

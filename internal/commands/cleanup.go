@@ -35,7 +35,7 @@ func (o *CleanupOptions) AddTo(flags *pflag.FlagSet) {
 	flags.StringVar(&o.Mode, "mode", "", "Clean up after one mode while processes of others keep running: serve|run|nodesync. Empty: after all.")
 	flags.BoolVar(&o.DryRun, "dry-run", false, "Show what would be removed, and change nothing.")
 	flags.BoolVar(&o.Ledger, "ledger", false, "Also delete the ledger, the Leases and the kill switch, once everything else is removed.")
-	flags.DurationVar(&o.Timeout, "timeout", 2*time.Minute, "When to give up.")
+	flags.DurationVar(&o.Timeout, "timeout", 2*time.Minute, "How long to try before giving up.")
 }
 
 func (o *CleanupOptions) validate() error {
@@ -43,7 +43,7 @@ func (o *CleanupOptions) validate() error {
 		return exit.Usagef("--timeout: %v must be above 0", o.Timeout)
 	}
 	if _, ok := after[o.Mode]; !ok {
-		return exit.Usagef("--mode: %q is none of serve, run and nodesync; leave it out to clean up after all", o.Mode)
+		return exit.Usagef("--mode: %q is not one of serve, run and nodesync; omit it to clean up after all of them", o.Mode)
 	}
 	return output.Check(nil, o.Format, output.Formats, "")
 }

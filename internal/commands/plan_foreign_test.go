@@ -251,7 +251,7 @@ func TestPlanOfAnUpstreamPluginWithoutUsage(t *testing.T) {
 	for _, tc := range []struct{ got, want string }{
 		{plan.String(), "AskedByPlugin (RemoveDuplicates)"}, {plan.String(), "unknown"},
 		{node.String(), "1 pod would be moved: RemoveDuplicates asks for it"},
-		{pods.String(), "would be moved from n0 to n1: RemoveDuplicates asks for it"}, {pods.String(), "How full n1 is, is not known."},
+		{pods.String(), "would be moved from n0 to n1: RemoveDuplicates asks for it"}, {pods.String(), "It is not known how full n1 is."},
 		{pods.String(), "RemoveDuplicates does not ask for it"},
 	} {
 		if !strings.Contains(tc.got, tc.want) {

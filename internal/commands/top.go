@@ -64,7 +64,7 @@ func (o *TopOptions) validate(out io.Writer) error {
 	case o.Extender.URL == "":
 		return nil
 	case o.Observe > 0:
-		return exit.Usagef("--observe and --extender-url exclude each other, because that process is already observing")
+		return exit.Usagef("--observe and --extender-url cannot be used together, because that process is already observing")
 	}
 	if err := o.Extender.Validate(); err != nil {
 		return exit.Usagef("--extender-url: %w", err)

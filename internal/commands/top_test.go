@@ -170,7 +170,7 @@ func TestTopRefuses(t *testing.T) {
 		`--color: "red" is not one of auto|always|never`:                      func(o *TopOptions) { o.Color = "red" },
 		"--observe: -1s is negative":                                          func(o *TopOptions) { o.Observe = -time.Second },
 		"--watch can be combined with -o table and -o wide, not with -o name": func(o *TopOptions) { o.Format, o.Watch = "name", true },
-		"--observe and --extender-url exclude each other":                     func(o *TopOptions) { o.Observe, o.Extender.URL = time.Second, "http://localhost" },
+		"--observe and --extender-url cannot be used together":                func(o *TopOptions) { o.Observe, o.Extender.URL = time.Second, "http://localhost" },
 		"--extender-url: it is not a URL that begins with http://":            func(o *TopOptions) { o.Extender.URL = "localhost" },
 	} {
 		wanted := good

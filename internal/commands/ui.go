@@ -105,7 +105,7 @@ func hasPage(ctx context.Context, page string) error {
 	}
 	_ = response.Body.Close()
 	if response.StatusCode == http.StatusNotFound {
-		return errors.New("it has none, because it runs an earlier version")
+		return errors.New("it has no page, because it runs an earlier version")
 	}
 	if response.StatusCode != http.StatusOK {
 		return fmt.Errorf("it answers %s", response.Status)

@@ -79,7 +79,7 @@ func TestPageOf(t *testing.T) {
 // HasPage reports that a process without a page has none.
 func TestHasPage(t *testing.T) {
 	for code, want := range map[int]string{
-		http.StatusOK: "", http.StatusNotFound: "it has none, because it runs an earlier version", http.StatusForbidden: "it answers 403 Forbidden",
+		http.StatusOK: "", http.StatusNotFound: "it has no page, because it runs an earlier version", http.StatusForbidden: "it answers 403 Forbidden",
 	} {
 		process := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }))
 		got := ""

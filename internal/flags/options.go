@@ -120,7 +120,7 @@ func (o *Options) AddCommon(flags *pflag.FlagSet) {
 // them.
 func (o *Options) AddLooking(flags *pflag.FlagSet) {
 	o.AddCommon(flags)
-	flags.BoolVar(&o.SendCredentials, "send-credentials", false, "Send the tokens and passwords that the policy names to the servers that it names. They are read with your rights, so check the addresses in a policy from elsewhere first.")
+	flags.BoolVar(&o.SendCredentials, "send-credentials", false, "Send the tokens and passwords that the policy names to the servers that it names. They are read with your permissions, so check the addresses in a policy that you did not write first.")
 }
 
 // AddLedger adds the flags of commands that only read stored data.
@@ -144,10 +144,10 @@ const maxOwners = 100
 
 // AddMetrics adds the flags of commands that serve metrics and probes.
 func (o *Options) AddMetrics(flags *pflag.FlagSet) {
-	flags.StringVar(&o.MetricsAddress, "metrics-address", ":10258", `Address of /metrics, /livez and /readyz; "0" serves none.`)
-	flags.IntVar(&o.MetricsNodeLimit, "metrics-node-limit", 500, "Serve the usage and state of each node while the cluster has at most this many nodes, as three series a node; 0 serves none.")
-	flags.IntVar(&o.MetricsOwnerLimit, "metrics-owner-limit", 0, fmt.Sprintf("Serve the evictions of this many owners and their outcomes, as three series an owner: of those with the most evictions in the ledger; 0 serves none, and %d is the maximum.", maxOwners))
-	flags.StringVar(&o.MetricsAccess, "metrics-access", serve.MetricsOpen, "Who may read /metrics there: open (everyone), authorized (over HTTPS, whom the API server allows to get the path /metrics) or off (no one). Probes are always answered.")
+	flags.StringVar(&o.MetricsAddress, "metrics-address", ":10258", `Address of /metrics, /livez and /readyz; "0" disables them.`)
+	flags.IntVar(&o.MetricsNodeLimit, "metrics-node-limit", 500, "Export the usage and state of each node, as three series per node, in clusters of at most this many nodes; 0 exports none.")
+	flags.IntVar(&o.MetricsOwnerLimit, "metrics-owner-limit", 0, fmt.Sprintf("Export evictions and their outcomes for this many owners, those with the most evictions in the ledger, as three series per owner; 0 exports none, and %d is the maximum.", maxOwners))
+	flags.StringVar(&o.MetricsAccess, "metrics-access", serve.MetricsOpen, "Who may read /metrics there: open (everyone), authorized (over HTTPS, clients that the API server allows to get the path /metrics) or off (no one). Probes are always answered.")
 }
 
 // AddRunner adds the flags of commands that evict.
@@ -155,7 +155,7 @@ func (o *Options) AddRunner(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.DryRun, "dry-run", false, "Plan and log evictions without performing them.")
 	flags.DurationVar(&o.Interval, "descheduling-interval", o.Interval, "Time between the end of one cycle and the start of the next, unless an event starts one earlier; 0 runs one cycle and exits.")
 	flags.StringVar(&o.Schedule, "schedule", "", `Cron expression for cycles, such as "*/5 * * * *"; instead of --descheduling-interval.`)
-	AddRemote(flags, &o.Extender, "URL of a separate extender, to check that kube-scheduler asks it. If the extender has several replicas, that of a headless Service, so that all are asked.")
+	AddRemote(flags, &o.Extender, "URL of a separate extender, to check that kube-scheduler asks it. If the extender has several replicas, use a headless Service, so that all are asked.")
 	flags.BoolVar(&o.LeaderElect, "leader-elect", true, "Evict only while holding the Lease, so that one process evicts at a time.")
 	o.addLease(flags, "evenkeel")
 }
@@ -163,16 +163,16 @@ func (o *Options) AddRunner(flags *pflag.FlagSet) {
 // AddRemote adds the flags of commands that query an extender in another process.
 func AddRemote(flags *pflag.FlagSet, extender *remote.Extender, usage string) {
 	flags.StringVar(&extender.URL, "extender-url", "", usage)
-	flags.StringVar(&extender.TLS.CAFile, "extender-ca-file", "", "CA that the certificate of the extender must be signed by; without it one of the system's.")
+	flags.StringVar(&extender.TLS.CAFile, "extender-ca-file", "", "CA that must have signed the extender's certificate; by default one of the system's CAs.")
 	flags.StringVar(&extender.TLS.CertFile, "extender-client-cert-file", "", "Client certificate for the extender.")
 	flags.StringVar(&extender.TLS.KeyFile, "extender-client-key-file", "", "Private key of the client certificate.")
-	flags.StringVar(&extender.TLS.ServerName, "extender-server-name", "", "Name that must be on the certificate of the extender; without it the host of the URL.")
+	flags.StringVar(&extender.TLS.ServerName, "extender-server-name", "", "Name that the extender's certificate must have; by default the host of the URL.")
 }
 
 func (o *Options) addLease(flags *pflag.FlagSet, name string) {
 	flags.DurationVar(&o.LeaseDuration, "leader-elect-lease-duration", 15*time.Second, "How long others wait before they take an abandoned Lease.")
 	flags.DurationVar(&o.RenewDeadline, "leader-elect-renew-deadline", 10*time.Second, "How long the leader tries to renew the Lease before it gives up.")
-	flags.DurationVar(&o.RetryPeriod, "leader-elect-retry-period", 2*time.Second, "Time between tries to take or renew the Lease.")
+	flags.DurationVar(&o.RetryPeriod, "leader-elect-retry-period", 2*time.Second, "Time between attempts to acquire or renew the Lease.")
 	flags.StringVar(&o.LeaseName, "leader-elect-resource-name", name, "Name of the Lease.")
 }
 
@@ -184,19 +184,19 @@ func (o *Options) AddNodeSync(flags *pflag.FlagSet) {
 
 // AddExtender adds the flags of commands that answer kube-scheduler.
 func (o *Options) AddExtender(flags *pflag.FlagSet) {
-	flags.StringVar(&o.ListenAddress, "listen-address", ":8888", "Address to serve extender requests from kube-scheduler on.")
-	flags.StringVar(&o.ReportAddress, "report-address", "127.0.0.1:8889", `Loopback address of the page / and the reports /status, /nodes, /explain and /metrics, for evenkeel ui and kubectl port-forward; "0" serves none.`)
+	flags.StringVar(&o.ListenAddress, "listen-address", ":8888", "Address on which to serve extender requests from kube-scheduler.")
+	flags.StringVar(&o.ReportAddress, "report-address", "127.0.0.1:8889", `Loopback address of the page / and the reports /status, /nodes, /explain and /metrics, for evenkeel ui and kubectl port-forward; "0" disables them.`)
 	flags.BoolVar(&o.Profiling, "profiling", false, "Serve /debug/pprof/ among the reports.")
 	flags.StringVar(&o.TLSCertFile, "tls-cert-file", "", "Certificate for HTTPS; without it HTTP is served. Changed files take effect within 15 seconds.")
 	flags.StringVar(&o.TLSKeyFile, "tls-private-key-file", "", "Private key of the certificate.")
-	flags.StringVar(&o.ClientCAs, "client-ca-file", "", "CA that client certificates must be signed by; without it anybody is answered.")
-	flags.BoolVar(&o.InsecureServing, "insecure-serving", false, "Allow plain HTTP on a --listen-address that other hosts reach: they can then ask as kube-scheduler does.")
-	flags.StringVar(&o.InsecureAddress, "insecure-listen-address", "", "Second address, for plain HTTP, while kube-scheduler is moved to HTTPS.")
+	flags.StringVar(&o.ClientCAs, "client-ca-file", "", "CA that must have signed client certificates; without it, every client is answered.")
+	flags.BoolVar(&o.InsecureServing, "insecure-serving", false, "Allow plain HTTP on a --listen-address that other hosts can reach; they can then send the same requests as kube-scheduler.")
+	flags.StringVar(&o.InsecureAddress, "insecure-listen-address", "", "Additional address for plain HTTP, while kube-scheduler is being switched to HTTPS.")
 }
 
 // AddWebhook adds the flags of a command that the API server may call.
 func (o *Options) AddWebhook(flags *pflag.FlagSet) {
-	flags.StringVar(&o.WebhookAddress, "webhook-address", "", "Address to serve the webhook of new pods on, for API servers before Kubernetes 1.36; without it there is none.")
+	flags.StringVar(&o.WebhookAddress, "webhook-address", "", "Address on which to serve the webhook for new pods, for API servers before Kubernetes 1.36; without it, none is served.")
 	flags.StringVar(&o.WebhookCertFile, "webhook-cert-file", "", "Certificate for --webhook-address. Changed files take effect within 15 seconds.")
 	flags.StringVar(&o.WebhookKeyFile, "webhook-private-key-file", "", "Private key of that certificate.")
 }
@@ -219,7 +219,7 @@ func (o *Options) Validate() error {
 		return nil
 	}
 	if o.Interval != 0 {
-		return exit.Usagef("--schedule and --descheduling-interval exclude each other")
+		return exit.Usagef("--schedule and --descheduling-interval cannot be used together")
 	}
 	if _, err := cycle.ParseSchedule(o.Schedule); err != nil {
 		return exit.Usagef("--schedule: %w", err)
@@ -235,7 +235,7 @@ func (o *Options) validateTimes() error {
 		return nil
 	}
 	if o.RetryPeriod <= 0 || o.RenewDeadline <= o.RetryPeriod*12/10 || o.LeaseDuration.Truncate(time.Second) <= o.RenewDeadline {
-		return fmt.Errorf("--leader-elect-lease-duration %v, in whole seconds, must be above --leader-elect-renew-deadline %v, and that above 1.2 times --leader-elect-retry-period %v",
+		return fmt.Errorf("--leader-elect-lease-duration %v, in whole seconds, must be longer than --leader-elect-renew-deadline %v, which must be longer than 1.2 times --leader-elect-retry-period %v",
 			o.LeaseDuration, o.RenewDeadline, o.RetryPeriod)
 	}
 	return nil
@@ -258,7 +258,7 @@ func (o *Options) validateAddresses() error {
 			return fmt.Errorf("--%s: %w", flag, err)
 		}
 		if flag == "report-address" && !serve.Local(host) {
-			return fmt.Errorf("--%s: %q is no loopback address: reports name the pods of all namespaces and ask nobody for permission", flag, address)
+			return fmt.Errorf("--%s: %q is not a loopback address: reports name the pods of all namespaces, and reading them needs no permission", flag, address)
 		}
 	}
 	if o.MetricsNodeLimit < 0 {
@@ -282,9 +282,9 @@ func (o *Options) validateTrust() error {
 	case (o.WebhookAddress == "") != (o.WebhookCertFile == ""), (o.WebhookAddress == "") != (o.WebhookKeyFile == ""):
 		return errors.New("--webhook-address, --webhook-cert-file and --webhook-private-key-file must be used together")
 	case o.InsecureAddress != "" && o.TLSCertFile == "":
-		return errors.New("--insecure-listen-address goes with --tls-cert-file: without it --listen-address has plain HTTP already")
+		return errors.New("--insecure-listen-address requires --tls-cert-file: without it, --listen-address already serves plain HTTP")
 	case o.ListenAddress != "" && o.TLSCertFile == "" && !o.InsecureServing && !extender.Loopback(o.ListenAddress):
-		return fmt.Errorf("--listen-address %s has plain HTTP and is not on loopback: give it --tls-cert-file, --tls-private-key-file and --client-ca-file "+
+		return fmt.Errorf("--listen-address %s serves plain HTTP and is not a loopback address: set --tls-cert-file, --tls-private-key-file and --client-ca-file "+
 			"(`evenkeel certificates` makes the files), or allow it with --insecure-serving", o.ListenAddress)
 	}
 	return nil

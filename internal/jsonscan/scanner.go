@@ -110,9 +110,9 @@ func (s *Scanner) Unexpected(want string) {
 	case s.pos < len(s.data):
 		s.Fail(fmt.Errorf("offset %d: %q where %s should be", at, s.data[s.pos], want))
 	case s.broken != nil:
-		s.Fail(fmt.Errorf("offset %d: the text breaks off: %w", at, s.broken))
+		s.Fail(fmt.Errorf("offset %d: the input was cut off: %w", at, s.broken))
 	default:
-		s.Fail(fmt.Errorf("offset %d: the text ends where %s should be: %w", at, want, io.ErrUnexpectedEOF))
+		s.Fail(fmt.Errorf("offset %d: the input ends where %s should be: %w", at, want, io.ErrUnexpectedEOF))
 	}
 }
 

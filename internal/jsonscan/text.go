@@ -33,7 +33,7 @@ func (s *Scanner) Time() (at time.Time) {
 		return at
 	}
 	if err := at.UnmarshalText(text); err != nil {
-		s.Fail(fmt.Errorf("offset %d: %q is no time", s.Offset(), text))
+		s.Fail(fmt.Errorf("offset %d: %q is not a time", s.Offset(), text))
 	}
 	return at
 }

@@ -45,7 +45,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 			Name: "evenkeel_hottest_node_usage_ratio", Help: "Real usage of the hottest known node, as a ratio of its allocatable.",
 		}, []string{"resource"}),
 		skipped: factory.NewCounterVec(prometheus.CounterOpts{
-			Name: "evenkeel_usage_samples_skipped_total", Help: "Samples of a source that were not taken, by cause.",
+			Name: "evenkeel_usage_samples_skipped_total", Help: "Samples of a source that were rejected, by cause.",
 		}, []string{"source", "cause"}),
 		readings: factory.NewCounterVec(prometheus.CounterOpts{
 			Name: "evenkeel_usage_readings_total", Help: "Readings of usage sources by result.",
@@ -58,7 +58,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 			Name: "evenkeel_observation_timestamp_seconds", Help: "When the newest observation was published.",
 		}),
 		steps: factory.NewCounterVec(prometheus.CounterOpts{
-			Name: "evenkeel_clock_steps_total", Help: "Steps of the clock by more than five seconds between two observations, by direction.",
+			Name: "evenkeel_clock_steps_total", Help: "Clock steps of more than five seconds between two observations, by direction.",
 		}, []string{"direction"}),
 	}
 	for _, direction := range []string{"back", "forward"} {

@@ -34,7 +34,7 @@ func TestMetrics(t *testing.T) {
 	h.fail = errSource
 	h.pass(15 * time.Second)
 	compare(t, registry, `
-# HELP evenkeel_clock_steps_total Steps of the clock by more than five seconds between two observations, by direction.
+# HELP evenkeel_clock_steps_total Clock steps of more than five seconds between two observations, by direction.
 # TYPE evenkeel_clock_steps_total counter
 evenkeel_clock_steps_total{direction="back"} 0
 evenkeel_clock_steps_total{direction="forward"} 0
@@ -61,7 +61,7 @@ evenkeel_usage_insufficient{reason="usage_windows_filling"} 0
 # TYPE evenkeel_usage_readings_total counter
 evenkeel_usage_readings_total{result="error",source="test"} 1
 evenkeel_usage_readings_total{result="success",source="test"} 8
-# HELP evenkeel_usage_samples_skipped_total Samples of a source that were not taken, by cause.
+# HELP evenkeel_usage_samples_skipped_total Samples of a source that were rejected, by cause.
 # TYPE evenkeel_usage_samples_skipped_total counter
 evenkeel_usage_samples_skipped_total{cause="absurd",source="test"} 0
 evenkeel_usage_samples_skipped_total{cause="contradictory",source="test"} 0

@@ -265,7 +265,7 @@ nodesync: {label: {enabled: true}, taint: {enabled: true}, rejectTaint: {enabled
 		"Expects usage to recur every 24h, and relieves nodes before it makes them hot.",
 		"Moves pods only to nodes whose cpu is at or below 40% and memory is at least 5 points below the mean.",
 		"Lands no pod where cpu would be predicted above 55% or disk.free would be predicted below 20 or memory would be predicted above the mean plus 8 points with it.",
-		"Makes at most 1 move a cycle, which ends after 10m; evictions of 5% of all pods an hour, or 50 if that is more; 5 evictions an hour of one controller; for one namespace half of an hour's evictions, or its share of all pods.",
+		"Makes at most 1 move a cycle, which ends after 10m; evictions of 5% of all pods an hour, or 50 if that is more; 5 evictions an hour of one controller; for one namespace half of the hourly limit, or its share of all pods if that is more.",
 		`Evicts only at these times: for 8h from "0 22 * * 1-5" on (Europe/Berlin).`,
 		`Never evicts at these times: for 1h30m from "@daily" on (UTC).`,
 		"Also runs RemoveDuplicates (profile p).",
@@ -318,7 +318,7 @@ func TestWordsListWhatIsLeftAlone(t *testing.T) {
 		"Does not move pods in the namespaces a, b by real usage.",
 		"Moves pods of these controllers, too: CloneSet.apps.kruise.io.",
 		`Profile p spares pods that the labelSelector "team=web" does not match, pods of namespaces that the namespaceLabelSelector "team=web" does not match.`,
-		"Without a PodDisruptionBudget takes at most 10% of an owner's pods away at once, at least one.",
+		"Without a PodDisruptionBudget, takes at most 10% of an owner's pods away at once, but at least one.",
 		"Does not wait for the windows if memory has been above its evict line for 1m20s and, at its current rate, will reach 95% within 3m.",
 	} {
 		if !slices.Contains(does, want) {

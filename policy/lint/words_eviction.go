@@ -44,11 +44,11 @@ func (s *survey) paceWords() {
 		}
 	}
 	if e.MaxMovesPerHour != intstr.FromInt32(0) && e.MaxMovesPerHourOfNamespace == 0 {
-		bounds = append(bounds, "for one namespace half of an hour's evictions, or its share of all pods")
+		bounds = append(bounds, "for one namespace half of the hourly limit, or its share of all pods if that is more")
 	}
 	s.sayOf(bounds, "; ", "Makes at most %s.")
 	if s.moves() {
-		s.say("Without a PodDisruptionBudget takes at most %s%% of an owner's pods away at once, at least one.", number(e.MaxInFlightPercentOfOwner))
+		s.say("Without a PodDisruptionBudget, takes at most %s%% of an owner's pods away at once, but at least one.", number(e.MaxInFlightPercentOfOwner))
 		s.sayOf(e.RecreatingControllers, ", ", "Moves pods of these controllers, too: %s.")
 	}
 	b := &e.Breaker
@@ -56,7 +56,7 @@ func (s *survey) paceWords() {
 		reasons.Count(b.MaxPendingReplacements, "replacement"), span(b.PendingAfter.Duration), reasons.Count(b.MaxUnreadyReplacements, "replacement"),
 		span(b.UnreadyAfter.Duration), number(b.MaxNotReadyPercent))
 	if b.StandBack.Duration > 0 {
-		s.say("Stands back for at most %s while more than %s%% of the nodes are cordoned, drained or being deleted, or %s%% more pods wait for a node than before.",
+		s.say("Pauses for at most %s while more than %s%% of the nodes are cordoned, drained or being deleted, or %s%% more pods wait for a node than before.",
 			span(b.StandBack.Duration), number(b.MaxDrainingPercent), number(b.MaxUnschedulablePercent))
 	}
 }

@@ -44,10 +44,10 @@ func NewWatchdog(pods cache.SharedIndexInformer, now func() time.Time, registry 
 	w := &Watchdog{now: now, informer: pods, held: map[types.NamespacedName]time.Time{}}
 	factory := promauto.With(registry)
 	factory.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "evenkeel_steering_held_pods", Help: "Pods that the scheduling gate " + gate + " holds now.",
+		Name: "evenkeel_steering_held_pods", Help: "Pods that the scheduling gate " + gate + " currently holds.",
 	}, func() float64 { n, _ := w.count(); return float64(n) })
 	factory.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "evenkeel_steering_overdue_pods", Help: fmt.Sprintf("Pods that it has held for longer than %v, because no process can remove it.", Overdue),
+		Name: "evenkeel_steering_overdue_pods", Help: fmt.Sprintf("Pods that the scheduling gate has held for longer than %v, because no process can remove it.", Overdue),
 	}, func() float64 { _, overdue := w.count(); return float64(len(overdue)) })
 	return w
 }

@@ -90,8 +90,8 @@ func TestWatchdog(t *testing.T) {
 		counts := func(what, held, overdue string) {
 			t.Helper()
 			synctest.Wait()
-			want := "# HELP evenkeel_steering_held_pods Pods that the scheduling gate evenkeel.io/steer holds now.\n# TYPE evenkeel_steering_held_pods gauge\n" +
-				"evenkeel_steering_held_pods " + held + "\n# HELP evenkeel_steering_overdue_pods Pods that it has held for longer than 30s, because no process can remove it.\n" +
+			want := "# HELP evenkeel_steering_held_pods Pods that the scheduling gate evenkeel.io/steer currently holds.\n# TYPE evenkeel_steering_held_pods gauge\n" +
+				"evenkeel_steering_held_pods " + held + "\n# HELP evenkeel_steering_overdue_pods Pods that the scheduling gate has held for longer than 30s, because no process can remove it.\n" +
 				"# TYPE evenkeel_steering_overdue_pods gauge\nevenkeel_steering_overdue_pods " + overdue + "\n"
 			if err := testutil.GatherAndCompare(registry, strings.NewReader(want)); err != nil {
 				t.Errorf("%s: %v", what, err)

@@ -46,8 +46,8 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 			Namespace: "evenkeel", Subsystem: "nodesync", Name: "foreign_keys",
 			Help: "Keys on nodes, by kind, that are not written because they hold another writer's value.",
 		}, []string{"kind"}),
-		corrupt: gauge("corrupt_records", "Nodes whose record of what is ours could not be read."),
-		waiting: gauge("waiting_nodes", "Nodes to be patched for which the last pass had no time."),
+		corrupt: gauge("corrupt_records", "Nodes whose record of what Evenkeel wrote could not be read."),
+		waiting: gauge("waiting_nodes", "Nodes left to patch when the last pass ran out of time."),
 	}
 	for kind := range numKinds {
 		for r := range numResults {

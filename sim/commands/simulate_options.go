@@ -85,7 +85,7 @@ func (o *SimulateOptions) AddTo(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&o.Compare, "compare", o.Compare, "Variants to compare: "+strings.Join(comparisons, ", ")+".")
 	flags.StringSliceVar(&o.RivalLines, "rival-lines", o.RivalLines, "Lines by which Koordinator and upstream evict: "+ownLines+", "+equalLines+" to those of the first --policy or the shipped one, or both.")
 	flags.Float64Var(&o.Shape.PodsPerNode, "pods-per-node", o.Shape.PodsPerNode, "Pods per node; with --generate=dense, of the crowded node, and 110 unless set.")
-	flags.IntVar(&o.Shape.Nodes, "nodes", o.Shape.Nodes, "Nodes; 0 counts them by --pods-per-node.")
+	flags.IntVar(&o.Shape.Nodes, "nodes", o.Shape.Nodes, "Number of nodes; 0 derives it from --pods-per-node.")
 	flags.IntVar(&o.Shape.Pods, "pods", o.Shape.Pods, "Pods; 0 is one per series.")
 	flags.IntVar(&o.Shape.ReplicasPerOwner, "replicas-per-owner", o.Shape.ReplicasPerOwner, "Pods that share a ReplicaSet.")
 	flags.Float64Var(&o.Shape.MeanCPUPercent, "mean-cpu", o.Shape.MeanCPUPercent, "Mean CPU usage of all nodes, in percent, that they are sized for.")

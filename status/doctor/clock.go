@@ -12,7 +12,7 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// skew is the clock difference from which on it is reported.
+// skew is the smallest clock difference that is reported.
 const skew = 5 * time.Second
 
 // examineClock checks this machine's clock and the age of the nodes' newest
@@ -77,7 +77,7 @@ func (p *Patient) examineAges(n *notes, i int, ages []time.Duration) {
 		n.warning(name, "The newest sample was taken %s from now: a clock or a time zone is wrong. %s", seconds(-youngest), summary).
 			fix(fixRefused(&p.Sources[i], usage.Future))
 	case median > maxAge/2:
-		n.warning(name, "%s One that is missed makes nodes unknown.", summary).fix(fixAge(&p.Sources[i]))
+		n.warning(name, "%s A single missed sample makes nodes unknown.", summary).fix(fixAge(&p.Sources[i]))
 	default:
 		n.ok(name, "%s", summary)
 	}

@@ -21,7 +21,7 @@ func examineExtender(p *Patient, n *notes) {
 	case e.URL == "":
 		n.ok("", "Not checked: pass --extender-url to verify that kube-scheduler calls the extender.")
 	case e.Err != nil:
-		n.problem(e.URL, "It gave no status: %v", e.Err).
+		n.problem(e.URL, "Its status could not be read: %v", e.Err).
 			fix("Check whether it runs, whether this is its address (--listen-address), and whether it requires a client certificate " +
 				"(--extender-ca-file, --extender-client-cert-file, --extender-client-key-file):\n" +
 				"kubectl -n evenkeel get pods,services\nkubectl -n evenkeel port-forward service/evenkeel 8888   # then --extender-url http://127.0.0.1:8888")
@@ -48,7 +48,7 @@ func (p *Patient) examineStatus(n *notes) {
 func (p *Patient) wiring(n *notes) {
 	e := &p.Extender
 	if e.Started.IsZero() {
-		n.warning(e.URL, "It does not say when it started; kube-scheduler has asked it %d times.", e.Asked).
+		n.warning(e.URL, "It does not report when it started; kube-scheduler has asked it %d times.", e.Asked).
 			fix("Use the same version for extender and doctor.")
 		return
 	}
@@ -63,7 +63,7 @@ func (p *Patient) wiring(n *notes) {
 	}
 	switch {
 	case bound > 0 && e.Asked == 0:
-		n.problem(e.URL, "%s, though %s bound since: kube-scheduler does not ask it.", summary, were(bound)).
+		n.problem(e.URL, "%s, although %s bound since then: kube-scheduler does not ask it.", summary, were(bound)).
 			fix("Give kube-scheduler a configuration (--config) with this block, and restart it:\n" + Block(e.URL) +
 				"\nCheck it: evenkeel doctor --scheduler-config FILE. If the control plane does not allow that, turn steering off:\n" +
 				"eviction: {steering: none}")
@@ -73,7 +73,7 @@ func (p *Patient) wiring(n *notes) {
 	case e.Asked > 0:
 		n.ok(e.URL, "%s.", summary)
 	default:
-		proof := "no pod was bound since, so nothing is proven"
+		proof := "no pod has been bound since then, so nothing is proven"
 		if !known {
 			proof = "whether pods were bound meanwhile is not known"
 		}

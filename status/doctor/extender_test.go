@@ -32,17 +32,17 @@ func TestExtender(t *testing.T) {
 		},
 		"never asked while pods were bound": {
 			change: func(w *ward) { never(w); pod(w, 10*time.Minute, "ReplicaSet") },
-			want:   "problem http://127.0.0.1:8888: It has run since 2026-03-01T11:00:00Z and was asked 0 times by kube-scheduler, though 1 new pod was bound since: kube-scheduler does not ask it.",
+			want:   "problem http://127.0.0.1:8888: It has run since 2026-03-01T11:00:00Z and was asked 0 times by kube-scheduler, although 1 new pod was bound since then: kube-scheduler does not ask it.",
 			mend:   "nodeCacheCapable: true",
 		},
 		"static pods prove nothing": {
 			change: func(w *ward) { never(w); pod(w, 10*time.Minute, "Node") },
-			want:   "warning http://127.0.0.1:8888: It has run since 2026-03-01T11:00:00Z and was asked 0 times by kube-scheduler; no pod was bound since, so nothing is proven.",
+			want:   "warning http://127.0.0.1:8888: It has run since 2026-03-01T11:00:00Z and was asked 0 times by kube-scheduler; no pod has been bound since then, so nothing is proven.",
 			mend:   "kubectl run",
 		},
 		"nor does a pod bound while it started": {
 			change: func(w *ward) { never(w); pod(w, time.Hour-5*time.Second, "ReplicaSet") },
-			want:   "warning http://127.0.0.1:8888: It has run since 2026-03-01T11:00:00Z and was asked 0 times by kube-scheduler; no pod was bound since, so nothing is proven.",
+			want:   "warning http://127.0.0.1:8888: It has run since 2026-03-01T11:00:00Z and was asked 0 times by kube-scheduler; no pod has been bound since then, so nothing is proven.",
 		},
 		"no longer asked": {
 			change: func(w *ward) {
@@ -54,12 +54,12 @@ func TestExtender(t *testing.T) {
 		},
 		"down": {
 			change: func(w *ward) { w.patient.Extender.Err = errors.New("connection refused") },
-			want:   "problem http://127.0.0.1:8888: It gave no status: connection refused",
+			want:   "problem http://127.0.0.1:8888: Its status could not be read: connection refused",
 			mend:   "port-forward",
 		},
 		"an older version": {
 			change: func(w *ward) { w.patient.Extender.Started = time.Time{} },
-			want:   "warning http://127.0.0.1:8888: It does not say when it started; kube-scheduler has asked it 40 times.",
+			want:   "warning http://127.0.0.1:8888: It does not report when it started; kube-scheduler has asked it 40 times.",
 		},
 		"no address": {
 			change: func(w *ward) { w.patient.Extender = doctor.Extender{} },
@@ -77,7 +77,7 @@ func TestExtender(t *testing.T) {
 				w.patient.Extender.URL = "https://10.0.0.1:8888"
 				pod(w, time.Minute, "ReplicaSet")
 			},
-			want: "problem https://10.0.0.1:8888: It has run since 2026-03-01T11:00:00Z and was asked 0 times by kube-scheduler, though 1 new pod was bound since: kube-scheduler does not ask it.",
+			want: "problem https://10.0.0.1:8888: It has run since 2026-03-01T11:00:00Z and was asked 0 times by kube-scheduler, although 1 new pod was bound since then: kube-scheduler does not ask it.",
 			mend: "tlsConfig",
 		},
 	}

@@ -108,7 +108,7 @@ func TestFixesOfErrorsPassLint(t *testing.T) {
 	texts := []string{
 		"unknown authority", "certificate is valid for", "certificate has expired", "certificate required", "server gave http response to https",
 		"malformed http response", "answer is too large", "no such host", "connection refused", "i/o timeout", "401", "403", "404",
-		"is this the prometheus api", "redirection", "context deadline exceeded", "reading secret", "no such file", " 500", "breaks off", "requesting a token of serviceaccount", "?",
+		"is this the prometheus api", "redirection", "context deadline exceeded", "reading secret", "no such file", " 500", "cut off", "requesting a token of serviceaccount", "?",
 	}
 	linted := 0
 	for _, kind := range []string{prometheus.Name, kubelet.Name, nodemetrics.Name, metricsserver.Name} {

@@ -110,7 +110,7 @@ var hints = []source.Hint{
 	{Texts: []string{"403", "forbidden"}, Topic: source.Forbidden},
 	{Texts: []string{"404"}, Topic: source.NotFound},
 	{
-		Texts: []string{"is this the prometheus api", "where an object is due"},
+		Texts: []string{"is this the prometheus api", "where an object should be"},
 		Advice: "Something else answers at this address. Use the address above /api/v1/query; Mimir and VictoriaMetrics have a path\n" +
 			"in front of it (such as /prometheus or /select/0/prometheus).",
 	},
@@ -135,7 +135,7 @@ var hints = []source.Hint{
 		Advice: "The server, or a proxy in front of it, failed: see its log.",
 	},
 	{
-		Texts:  []string{"breaks off", "unexpected eof", "broke off"},
+		Texts:  []string{"cut off", "unexpected eof"},
 		Advice: "The answer was cut off: check the server's log and any proxies in between.",
 	},
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/evenkeel/evenkeel/internal/jsonscan"
 	"github.com/evenkeel/evenkeel/observe/usage"
 	"github.com/evenkeel/evenkeel/observe/usage/annotations"
 	"github.com/evenkeel/evenkeel/observe/usage/kubelet"
@@ -18,6 +19,16 @@ import (
 	"github.com/evenkeel/evenkeel/observe/usage/prometheus"
 	"github.com/evenkeel/evenkeel/status/doctor"
 )
+
+// reading returns the error of reading an answer that should be a JSON object.
+func reading(answer string) error {
+	scanner := jsonscan.NewReader(512, jsonscan.OfAnswers)
+	scanner.Reset(strings.NewReader(answer))
+	for range scanner.Object {
+		scanner.Skip()
+	}
+	return scanner.End()
+}
 
 // An error is reported with a fix for its cause.
 func TestErrorsOfSources(t *testing.T) {
@@ -41,7 +52,8 @@ func TestErrorsOfSources(t *testing.T) {
 		"far too much":                  {prometheus.Name, errors.New("the answer is too large: over 134217728 bytes"), "sum by"},
 		"http where https is":           {prometheus.Name, errors.New("net/http: HTTP/1.x transport connection broken: malformed HTTP response"), "correct the scheme"},
 		"another program":               {prometheus.Name, errors.New("the answer has no status: is this the Prometheus API?"), "/api/v1/query"},
-		"broken off":                    {prometheus.Name, errors.New("the answer breaks off at byte 100: unexpected EOF"), "proxies"},
+		"a web page":                    {prometheus.Name, reading("<html>"), "/api/v1/query"},
+		"an incomplete answer":          {prometheus.Name, reading(`{"status":`), "proxies"},
 		"the server is ill":             {prometheus.Name, errors.New("the server answered 500 Internal Server Error"), "its log"},
 		"metrics-server is missing":     {metricsserver.Name, errors.New("listing metrics of nodes: the server could not find the requested resource"), "install metrics-server"},
 		"metrics-server is down":        {metricsserver.Name, errors.New("the server is currently unable to handle the request"), "get apiservice v1beta1.metrics.k8s.io"},

@@ -177,7 +177,7 @@ func TestClock(t *testing.T) {
 	}{
 		"young":                    {2 * time.Second, 0, "ok MetricsServer: The newest samples of 3 nodes are 2s to 2s old, half of them up to 2s; maxAge is 1m30s."},
 		"exactly half":             {45 * time.Second, 0, "ok MetricsServer: The newest samples of 3 nodes are 45s to 45s old, half of them up to 45s; maxAge is 1m30s."},
-		"over half":                {46 * time.Second, 0, "warning MetricsServer: The newest samples of 3 nodes are 46s to 46s old, half of them up to 46s; maxAge is 1m30s. One that is missed makes nodes unknown."},
+		"over half":                {46 * time.Second, 0, "warning MetricsServer: The newest samples of 3 nodes are 46s to 46s old, half of them up to 46s; maxAge is 1m30s. A single missed sample makes nodes unknown."},
 		"the source's own maxAge":  {46 * time.Second, 5 * time.Minute, "ok MetricsServer: The newest samples of 3 nodes are 46s to 46s old, half of them up to 46s; maxAge is 5m0s."},
 		"a little ahead":           {-4 * time.Second, 0, "ok MetricsServer: The newest samples of 3 nodes are -4s to -4s old, half of them up to -4s; maxAge is 1m30s."},
 		"from the future, by much": {-time.Minute, 0, "warning MetricsServer: The newest sample was taken 1m0s from now: a clock or a time zone is wrong. The newest samples of 3 nodes are -1m0s to -1m0s old, half of them up to -1m0s; maxAge is 1m30s."},

@@ -252,7 +252,7 @@ func (e *Explainer) knowing(ctx context.Context, s status.Subject) (*status.Fact
 		return nil, err
 	}
 	if f.NoPlan = e.NothingByUsage(); f.NoPlan == "" {
-		f.NoPlan = "this replica has run no cycle by this policy: another one leads, or its first one is still to come"
+		f.NoPlan = "this replica has not run a cycle with this policy: another one leads, or its first cycle is still to come"
 	}
 	if e.nodes == nil {
 		f.NoPlan = "this process only answers kube-scheduler and makes no plan; ask the one that evicts, or run explain without --extender-url"

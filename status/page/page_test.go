@@ -91,7 +91,7 @@ func TestHeadline(t *testing.T) {
 		},
 		"the budget is used up": {
 			func(f *Facts) { f.Stops.Safeguard, f.Stops.Left = reasons.MovesPerHour, 0 },
-			hot("No pod is moved: the moves of this hour are used up (MovesPerHour)."),
+			hot("No pod is moved: all moves for this hour are used up (MovesPerHour)."),
 		},
 		"another process plans": {
 			func(f *Facts) { f.NoPlan = "another replica leads" }, hot("Another replica leads."),
@@ -248,7 +248,7 @@ func TestUnsettledNodes(t *testing.T) {
 	}
 	got := rendered(t, f, Asked{})
 	for _, want := range []string{
-		"No node is hot; starting is above an evict line", "<h3>Above an evict line, and not hot</h3>", "<small>Not hot yet: " + why + "</small>",
+		"No node is hot; starting is above an evict line", "<h3>Above an evict line but not hot</h3>", "<small>Not hot yet: " + why + "</small>",
 		"<small>Not cool: cpu avg_5m is predicted at 53.0%, above the low line 45%, and measured at 10.0%: 43.0 points are estimated",
 	} {
 		if !strings.Contains(got, want) {
@@ -293,7 +293,7 @@ func TestProfilesThatAreNotShownAreNamed(t *testing.T) {
 		t.Error("one profile alone leaves something out")
 	}
 	f.OtherProfiles = []string{"batch"}
-	const want = "Not shown: the plans of another profile of the policy that moves by real usage: batch."
+	const want = "Not shown: the plan of another profile of the policy that moves pods by real usage: batch."
 	if page := rendered(t, f, Asked{}); !strings.Contains(page, want) {
 		t.Errorf("want %q", want)
 	}

@@ -158,7 +158,7 @@ func (p *printer) basis(r *status.Plan) {
 			reasons.Are(len(left), "node"), reasons.Names(left, 3)))
 	}
 	if others := r.OtherPlugins; len(others) > 0 {
-		p.field("Not shown", fmt.Sprintf("what plugins evict that read metrics themselves: %s.", reasons.Names(others, 3)))
+		p.field("Not shown", fmt.Sprintf("evictions by plugins that read metrics themselves: %s.", reasons.Names(others, 3)))
 	}
 	if others := r.OtherProfiles; len(others) > 0 {
 		p.field("Not shown", fmt.Sprintf("the moves by real usage of %s of the policy: %s.", reasons.Count(len(others), "other profile"), reasons.Names(others, 3)))

@@ -21,9 +21,9 @@ var endings = map[reasons.Reason]string{
 	reasons.PodStarting:           "just started",
 	reasons.OwnerCoolingDown:      "rests after its last moves",
 	reasons.NodeSettling:          "its node settles after a move",
-	reasons.OwnerMovesPerHour:     "its owner's moves of this hour are used up",
-	reasons.NamespaceMovesPerHour: "its namespace's moves of this hour are used up",
-	reasons.NodePoolMovesPerHour:  "its node pool's moves of this hour are used up",
+	reasons.OwnerMovesPerHour:     "its owner has used up its moves for this hour",
+	reasons.NamespaceMovesPerHour: "its namespace has used up its moves for this hour",
+	reasons.NodePoolMovesPerHour:  "its node pool has used up its moves for this hour",
 }
 
 // saves describes the hot time that the moves off one node are expected to save.

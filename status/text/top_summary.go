@@ -132,14 +132,14 @@ func (r *top) provisional() string {
 	windows := strings.Join(r.HotWindows, ", ")
 	switch {
 	case r.Process != "" && r.filling():
-		return `"Now" goes by the newest reading alone and is provisional. Evicting goes by windows, which that process is still filling.`
+		return `"Now" refers to the newest reading alone and is provisional. Evicting uses windows, which that process is still filling.`
 	case r.Process != "" && r.hotNow():
-		return `"Hot now" goes by the newest reading alone and is provisional. Evicting goes by the state before it, which is that of windows.`
+		return `"Hot now" refers to the newest reading alone and is provisional. Evicting uses the state before it, which comes from windows.`
 	case r.filling():
-		return fmt.Sprintf(`"Now" goes by the newest reading alone and is provisional. Evicting goes by windows (%s), which take %ds of readings: --observe %ds shows those states.`,
+		return fmt.Sprintf(`"Now" refers to the newest reading alone and is provisional. Evicting uses windows (%s), which take %ds of readings: --observe %ds shows those states.`,
 			windows, r.NeededSeconds, r.ObserveSeconds)
 	case r.hotNow():
-		return fmt.Sprintf(`"Hot now" goes by the newest reading alone and is provisional. Evicting goes by the state before it, which is that of windows (%s).`, windows)
+		return fmt.Sprintf(`"Hot now" refers to the newest reading alone and is provisional. Evicting uses the state before it, which comes from windows (%s).`, windows)
 	}
 	return ""
 }

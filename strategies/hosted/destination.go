@@ -64,7 +64,7 @@ func (p *planner) find(w *wish) {
 	}
 }
 
-const aboveRejectLine = "it would come above its reject line"
+const aboveRejectLine = "it would exceed its reject line"
 
 // score scores nodes for the replacement of a pod. scores is nil if kube-scheduler has no
 // preference among them. Like kube-scheduler, it scores only a sample of a large cluster:

@@ -170,7 +170,7 @@ type Plugin struct {
 func New(args runtime.Object, handle frameworktypes.Handle, deps Deps) (*Plugin, error) {
 	strategy, ok := args.(Strategy)
 	if !ok {
-		return nil, fmt.Errorf("unexpected arguments of type %T: they are no strategy's", args)
+		return nil, fmt.Errorf("unexpected arguments of type %T, which no strategy has", args)
 	}
 	return Of(strategy, handle, deps)
 }

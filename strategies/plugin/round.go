@@ -189,7 +189,8 @@ func (r *Round) Take(ctx context.Context, object *v1.Pod) strategies.Pod {
 	return pod
 }
 
-// Evicted is like Take, for a pod that is evicted wherever its replacement will be.
+// Evicted is like Take, for a pod that is evicted no matter where its replacement will
+// run.
 func (r *Round) Evicted(object *v1.Pod) strategies.Pod {
 	record, read, _ := r.known(object)
 	r.objects[record] = object

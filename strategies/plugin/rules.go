@@ -170,7 +170,7 @@ func (r *Round) refused(ctx context.Context, pod *cluster.Pod) reasons.Reason {
 func (r *Round) lands(ctx context.Context, m *strategies.Move) (refused string, err error) {
 	from, to := r.Node(m.Pod.Node), r.Node(m.To)
 	if to == nil {
-		return m.To + " is not ready, is not observed, or is none of the policy's nodes", nil
+		return m.To + " is not ready, is not observed, or is not one of the policy's nodes", nil
 	}
 	m.From, m.Usage = from.Name(), from.read(m.UID).Used
 	full := m.Reason == reasons.NodeFull && r.plugin.is.Relieves
@@ -182,7 +182,7 @@ func (r *Round) lands(ctx context.Context, m *strategies.Move) (refused string, 
 		m.CeilingMilliCores = 0
 	}
 	if !r.Observed.Board.LandsUpTo(to.At, arriving.Plus(r.rise(to)), min(m.CeilingMilliCores, to.most())) {
-		return to.Name() + " would come above its reject line", nil
+		return to.Name() + " would exceed its reject line", nil
 	}
 	placement, err := r.Placement(ctx)
 	if err != nil {
@@ -214,9 +214,9 @@ func (r *Round) closed(from, to *Node, full bool) (reasons.Reason, string) {
 	case !r.plugin.is.Relieves && r.Observed.Relieved[to.Name()]:
 		return reasons.NodeJustRelieved, ""
 	case from == to:
-		return reasons.NodeClosed, "the pod is there already"
+		return reasons.NodeClosed, "the pod is already there"
 	case from != nil && from.Domain != to.Domain:
-		return reasons.OtherDomain, fmt.Sprintf("it is of %s, the pod's node of %s", to.Domain, from.Domain)
+		return reasons.OtherDomain, fmt.Sprintf("it is in %s, the pod's node in %s", to.Domain, from.Domain)
 	}
 	return "", ""
 }

@@ -195,7 +195,7 @@ func (g *gathering) ahead(ctx context.Context, node *plan.Node, n *plugin.Node) 
 	return nil
 }
 
-// without subtracts the pods that do not stay from a node's certain usage.
+// without subtracts, from a node's certain usage, the usage of pods that will not stay.
 func without(certain *forecast.Course, read *usage.NodeUsage, stays func(j int) bool) {
 	for j := range read.Pods {
 		if !stays(j) {

@@ -20,7 +20,7 @@ func (a *Args) Plan(ctx context.Context, round *plugin.Round) (plugin.Result, er
 	}
 	result := plugin.Result{Basis: in, MaxPerNode: in.MaxPerNode}
 	if cool := openFor(round.Movable(), in.Nodes, round.Nodes); a.NumberOfNodes > 0 && cool <= a.NumberOfNodes {
-		result.Closed = fmt.Sprintf("%d nodes are cool and take pods, numberOfNodes asks for more than %d", cool, a.NumberOfNodes)
+		result.Closed = fmt.Sprintf("%d nodes are cool and take pods, numberOfNodes requires more than %d", cool, a.NumberOfNodes)
 		result.Plan = plan.Idle(*in)
 		return result, nil
 	}

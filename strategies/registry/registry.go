@@ -23,7 +23,7 @@ func New(name string) (plugin.Strategy, error) {
 		if strategy.Describe().Name == name {
 			made, ok := strategy.DeepCopyObject().(plugin.Strategy)
 			if !ok {
-				return nil, fmt.Errorf("%s copies to %T, which is no strategy", name, strategy)
+				return nil, fmt.Errorf("%s copies to %T, which is not a strategy", name, strategy)
 			}
 			made.SetDefaults()
 			return made, nil

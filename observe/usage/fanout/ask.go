@@ -64,7 +64,7 @@ func (f *Fanout) get(ctx context.Context, address string, read func(io.Reader) e
 	case long:
 		return &ReadError{Err: fmt.Errorf("the answer is longer than %d bytes", tooLarge.Limit)}
 	case body.broken != nil:
-		return fmt.Errorf("the answer broke off: %w", body.broken)
+		return fmt.Errorf("the answer was cut off: %w", body.broken)
 	case err != nil:
 		return &ReadError{Err: err}
 	}

@@ -64,7 +64,7 @@ func TestAskOfBadServers(t *testing.T) {
 			func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("Content-Length", "10")
 				_, _ = io.WriteString(w, "half")
-			}, usage.Unreachable, "broke off: unexpected EOF",
+			}, usage.Unreachable, "cut off: unexpected EOF",
 		},
 		"a redirect": {
 			func(w http.ResponseWriter, r *http.Request) {

@@ -127,10 +127,10 @@ const remedy = "kubelets are not queried, because they never get Evenkeel's own 
 	"add deploy/components/kubelet-source to the overlay (with Helm: rbac.kubeletSource=always), pass the namespace that Evenkeel is installed in with --namespace, " +
 	"or set kubelet.bearerTokenFile or kubelet.tls.certFile"
 
-// client returns a client that sends kubelets the credentials of the policy,
-// otherwise the token of the ServiceAccount. A process without a token of its
-// own uses its client certificate instead, which nobody can replay. Kubelets'
-// certificates are checked against the cluster's authority.
+// client returns a client that sends kubelets the credentials of the policy, otherwise
+// the token of the ServiceAccount. A process without its own token uses its client
+// certificate instead, which nobody can replay. Kubelets' certificates are checked
+// against the cluster's authority.
 func (c *Config) client(env *access.Env) (*http.Client, error) {
 	if c.BearerTokenFile != "" && env.IsOwnToken(c.BearerTokenFile) {
 		return nil, fmt.Errorf("kubelet.bearerTokenFile: %q is the token of this process, which may evict pods; kubelets never get it: name a ServiceAccount in kubelet.serviceAccount", c.BearerTokenFile)
@@ -146,7 +146,7 @@ func (c *Config) client(env *access.Env) (*http.Client, error) {
 		return &http.Client{Transport: transport}, nil
 	}
 	if c.ServiceAccount == "" || env.RequestToken == nil {
-		return nil, errors.New("making the client for kubelets: there is no token for them, and they never get this process's own")
+		return nil, errors.New("making the client for kubelets: there is no token for them, and this process never sends them its own")
 	}
 	if env.WithholdCredentials && c.ServiceAccount != ServiceAccount {
 		return &http.Client{Transport: access.Withholding(fmt.Sprintf("a token of ServiceAccount %q", c.ServiceAccount))}, nil

@@ -48,7 +48,7 @@ var faults = map[string]struct {
 	"hangs":                  {hanging, usage.Unreachable, "no answer within 1s"},
 	"stops within an answer": {stalling, usage.Unreachable, "no answer within 1s"},
 	"hangs up":               {http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }), usage.Unreachable, "EOF"},
-	"cut off":                {truncated, usage.Unreachable, "broke off"},
+	"cut off":                {truncated, usage.Unreachable, "cut off"},
 	"not authenticated":      {status(http.StatusUnauthorized), usage.Unreachable, "401 Unauthorized: Forbidden (subresource=stats)"},
 	"refuses both":           {status(http.StatusForbidden), usage.Unreachable, "403 Forbidden: Forbidden (subresource=stats); fallback: 403"},
 	"fails":                  {status(http.StatusInternalServerError), usage.Unreachable, "500 Internal Server Error"},

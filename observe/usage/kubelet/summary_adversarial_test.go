@@ -40,7 +40,7 @@ func TestInvalidSummary(t *testing.T) {
 		"beyond all numbers":          {node(`"usageNanoCores":1e999`), `"1e999" is not a number`},
 		"a number without end":        {node(`"usageNanoCores":` + strings.Repeat("1", 100)), "more than 64 digits"},
 		"a word":                      {node(`"usageNanoCores":nil`), `where null should be`},
-		"an invalid time":             {node(`"time":"yesterday"`), `"yesterday" is no time`},
+		"an invalid time":             {node(`"time":"yesterday"`), `"yesterday" is not a time`},
 		"a number for a time":         {node(`"time":1772366400`), `where a string should be`},
 		"a key without end":           {`{"` + strings.Repeat("k", 2000), "a string or number of over 1024 bytes"},
 		"no escape":                   {`{"node":{"nodeName":"\x"}}`, "a valid escape sequence should be"},

@@ -177,12 +177,12 @@ func TestSampleFails(t *testing.T) {
 		want string
 	}{
 		"HTML of a proxy":              {metricsAPI{nodes: "<html>busy</html>", pods: empty}, `reading metrics of nodes: decoding the list`},
-		"an empty body":                {metricsAPI{pods: empty}, `reading metrics of nodes: decoding the list: offset 0: the text ends`},
+		"an empty body":                {metricsAPI{pods: empty}, `reading metrics of nodes: decoding the list: offset 0: the input ends`},
 		"a list without items":         {metricsAPI{nodes: `{"kind":"NodeMetricsList"}`, pods: empty}, `no items`},
 		"items that are no list":       {metricsAPI{nodes: `{"items":{}}`, pods: empty}, `'{' where an array should be`},
 		"an array in the list's place": {metricsAPI{nodes: `[]`, pods: empty}, `'[' where an object should be`},
 		"an item that is no object":    {metricsAPI{nodes: `{"items":[7]}`, pods: empty}, `'7' where an object should be`},
-		"an invalid time":              {metricsAPI{nodes: `{"items":[{"timestamp":"yesterday"}]}`, pods: empty}, `"yesterday" is no time`},
+		"an invalid time":              {metricsAPI{nodes: `{"items":[{"timestamp":"yesterday"}]}`, pods: empty}, `"yesterday" is not a time`},
 		"a number for a quantity":      {metricsAPI{nodes: `{"items":[{"usage":{"cpu":5}}]}`, pods: empty}, `'5' where a string should be`},
 		"cut off in the first list":    {metricsAPI{nodes: good[:len(good)/2], pods: empty}, `reading metrics of nodes`},
 		"cut off after the items":      {metricsAPI{nodes: good[:len(good)-1], pods: empty}, `reading metrics of nodes: decoding the list: offset`},

@@ -33,7 +33,7 @@ type Config struct {
 	// again when it changes. Empty sends no token.
 	BearerTokenFile string `json:"bearerTokenFile"`
 	// Headers are sent with each request. Authorization is not allowed here.
-	Headers map[string]string `json:"headers" retired:"the exporters ask for none"`
+	Headers map[string]string `json:"headers" retired:"the exporters require none"`
 }
 
 var _ source.Config = (*Config)(nil)

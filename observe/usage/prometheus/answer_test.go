@@ -88,7 +88,7 @@ func TestDecodeRefuses(t *testing.T) {
 		return `{"status":"success","data":{"resultType":"vector","result":` + result + `}}`
 	}
 	cases := map[string]struct{ text, want string }{
-		"nothing":                             {"", "the text ends where an object should be"},
+		"nothing":                             {"", "the input ends where an object should be"},
 		"a page":                              {"<html>", `offset 0: '<' where an object should be`},
 		"an array":                            {"[]", `where an object should be`},
 		"an empty object":                     {"{}", "has no status"},
@@ -118,7 +118,7 @@ func TestDecodeRefuses(t *testing.T) {
 		"no comma":                            {vectorWith(`[{} {}]`), "where a comma or the closing bracket should be"},
 		"a comma too many":                    {vectorWith(`[{},]`), "where an object should be"},
 		"deep nesting":                        {`{"x":` + strings.Repeat("[", 100_000), "nested deeper than 64"},
-		"a text without end":                  {`{"x":"` + strings.Repeat("a", 2<<20), "the text ends"},
+		"a text without end":                  {`{"x":"` + strings.Repeat("a", 2<<20), "the input ends"},
 		"a text too long":                     {`{"status":"` + strings.Repeat("a", 2<<20) + `"}`, "of over 1048576 bytes"},
 		"labels too long":                     {vectorWith(`[{"metric":{"a":"` + strings.Repeat("a", 1<<19) + `","b":"` + strings.Repeat("b", 1<<19+1) + `"}}]`), "labels of more than 1048576 bytes"},
 		"a point with one value":              {vectorWith(`[{"metric":{},"value":[1]}]`), "1 values instead of a time and a value"},

@@ -13,7 +13,7 @@ import (
 	"github.com/evenkeel/evenkeel/policy/check"
 )
 
-// SecretKey refers to one key of a Secret. If all fields are empty, it refers to none.
+// SecretKey refers to one key of a Secret. If all fields are empty, no Secret is used.
 type SecretKey struct {
 	// Namespace is the namespace of the Secret.
 	Namespace string `json:"namespace"`

@@ -169,7 +169,7 @@ func NewKeeper(files Files, subsystem string) (*Keeper, error) {
 	})
 	k.stale = prometheus.NewGauge(prometheus.GaugeOpts{
 		Namespace: "evenkeel", Subsystem: subsystem, Name: "certificate_files_unusable",
-		Help: "1 while the certificate files cannot be used, so that those before serve on.",
+		Help: "1 while the certificate files cannot be used and the previous certificates stay in use.",
 	})
 	ends := func(certificate string, of func(*Identity) time.Time) {
 		k.expiry = append(k.expiry, prometheus.NewGaugeFunc(prometheus.GaugeOpts{

@@ -129,8 +129,8 @@ func TestNotWorthwhileInWords(t *testing.T) {
 	if len(plan.Declined) == 0 {
 		t.Fatalf("%d moves, nothing is declined", len(plan.Moves))
 	}
-	want := "14 moves would cool the node: they save 166 hot minutes within 4 hours, which count as 286 for how far it is above its evict line; " +
-		"what they disrupt requires 1050"
+	want := "14 moves would cool the node: they save 166 hot minutes within 4 hours, weighted to 286 by how far it is above its evict line; " +
+		"the disruption they cause requires 1050"
 	if got := plan.Declined[0].Detail; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}

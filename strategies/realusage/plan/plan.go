@@ -211,7 +211,7 @@ func (p *planner) giveUp(at cluster.NodeIndex, movable []*strategies.Pod, need c
 		p.crowded++
 		p.notes[at] = reasons.NoLanding
 		for _, pod := range landable {
-			p.decline(n, pod, reasons.NoLanding, "a cool node would take it, but the cool nodes do not take as many pods together as cooling its node takes")
+			p.decline(n, pod, reasons.NoLanding, "a cool node would take it, but together the cool nodes cannot take enough pods to cool its node")
 		}
 		return
 	}
@@ -445,7 +445,7 @@ func (p *planner) leave(at cluster.NodeIndex, why reasons.Reason, pods []*strate
 			detail += ": " + by
 		}
 	case reasons.GainTooSmall:
-		detail = "the node would be cooled only with pods that take off too little"
+		detail = "the node could be cooled only by moving pods that each use too little"
 	case reasons.NoLanding:
 		detail = "a cool node would take it, but not enough of the other pods that would have to leave its node as well"
 	default: // the reason is sufficient

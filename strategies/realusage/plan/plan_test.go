@@ -350,7 +350,7 @@ func TestSmallGainsAreNoMoves(t *testing.T) {
 				t.Errorf("plan (-want +got):\n%s", diff)
 			}
 			for _, d := range got.Declined {
-				if why := "the node would be cooled only with pods that take off too little"; d.Reason == reasons.HotThroughImmovable &&
+				if why := "the node could be cooled only by moving pods that each use too little"; d.Reason == reasons.HotThroughImmovable &&
 					(d.Detail == why) != (got.Nodes[1].Reason == reasons.GainTooSmall) {
 					t.Errorf("%s stays: %s", d.Name, d.Detail)
 				}

@@ -43,7 +43,8 @@ const (
 	mostCompared, comparedPods = 4, 16
 )
 
-// saturated is a full node for whose relief the cool nodes have no space.
+// saturated is a full node that cannot be relieved, because the cool nodes have no
+// space.
 type saturated struct {
 	*planner
 
@@ -56,8 +57,8 @@ type saturated struct {
 	stays bool  // it is always full
 }
 
-// relieveSaturated moves pods off full nodes for whose relief the cool nodes have no
-// space, to nodes with less demand. It does so while the total demand on all nodes
+// relieveSaturated moves pods off full nodes that the cool nodes have no space to
+// relieve, to nodes with less demand. It does so while the total demand on all nodes
 // exceeds their evict lines: cooling every node is then impossible, and the goal is to
 // serve more demand. Otherwise, free space is better kept for cooling a whole node. If
 // the usage of the other nodes is steady, no space becomes free, so pods leave nodes that

@@ -113,7 +113,7 @@ func TestFullNodesAreComparedWithOthers(t *testing.T) {
 				if m.Reason != reasons.NodeFull || m.CeilingMilliCores != 900 {
 					t.Errorf("pod %s is moved for %s, up to %d", m.Name, m.Reason, m.CeilingMilliCores)
 				}
-				if says := m.Sentence(nil); !strings.Contains(says, "asked for more CPU than it has") || strings.Contains(says, "is hot") ||
+				if says := m.Sentence(nil); !strings.Contains(says, "more demand for CPU than capacity") || strings.Contains(says, "is hot") ||
 					!strings.Contains(says, "at most 90%") || strings.Contains(says, "hot minutes") {
 					t.Errorf("its sentence is %q", says)
 				}

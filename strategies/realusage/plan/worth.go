@@ -26,8 +26,8 @@ func (w worth) enough() bool { return w.saved >= w.asked }
 
 // sentence explains why moves are not worth making.
 func (w worth) sentence(moves int) string {
-	sentence := fmt.Sprintf("%s would cool the node: they save %.0f hot minutes within %.0f hours, which count as %.0f for how far it is above its evict line; "+
-		"what they disrupt requires %.0f",
+	sentence := fmt.Sprintf("%s would cool the node: they save %.0f hot minutes within %.0f hours, weighted to %.0f by how far it is above its evict line; "+
+		"the disruption they cause requires %.0f",
 		reasons.Count(moves, "move"), max(w.minutes, 0), forecast.Horizon.Hours(), max(w.saved, 0), w.asked)
 	if w.again > 0 {
 		sentence += fmt.Sprintf(", with %s moved within a day", reasons.Count(w.again, "pod"))

@@ -302,7 +302,7 @@ func TestPauseAndStopInTheMiddleOfACycle(t *testing.T) {
 	}
 	f.endsWell(serving, time.Second)
 	if got := f.Evictions(mark); got != 3 {
-		t.Errorf("%d evictions, 3 of them before the process was told to stop", got)
+		t.Errorf("%d evictions, 3 of them before the process is stopping", got)
 	}
 	if len(f.Hot(t.Context(), 52)) == 0 {
 		t.Error("no node is still hot: there was no middle of a cycle")

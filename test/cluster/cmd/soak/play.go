@@ -95,7 +95,7 @@ func (s *stage) settle(ctx context.Context, d *driver) error {
 	return nil
 }
 
-// measure samples until the time is over.
+// measure samples until the duration has passed.
 func (s *stage) measure(ctx context.Context, d *driver) (*soak.Report, error) {
 	shape := s.flags.shape
 	t := &tally{

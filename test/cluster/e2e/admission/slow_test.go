@@ -176,9 +176,9 @@ func slowPods(t *testing.T, f *stage.Fixture, o ours, serve func(policy string) 
 	return s
 }
 
-// slowly kills and stops Evenkeel while a pod takes an hour to terminate. The pod's key lasts as
-// long as a process lives, and applies to that pod alone. Without a process, the key soon stops
-// steering, and the next process takes it over.
+// slowly kills and stops Evenkeel while a pod takes an hour to terminate. The pod's key
+// lasts as long as a process is running, and applies to that pod alone. Without a
+// process, the key soon stops steering, and the next process takes it over.
 func slowly(t *testing.T, f *stage.Fixture, o ours, serve func(policy string) *evenkeel.Process) {
 	t.Helper()
 	s := slowPods(t, f, o, serve)

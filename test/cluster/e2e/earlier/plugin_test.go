@@ -142,9 +142,9 @@ func TestMemRealUsage(t *testing.T) {
 	}
 }
 
-// kube-scheduler runs Evenkeel's plugin instead of asking the extender, on the skew that requests
-// hide. There are as few evictions as with the extender, and every replacement lands on its planned
-// node.
+// kube-scheduler runs Evenkeel's plugin instead of asking the extender, on a cluster
+// whose requests hide its skew. There are as few evictions as with the extender, and
+// every replacement lands on its planned node.
 func TestRequestSkewWithThePlugin(t *testing.T) {
 	f := stage.New(t)
 	ctx := t.Context()
