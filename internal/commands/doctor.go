@@ -85,13 +85,13 @@ func Doctor(ctx context.Context, options flags.Options, wanted DoctorOptions, ou
 	if err := wanted.Validate(out); err != nil {
 		return err
 	}
-	patient := &doctor.Patient{Mode: doctor.Mode(wanted.Mode), PolicyFile: options.PolicyFile, LegacyPlugins: wanted.LegacyPlugins}
+	installation := &doctor.Installation{Mode: doctor.Mode(wanted.Mode), PolicyFile: options.PolicyFile, LegacyPlugins: wanted.LegacyPlugins}
 	if wanted.SchedulerConfig != "" {
 		config, err := probe.SchedulerConfig(wanted.SchedulerConfig)
 		if err != nil {
 			return exit.Usage(err)
 		}
-		patient.SchedulerConfig = config
+		installation.SchedulerConfig = config
 	}
 	if wanted.marks() {
 		options.NodeSync = &flags.NodeSync{Prometheus: wanted.Prometheus}
@@ -101,12 +101,12 @@ func Doctor(ctx context.Context, options flags.Options, wanted DoctorOptions, ou
 		return err
 	}
 	e := examination{look: look, options: &options, wanted: &wanted, steps: terminal.NewSteps(wanted.Progress)}
-	err = e.examine(ctx, patient)
+	err = e.examine(ctx, installation)
 	e.steps.Done()
 	if err != nil {
 		return err
 	}
-	report := doctor.Examine(patient)
+	report := doctor.Examine(installation)
 	if err := output.Show(out, wanted.Format, wanted.Color, report, report.Table); err != nil {
 		return err
 	}
@@ -124,55 +124,55 @@ type examination struct {
 	steps   *terminal.Steps
 }
 
-func (e *examination) examine(ctx context.Context, patient *doctor.Patient) error {
+func (e *examination) examine(ctx context.Context, installation *doctor.Installation) error {
 	look, wanted := e.look, e.wanted
-	patient.Load, patient.Sources = look.Load, policyfile.AskedSources(look.File, look.Profiles)
-	patient.MovesByUsage = len(policy.Strategies(look.Profiles)) > 0
+	installation.Load, installation.Sources = look.Load, policyfile.AskedSources(look.File, look.Profiles)
+	installation.MovesByUsage = len(policy.Strategies(look.Profiles)) > 0
 	client, err := look.Kube.As(wanted.As, wanted.AsGroups)
 	if err != nil {
 		return err
 	}
 	e.steps.Begin("Asking whether the API server steers")
-	if err := e.lookAtSteering(ctx, patient); err != nil {
+	if err := e.lookAtSteering(ctx, installation); err != nil {
 		return err
 	}
-	needs, err := e.needs(patient)
+	needs, err := e.needs(installation)
 	if err != nil {
 		return err
 	}
 	e.steps.Begin("Asking for permissions")
-	patient.Rights = probe.Rights(ctx, client, needs)
-	patient.Fence = probe.Fence(ctx, client, &patient.Rights, &patient.Load.NodeSync)
-	if patient.Mode.Evicts() && patient.MovesByUsage {
-		patient.Unread = probe.Unread(ctx, client)
-		patient.Unwatched = probe.Unwatched(ctx, client, patient.Load.Eviction.RecreatingControllers)
+	installation.Rights = probe.Rights(ctx, client, needs)
+	installation.Fence = probe.Fence(ctx, client, &installation.Rights, &installation.Load.NodeSync)
+	if installation.Mode.Evicts() && installation.MovesByUsage {
+		installation.Unread = probe.Unread(ctx, client)
+		installation.Unwatched = probe.Unwatched(ctx, client, installation.Load.Eviction.RecreatingControllers)
 	}
-	if err := e.readUsage(ctx, patient); err != nil {
+	if err := e.readUsage(ctx, installation); err != nil {
 		return err
 	}
 	e.steps.Begin("Asking the extender, and reading the kill switch and the ledger")
 	if wanted.Extender.URL != "" {
-		patient.Extender = probe.Extender(ctx, &wanted.Extender)
+		installation.Extender = probe.Extender(ctx, &wanted.Extender)
 	}
 	state := look.Pause.Read(ctx, false)
-	patient.Pause = doctor.Pause{
+	installation.Pause = doctor.Pause{
 		Reason: state.Reason, Says: state.String(), ByAnnotation: state.ByAnnotation,
 		Namespace: e.options.Namespace, Name: pause.Name, Ledger: evictor.ConfigMapName, Annotation: pause.Annotation,
 	}
-	patient.Ledger.Stored, patient.Ledger.Err = probe.Ledger(ctx, look.Kube.Client, cmp.Or(e.options.Namespace, flags.DefaultNamespace))
-	if !patient.Ledger.Stored && patient.Ledger.Err == nil {
-		patient.Ledger.Elsewhere = probe.Elsewhere(ctx, look.Kube.Client, e.options.Namespace, evictor.ConfigMapName, pause.Name)
+	installation.Ledger.Stored, installation.Ledger.Err = probe.Ledger(ctx, look.Kube.Client, cmp.Or(e.options.Namespace, flags.DefaultNamespace))
+	if !installation.Ledger.Stored && installation.Ledger.Err == nil {
+		installation.Ledger.Elsewhere = probe.Elsewhere(ctx, look.Kube.Client, e.options.Namespace, evictor.ConfigMapName, pause.Name)
 	}
-	if u, unreadable := errors.AsType[*configmap.Unreadable](patient.Ledger.Err); unreadable {
-		patient.Ledger.Accept, patient.Ledger.Accepted = u.Accept(), u.Accepted
+	if u, unreadable := errors.AsType[*configmap.Unreadable](installation.Ledger.Err); unreadable {
+		installation.Ledger.Accept, installation.Ledger.Accepted = u.Accept(), u.Accepted
 	}
-	patient.Clock = doctor.Clock{Known: look.Kube.Clock.Known(), Skew: look.Kube.Clock.Skew()}
+	installation.Clock = doctor.Clock{Known: look.Kube.Clock.Known(), Skew: look.Kube.Clock.Skew()}
 	return ctx.Err()
 }
 
 // lookAtSteering asks the API server whether it can steer. It does nothing for a process that does not evict.
-func (e *examination) lookAtSteering(ctx context.Context, patient *doctor.Patient) error {
-	if !patient.Mode.Evicts() {
+func (e *examination) lookAtSteering(ctx context.Context, installation *doctor.Installation) error {
+	if !installation.Mode.Evicts() {
 		return nil
 	}
 	look := e.look
@@ -180,28 +180,28 @@ func (e *examination) lookAtSteering(ctx context.Context, patient *doctor.Patien
 	if err != nil {
 		return err
 	}
-	if patient.Steering, err = probe.Steering(ctx, look.Kube.Client, client, look.Kube.Clock.Now()); err != nil {
+	if installation.Steering, err = probe.Steering(ctx, look.Kube.Client, client, look.Kube.Clock.Now()); err != nil {
 		return fmt.Errorf("asking about steering: %w", err)
 	}
 	if version, err := look.Kube.Version(ctx); err == nil {
-		patient.Steering.Version = version
+		installation.Steering.Version = version
 	}
 	return nil
 }
 
 // needs lists the permissions that the process requires.
-func (e *examination) needs(patient *doctor.Patient) ([]doctor.Need, error) {
+func (e *examination) needs(installation *doctor.Installation) ([]doctor.Need, error) {
 	look := e.look
 	dynamic, err := look.Kube.DynamicResources()
 	if err != nil {
 		return nil, err
 	}
 	process := doctor.Process{
-		Mode: patient.Mode, Load: look.Load, Sources: policyfile.ReadSources(look.File, look.Profiles),
+		Mode: installation.Mode, Load: look.Load, Sources: policyfile.ReadSources(look.File, look.Profiles),
 		Namespace: e.options.Namespace, LeaseName: defaultLeaseName, ConfigMapName: evictor.ConfigMapName, PauseName: pause.Name, LeaderElect: !e.wanted.marks(),
-		MovesByUsage: patient.MovesByUsage, PlansEvictions: policyfile.EnablesUpstream(look.Profiles), CollectsMetrics: collectsMetrics(look.Profiles),
+		MovesByUsage: installation.MovesByUsage, PlansEvictions: policyfile.EnablesUpstream(look.Profiles), CollectsMetrics: collectsMetrics(look.Profiles),
 		PriorityClasses: len(look.PriorityClasses) > 0, DynamicResources: dynamic, NodesOnly: look.Usage.SignalsOnly,
-		ByAPIServer: patient.ByAPIServer(), ByWebhook: patient.Steering.ByWebhook(),
+		ByAPIServer: installation.ByAPIServer(), ByWebhook: installation.Steering.ByWebhook(),
 	}
 	for _, kind := range look.Load.Eviction.RecreatingControllers {
 		resource, served, err := custom.Resource(look.Kube.Client.Discovery(), schema.ParseGroupKind(kind))
@@ -230,10 +230,10 @@ const (
 )
 
 // readUsage queries every usage source once, and again if counters need a second reading.
-func (e *examination) readUsage(ctx context.Context, patient *doctor.Patient) error {
+func (e *examination) readUsage(ctx context.Context, installation *doctor.Installation) error {
 	look := e.look
 	if e.wanted.As == "" {
-		if patient.Unlisted = mayNotList(&patient.Rights); patient.Unlisted != "" {
+		if installation.Unlisted = mayNotList(&installation.Rights); installation.Unlisted != "" {
 			return nil
 		}
 	}
@@ -241,7 +241,7 @@ func (e *examination) readUsage(ctx context.Context, patient *doctor.Patient) er
 	still, arrived := kube.Patience[int64]{Now: look.Kube.Clock.Local}, look.Kube.FirstPods(look.Observer.Store().Synced)
 	snapshot := list(ctx, look, func() bool { return still.Over(arrived(), listTimeout) || !waitFor(ctx, kube.ListsPoll) })
 	if snapshot == nil {
-		patient.Unlisted = fmt.Sprintf("the API server's lists of nodes and pods made no progress for %v.", listTimeout)
+		installation.Unlisted = fmt.Sprintf("the API server's lists of nodes and pods made no progress for %v.", listTimeout)
 		return nil
 	}
 	panel, err := probe.NewPanel(probe.PanelConfig{Sources: look.Sources, Usage: look.Usage, Now: look.Kube.Clock.Now})
@@ -249,8 +249,8 @@ func (e *examination) readUsage(ctx context.Context, patient *doctor.Patient) er
 		return fmt.Errorf("asking the usage sources: %w", err)
 	}
 	e.steps.Begin("Reading usage from each source")
-	patient.Readings = panel.Ask(ctx, snapshot)
-	if !patient.Incomplete() {
+	installation.Readings = panel.Ask(ctx, snapshot)
+	if !installation.Incomplete() {
 		return nil
 	}
 	pause := min(look.Load.Usage.SampleInterval.Duration, longestPause)
@@ -258,7 +258,7 @@ func (e *examination) readUsage(ctx context.Context, patient *doctor.Patient) er
 	if !waitFor(ctx, pause) {
 		return ctx.Err()
 	}
-	patient.Readings = panel.Ask(ctx, snapshot)
+	installation.Readings = panel.Ask(ctx, snapshot)
 	return nil
 }
 

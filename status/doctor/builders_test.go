@@ -19,14 +19,14 @@ import (
 // noon is the time at which all readings are taken.
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// ward is a cluster of three nodes with 10 cores and two pods each, and the answers of its usage sources.
-type ward struct {
-	t       *testing.T
-	patient *doctor.Patient
-	nodes   *cluster.Snapshot
-	sources []*meter
-	signals []usage.Metric
-	windows []usage.Window
+// fixture is a cluster of three nodes with 10 cores and two pods each, and the answers of its usage sources.
+type fixture struct {
+	t            *testing.T
+	installation *doctor.Installation
+	nodes        *cluster.Snapshot
+	sources      []*meter
+	signals      []usage.Metric
+	windows      []usage.Window
 }
 
 // meter is a usage source whose answer the test sets.
@@ -52,11 +52,11 @@ func (rememberer) History(context.Context, *cluster.Snapshot, time.Time, time.Du
 
 var _ observer.Historian = rememberer{}
 
-func newWard(t *testing.T, types ...string) *ward {
+func newFixture(t *testing.T, types ...string) *fixture {
 	t.Helper()
 	load := policy.Default(kinds.All)
 	load.Hot.Windows = []usage.Window{usage.Avg5m}
-	w := &ward{t: t, nodes: &cluster.Snapshot{}, patient: &doctor.Patient{
+	w := &fixture{t: t, nodes: &cluster.Snapshot{}, installation: &doctor.Installation{
 		Mode: doctor.ModeServe, PolicyFile: "policy.yaml", Load: &load, MovesByUsage: true,
 		Rights: doctor.Rights{Identity: "system:serviceaccount:evenkeel:evenkeel"},
 		Pause:  doctor.Pause{Namespace: "evenkeel", Name: "evenkeel-pause", Ledger: "evenkeel-ledger", Annotation: "evenkeel.io/paused"},
@@ -64,18 +64,18 @@ func newWard(t *testing.T, types ...string) *ward {
 			URL: "http://127.0.0.1:8888", Started: noon.Add(-time.Hour), LastAsked: noon.Add(-time.Minute), Asked: 40,
 		},
 	}}
-	t.Cleanup(func() { lintFixes(t, w.patient) })
+	t.Cleanup(func() { lintFixes(t, w.installation) })
 	for i := range 3 {
 		w.node(fmt.Sprintf("n%d", i))
 	}
 	for _, kind := range types {
-		w.patient.Sources = append(w.patient.Sources, policy.NewSource(kind, kinds.All))
+		w.installation.Sources = append(w.installation.Sources, policy.NewSource(kind, kinds.All))
 		w.sources = append(w.sources, &meter{name: kind, batch: w.batch(2 * time.Second)})
 	}
 	return w
 }
 
-func (w *ward) node(name string) *cluster.Node {
+func (w *fixture) node(name string) *cluster.Node {
 	n := &cluster.NodePods{Node: cluster.Node{
 		Name: name, Ready: true, Schedulable: true, Labels: map[string]string{"kubernetes.io/hostname": name},
 		Allocatable: cluster.Amounts{cluster.CPU: 10_000, cluster.Memory: 64 << 30},
@@ -92,7 +92,7 @@ func (w *ward) node(name string) *cluster.Node {
 }
 
 // batch returns a reading in which the samples of all nodes and pods have the given age.
-func (w *ward) batch(age time.Duration) usage.Batch {
+func (w *fixture) batch(age time.Duration) usage.Batch {
 	batch := usage.Batch{Received: noon}
 	at := noon.Add(-age)
 	for _, n := range w.nodes.Nodes {
@@ -109,8 +109,8 @@ func (w *ward) batch(age time.Duration) usage.Batch {
 	return batch
 }
 
-// ask passes the sources' answers to the patient.
-func (w *ward) ask() *ward {
+// ask passes the sources' answers to the installation.
+func (w *fixture) ask() *fixture {
 	w.t.Helper()
 	var sources []observer.Source
 	for _, s := range w.sources {
@@ -121,18 +121,18 @@ func (w *ward) ask() *ward {
 		}
 	}
 	panel, err := probe.NewPanel(probe.PanelConfig{Sources: sources, Now: func() time.Time { return noon }, Usage: usage.Config{
-		SampleInterval: 15 * time.Second, MaxAge: w.patient.Load.Usage.MaxAge.Duration, MinWindow: 75 * time.Second,
+		SampleInterval: 15 * time.Second, MaxAge: w.installation.Load.Usage.MaxAge.Duration, MinWindow: 75 * time.Second,
 		Windows: w.windows, Signals: w.signals,
 	}})
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	w.patient.Readings = panel.Ask(w.t.Context(), w.nodes)
+	w.installation.Readings = panel.Ask(w.t.Context(), w.nodes)
 	return w
 }
 
 // found returns the findings of a check, each as level, subject and sentence.
-func found(p *doctor.Patient, check doctor.Check) []string {
+func found(p *doctor.Installation, check doctor.Check) []string {
 	var lines []string
 	for _, f := range doctor.Examine(p).Findings {
 		if f.Check != check {
@@ -147,12 +147,12 @@ func found(p *doctor.Patient, check doctor.Check) []string {
 	return lines
 }
 
-// mends returns the fixes for the findings of a check.
-func mends(p *doctor.Patient, check doctor.Check) string {
+// fixesOf returns the fixes for the findings of a check.
+func fixesOf(p *doctor.Installation, check doctor.Check) string {
 	all := ""
 	for _, f := range doctor.Examine(p).Findings {
 		if f.Check == check {
-			all += f.Mend + "\n"
+			all += f.Fix + "\n"
 		}
 	}
 	return all

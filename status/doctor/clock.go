@@ -17,7 +17,7 @@ const skew = 5 * time.Second
 
 // examineClock checks this machine's clock and the age of the nodes' newest
 // samples.
-func examineClock(p *Patient, n *notes) {
+func examineClock(p *Installation, n *notes) {
 	p.Clock.examine(n)
 	if p.Readings == nil {
 		return
@@ -67,7 +67,7 @@ func agesOf(batch *usage.Batch) []time.Duration {
 	return ages
 }
 
-func (p *Patient) examineAges(n *notes, i int, ages []time.Duration) {
+func (p *Installation) examineAges(n *notes, i int, ages []time.Duration) {
 	maxAge := p.maxAge(i)
 	youngest, median, oldest := ages[0], ages[len(ages)/2], ages[len(ages)-1]
 	summary := fmt.Sprintf("The newest samples of %s are %s to %s old, half of them up to %s; maxAge is %s.",
@@ -84,7 +84,7 @@ func (p *Patient) examineAges(n *notes, i int, ages []time.Duration) {
 }
 
 // maxAge is the maximum age of a source's sample.
-func (p *Patient) maxAge(i int) time.Duration {
+func (p *Installation) maxAge(i int) time.Duration {
 	if given := p.Readings.Sources[i].Batch.MaxAge; given > 0 {
 		return given
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 // examineCoverage reports whether enough usage is known to evict, and why samples were rejected.
-func examineCoverage(p *Patient, n *notes) {
+func examineCoverage(p *Installation, n *notes) {
 	if p.Readings == nil {
 		return
 	}
@@ -26,7 +26,7 @@ func examineCoverage(p *Patient, n *notes) {
 
 // coverage applies the observer's criteria, but accepts windows that are too short,
 // because a single reading cannot fill windows. It returns the level of its finding.
-func (p *Patient) coverage(n *notes) Level {
+func (p *Installation) coverage(n *notes) Level {
 	ready := p.Readings.readyNodes()
 	known, coming, unknown := 0, 0, map[reasons.Reason][]string{}
 	starting := p.anyStarting()
@@ -60,7 +60,7 @@ func (p *Patient) coverage(n *notes) Level {
 }
 
 // consequence describes the effect of too little usage.
-func (p *Patient) consequence() string {
+func (p *Installation) consequence() string {
 	if p.Mode == ModeNodeSync {
 		return "Nothing new would be written on most nodes"
 	}
@@ -68,7 +68,7 @@ func (p *Patient) consequence() string {
 }
 
 // closed returns why nothing would be evicted.
-func (p *Patient) closed(known, ready int) reasons.Reason {
+func (p *Installation) closed(known, ready int) reasons.Reason {
 	switch {
 	case known == 0 && p.answered() == 0:
 		return reasons.UsageSourceUnavailable
@@ -117,7 +117,7 @@ func fixCoverage(unknown map[reasons.Reason][]string) string {
 var refusals = []usage.Cause{usage.Future, usage.Stale, usage.Absurd, usage.Contradictory, usage.Unreadable, usage.Unreachable}
 
 // refused reports the rejected samples, at the level of their effect.
-func (p *Patient) refused(n *notes, i int, level Level) {
+func (p *Installation) refused(n *notes, i int, level Level) {
 	if level == OK {
 		level = Warning
 	}

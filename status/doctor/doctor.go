@@ -60,9 +60,9 @@ type Finding struct {
 	Subject string `json:"subject,omitempty"`
 	// Says describes the finding in one sentence.
 	Says string `json:"says"`
-	// Mend explains how to fix the cause, in one or more lines; empty if there is nothing
+	// Fix explains how to fix the cause, in one or more lines; empty if there is nothing
 	// to fix.
-	Mend string `json:"mend,omitempty"`
+	Fix string `json:"mend,omitempty"`
 }
 
 // Report holds all findings.
@@ -97,7 +97,7 @@ func (n *notes) problem(subject, format string, args ...any) *Finding {
 }
 
 // fix sets the explanation of how to fix the cause.
-func (f *Finding) fix(how string) { f.Mend = how }
+func (f *Finding) fix(how string) { f.Fix = how }
 
 // maxSays is the maximum length of a Finding's text.
 const maxSays = 800

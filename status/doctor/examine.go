@@ -8,7 +8,7 @@ import (
 // examination covers one aspect of a check.
 type examination struct {
 	check   Check
-	examine func(*Patient, *notes)
+	examine func(*Installation, *notes)
 }
 
 // examinations holds all examinations in the order of a report.
@@ -30,7 +30,7 @@ var examinations = []examination{
 }
 
 // Examine runs all examinations.
-func Examine(p *Patient) *Report {
+func Examine(p *Installation) *Report {
 	var all []Finding
 	for _, one := range examinations {
 		n := notes{check: one.check}

@@ -11,7 +11,7 @@ import (
 // pod placed without a request does not count as a problem. It allows for clock skew.
 const settling = 15 * time.Second
 
-func examineExtender(p *Patient, n *notes) {
+func examineExtender(p *Installation, n *notes) {
 	switch e := &p.Extender; {
 	case e.URL == "" && p.Mode == ModeNodeSync: // nodesync is not an extender and needs none
 	case e.URL == "" && p.insideScheduler():
@@ -31,7 +31,7 @@ func examineExtender(p *Patient, n *notes) {
 }
 
 // examineStatus checks the status of an extender.
-func (p *Patient) examineStatus(n *notes) {
+func (p *Installation) examineStatus(n *notes) {
 	e := &p.Extender
 	p.wiring(n)
 	switch {
@@ -45,7 +45,7 @@ func (p *Patient) examineStatus(n *notes) {
 }
 
 // wiring reports whether kube-scheduler asks the extender.
-func (p *Patient) wiring(n *notes) {
+func (p *Installation) wiring(n *notes) {
 	e := &p.Extender
 	if e.Started.IsZero() {
 		n.warning(e.URL, "It does not report when it started; kube-scheduler has asked it %d times.", e.Asked).
@@ -84,7 +84,7 @@ func (p *Patient) wiring(n *notes) {
 
 // boundAfter counts the pods that were created after a time and bound by a scheduler, so
 // it ignores static pods.
-func (p *Patient) boundAfter(since time.Time) (bound int, known bool) {
+func (p *Installation) boundAfter(since time.Time) (bound int, known bool) {
 	if p.Readings == nil {
 		return 0, false
 	}

@@ -82,10 +82,10 @@ func pasted(fix string) (documents, rules []string) {
 }
 
 // lintFixes lints every fix that doctor prints.
-func lintFixes(t *testing.T, p *doctor.Patient) {
+func lintFixes(t *testing.T, p *doctor.Installation) {
 	t.Helper()
 	for _, f := range doctor.Examine(p).Findings {
-		documents, rules := pasted(f.Mend)
+		documents, rules := pasted(f.Fix)
 		for _, document := range documents {
 			var out bytes.Buffer
 			options := commands.LintOptions{Files: []string{commands.Standard}, Format: "text", Formats: commands.Formats{ConvertFile: compat.ConvertFile}}
@@ -113,9 +113,9 @@ func TestFixesOfErrorsPassLint(t *testing.T) {
 	linted := 0
 	for _, kind := range []string{prometheus.Name, kubelet.Name, nodemetrics.Name, metricsserver.Name} {
 		for _, text := range texts {
-			w := newWard(t, kind) // the ward lints the fixes
+			w := newFixture(t, kind) // the fixture lints the fixes
 			w.sources[0].err = errors.New(text)
-			documents, _ := pasted(mends(w.ask().patient, doctor.CheckSources))
+			documents, _ := pasted(fixesOf(w.ask().installation, doctor.CheckSources))
 			linted += len(documents)
 		}
 	}

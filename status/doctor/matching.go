@@ -10,7 +10,7 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-func examineMatching(p *Patient, n *notes) {
+func examineMatching(p *Installation, n *notes) {
 	if p.Readings == nil {
 		return
 	}
@@ -32,7 +32,7 @@ func examineMatching(p *Patient, n *notes) {
 
 // matchNodes finds ready nodes without a sample, and series that belong to no
 // node.
-func (p *Patient) matchNodes(n *notes, i int, anywhere map[string]bool) {
+func (p *Installation) matchNodes(n *notes, i int, anywhere map[string]bool) {
 	reading, name := &p.Readings.Sources[i], p.sourceName(i)
 	has := make(map[string]bool, len(reading.Batch.Nodes))
 	for k := range reading.Batch.Nodes {
@@ -89,7 +89,7 @@ func fixUnmatched(s *policy.Source, topic source.Topic) string {
 const mostUnmatchedPercent = 20
 
 // matchPods finds series that belong to no pod, and running pods without a series.
-func (p *Patient) matchPods(n *notes, i int) {
+func (p *Installation) matchPods(n *notes, i int) {
 	reading, name := &p.Readings.Sources[i], p.sourceName(i)
 	stray := reading.Problems[usage.UnmatchedPod]
 	if len(reading.Batch.Pods) == 0 && stray.Count == 0 {
@@ -109,7 +109,7 @@ func (p *Patient) matchPods(n *notes, i int) {
 
 // noPods reports sources that have only nodes. This is a problem only if no other source
 // has pods.
-func (p *Patient) noPods(n *notes, i int) {
+func (p *Installation) noPods(n *notes, i int) {
 	running, _ := p.podsWith(&p.Readings.Sources[i])
 	measures := func(r Reading) bool { return len(r.Batch.Pods) > 0 }
 	if i > 0 || running == 0 || p.starting(i) || slices.ContainsFunc(p.Readings.Sources, measures) {
@@ -126,7 +126,7 @@ func (p *Patient) noPods(n *notes, i int) {
 
 // podsWith counts the running pods, and those that a source has measured. Pods that have
 // just started count only if the source has them.
-func (p *Patient) podsWith(reading *Reading) (running, measured int) {
+func (p *Installation) podsWith(reading *Reading) (running, measured int) {
 	type key struct{ namespace, name string }
 	has := make(map[key]bool, len(reading.Batch.Pods))
 	for i := range reading.Batch.Pods {
@@ -151,7 +151,7 @@ func (p *Patient) podsWith(reading *Reading) (running, measured int) {
 
 // origins finds series of several clusters, and series that are not from a node's exporter
 // or kubelet.
-func (p *Patient) origins(n *notes, i int) {
+func (p *Installation) origins(n *notes, i int) {
 	problems := p.Readings.Sources[i].Problems
 	if several := problems[usage.SeveralClusters]; several.Count > 0 {
 		n.problem(p.sourceName(i), "It returned series of several clusters or servers: %s.", strings.Join(several.Examples, "; ")).
@@ -165,7 +165,7 @@ func (p *Patient) origins(n *notes, i int) {
 }
 
 // duplicates finds nodes and pods that have several samples.
-func (p *Patient) duplicates(n *notes, i int) {
+func (p *Installation) duplicates(n *notes, i int) {
 	if twice := p.Readings.Sources[i].Problems[usage.Duplicate]; twice.Count > 0 {
 		n.warning(p.sourceName(i), "%s came twice or more: %s.", reasons.Count(twice.Count, "sample"), strings.Join(twice.Examples, "; ")).
 			fix(advice(&p.Sources[i], source.Duplicates, "See which two report the same node or pod."))

@@ -8,7 +8,7 @@ import (
 	"github.com/evenkeel/evenkeel/policy"
 )
 
-func examineNodeSync(p *Patient, n *notes) {
+func examineNodeSync(p *Installation, n *notes) {
 	sync := &p.Load.NodeSync
 	if p.Mode == ModeNodeSync && !sync.Writes() {
 		n.problem("", "The policy enables no part of nodesync, so the process exits at once.").
@@ -52,7 +52,7 @@ func OwnKeys(sync *policy.NodeSync) []string {
 
 // echo finds annotations that are read and written in different formats, and annotations that are read but written
 // only by Evenkeel itself.
-func (p *Patient) echo(n *notes) {
+func (p *Installation) echo(n *notes) {
 	written := &p.Load.NodeSync.Annotations
 	for i := range p.Sources {
 		read, ok := p.Sources[i].Config.(*annotations.Config)
@@ -78,7 +78,7 @@ func mismatch(n *notes, what, written, read string) {
 }
 
 // leftLabels finds nodes that have the label although it is disabled.
-func (p *Patient) leftLabels(n *notes) {
+func (p *Installation) leftLabels(n *notes) {
 	label := &p.Load.NodeSync.Label
 	var nodes []string
 	for _, node := range p.Readings.Snapshot.Nodes {

@@ -8,7 +8,7 @@ import (
 
 // examineLedger checks the stored ledger. A process that has the ledger in memory
 // restores the stored one automatically within a second.
-func examineLedger(p *Patient, n *notes) {
+func examineLedger(p *Installation, n *notes) {
 	ledger := &p.Ledger
 	switch {
 	case !p.Mode.Evicts():
@@ -32,7 +32,7 @@ func examineLedger(p *Patient, n *notes) {
 // elsewhere is the advice for the case that the wrong namespace was examined.
 const elsewhere = "If Evenkeel runs in another namespace, set it with --namespace."
 
-func examinePause(p *Patient, n *notes) {
+func examinePause(p *Installation, n *notes) {
 	pause := &p.Pause
 	object := "kubectl -n " + pause.Namespace
 	switch {

@@ -9,7 +9,7 @@ import (
 // serviceAccountPrefix is the prefix of the user names of ServiceAccounts.
 const serviceAccountPrefix = "system:serviceaccount:"
 
-func examinePermissions(p *Patient, n *notes) {
+func examinePermissions(p *Installation, n *notes) {
 	rights := &p.Rights
 	if i := slices.IndexFunc(rights.Answers, func(a Answer) bool { return a.Err != nil }); i >= 0 {
 		n.problem("", "The API server could not be asked about %s: %v", rights.Answers[i].what(), rights.Answers[i].Err).
@@ -71,7 +71,7 @@ func (r *Rights) missing() (purposes []string, lacks map[string][]Need) {
 }
 
 // lacking reports the permissions that are missing for one purpose.
-func (p *Patient) lacking(n *notes, purpose string, lacks []Need) {
+func (p *Installation) lacking(n *notes, purpose string, lacks []Need) {
 	var what []string
 	problem := false
 	for i := range lacks {
@@ -87,7 +87,7 @@ func (p *Patient) lacking(n *notes, purpose string, lacks []Need) {
 
 // essential reports whether the process cannot work without the need. An unreadable usage source can be replaced by
 // another source.
-func (p *Patient) essential(need *Need) bool { return need.Source == "" || len(p.Sources) == 1 }
+func (p *Installation) essential(need *Need) bool { return need.Source == "" || len(p.Sources) == 1 }
 
 // what describes the need, for example "list pods" or "get secrets monitoring/token".
 func (n *Need) what() string {

@@ -216,7 +216,7 @@ func TestPermissions(t *testing.T) {
 		identity string
 		err      error
 		want     []string
-		mend     string
+		fix      string
 	}{
 		"all there": {
 			types: []string{metricsserver.Name},
@@ -232,17 +232,17 @@ func TestPermissions(t *testing.T) {
 		"it may not evict": {
 			types: []string{metricsserver.Name}, denied: []string{"create pods/eviction"},
 			want: []string{"problem evicting: It may not create pods/eviction."},
-			mend: "Add to the rules of a ClusterRole that is bound to it:\n- apiGroups: [\"\"]\n  resources: [pods/eviction]\n  verbs: [create]",
+			fix:  "Add to the rules of a ClusterRole that is bound to it:\n- apiGroups: [\"\"]\n  resources: [pods/eviction]\n  verbs: [create]",
 		},
 		"resources with the same verbs are one rule": {
 			types: []string{metricsserver.Name}, denied: []string{"csinodes", "csidrivers"},
 			want: []string{"problem asking kube-scheduler's filters where a pod fits: It may not list csinodes.storage.k8s.io, watch csinodes.storage.k8s.io, list csidrivers.storage.k8s.io, watch csidrivers.storage.k8s.io."},
-			mend: "- apiGroups: [storage.k8s.io]\n  resources: [csinodes, csidrivers]\n  verbs: [list, watch]",
+			fix:  "- apiGroups: [storage.k8s.io]\n  resources: [csinodes, csidrivers]\n  verbs: [list, watch]",
 		},
 		"the Lease is in a Role": {
 			types: []string{metricsserver.Name}, denied: []string{"leases"},
 			want: []string{"problem leading, so that one process evicts at a time: It may not create leases.coordination.k8s.io, get leases.coordination.k8s.io, update leases.coordination.k8s.io."},
-			mend: "a Role in the namespace \"evenkeel\" that is bound to it:\n- apiGroups: [coordination.k8s.io]\n  resources: [leases]\n  verbs: [create]\n" +
+			fix: "a Role in the namespace \"evenkeel\" that is bound to it:\n- apiGroups: [coordination.k8s.io]\n  resources: [leases]\n  verbs: [create]\n" +
 				"- apiGroups: [coordination.k8s.io]\n  resources: [leases]\n  resourceNames: [evenkeel]\n  verbs: [get, update]",
 		},
 		"the only source": {
@@ -256,7 +256,7 @@ func TestPermissions(t *testing.T) {
 		"kubelets get no token": {
 			types: []string{kubelet.Name}, denied: []string{"serviceaccounts/token"},
 			want: []string{"problem reading usage from Kubelet: It may not create serviceaccounts/token evenkeel/evenkeel-kubelet-source."},
-			mend: "a Role in the namespace \"evenkeel\" that is bound to it:\n- apiGroups: [\"\"]\n  resources: [serviceaccounts/token]\n" +
+			fix: "a Role in the namespace \"evenkeel\" that is bound to it:\n- apiGroups: [\"\"]\n  resources: [serviceaccounts/token]\n" +
 				"  resourceNames: [evenkeel-kubelet-source]\n  verbs: [create]",
 		},
 		"kubelets without a token, next to another source": {
@@ -270,9 +270,9 @@ func TestPermissions(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			w := newWard(t, tc.types...)
+			w := newFixture(t, tc.types...)
 			if tc.identity != "" {
-				w.patient.Rights.Identity = tc.identity
+				w.installation.Rights.Identity = tc.identity
 			}
 			p := process(doctor.ModeServe, tc.types...)
 			if tc.change != nil {
@@ -281,17 +281,17 @@ func TestPermissions(t *testing.T) {
 			for _, need := range p.Needs() {
 				spelt := spell([]doctor.Need{need})[0]
 				denied := slices.ContainsFunc(tc.denied, func(part string) bool { return strings.Contains(spelt, part) })
-				w.patient.Rights.Answers = append(w.patient.Rights.Answers, doctor.Answer{Need: need, Allowed: !denied && tc.err == nil, Err: tc.err})
+				w.installation.Rights.Answers = append(w.installation.Rights.Answers, doctor.Answer{Need: need, Allowed: !denied && tc.err == nil, Err: tc.err})
 			}
-			got := found(w.ask().patient, doctor.CheckPermissions)
+			got := found(w.ask().installation, doctor.CheckPermissions)
 			for i := range got { // the rule already names the namespace of the Lease
 				got[i] = strings.NewReplacer(" evenkeel/evenkeel,", ",", " evenkeel/evenkeel.", ".", " in evenkeel", "").Replace(got[i])
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
-			if got := mends(w.patient, doctor.CheckPermissions); !strings.Contains(got, tc.mend) {
-				t.Errorf("mend: got %q, want it to contain %q", got, tc.mend)
+			if got := fixesOf(w.installation, doctor.CheckPermissions); !strings.Contains(got, tc.fix) {
+				t.Errorf("fix: got %q, want it to contain %q", got, tc.fix)
 			}
 		})
 	}

@@ -17,7 +17,7 @@ import (
 )
 
 // examinePolicy finds likely mistakes in a valid policy.
-func examinePolicy(p *Patient, n *notes) {
+func examinePolicy(p *Installation, n *notes) {
 	name := cmp.Or(p.PolicyFile, "the built-in defaults")
 	var types []string
 	for i := range p.Sources {
@@ -69,7 +69,7 @@ func exposed(n *notes, d source.Description) {
 
 // emptyPools finds node pools without nodes. A node belongs to the first pool that matches
 // it.
-func (p *Patient) emptyPools(n *notes) {
+func (p *Installation) emptyPools(n *notes) {
 	if p.Readings == nil {
 		return
 	}

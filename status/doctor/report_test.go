@@ -24,22 +24,22 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the reports in testdata")
 
-// ill is a patient with a problem of nearly every kind.
-func ill(t *testing.T) *doctor.Patient {
+// ill is a installation with a problem of nearly every kind.
+func ill(t *testing.T) *doctor.Installation {
 	t.Helper()
-	w := newWard(t, prometheus.Name, metricsserver.Name)
+	w := newFixture(t, prometheus.Name, metricsserver.Name)
 	w.sources[0].batch.Nodes = w.sources[0].batch.Nodes[:2]
 	w.sources[0].batch.Problems.Add(usage.UnmatchedNode, `instance="10.0.0.9:9100"`)
 	w.sources[1].err = errors.New("listing metrics of nodes: the server could not find the requested resource")
-	w.patient.Extender = doctor.Extender{}
-	w.patient.Pause.Reason, w.patient.Pause.Says = reasons.Paused, "evicting is paused by ConfigMap evenkeel/evenkeel-pause (incident 4711)"
-	w.patient.Ledger = doctor.Ledger{Err: errors.New("the stored ledger cannot be read: it has format 7"), Accept: "kubectl annotate"}
+	w.installation.Extender = doctor.Extender{}
+	w.installation.Pause.Reason, w.installation.Pause.Says = reasons.Paused, "evicting is paused by ConfigMap evenkeel/evenkeel-pause (incident 4711)"
+	w.installation.Ledger = doctor.Ledger{Err: errors.New("the stored ledger cannot be read: it has format 7"), Accept: "kubectl annotate"}
 	for _, need := range process(doctor.ModeServe, prometheus.Name, metricsserver.Name).Needs() {
-		w.patient.Rights.Answers = append(w.patient.Rights.Answers, doctor.Answer{Need: need, Allowed: need.Resource != "pods/eviction"})
+		w.installation.Rights.Answers = append(w.installation.Rights.Answers, doctor.Answer{Need: need, Allowed: need.Resource != "pods/eviction"})
 	}
 	config := strings.ReplaceAll(good(t), "    nodeCacheCapable: true\n", "")
-	w.patient.SchedulerConfig = &doctor.SchedulerConfig{Name: "kube-scheduler.yaml", Data: []byte(config)}
-	return w.ask().patient
+	w.installation.SchedulerConfig = &doctor.SchedulerConfig{Name: "kube-scheduler.yaml", Data: []byte(config)}
+	return w.ask().installation
 }
 
 // toPrint has findings for each kind of layout. It is independent of the checks, which have their
@@ -47,17 +47,17 @@ func ill(t *testing.T) *doctor.Patient {
 var toPrint = []doctor.Finding{
 	{
 		Check: doctor.CheckPermissions, Level: doctor.Problem, Subject: "evicting", Says: "It may not create pods/eviction.",
-		Mend: "Add to the rules of a ClusterRole that is bound to it:\n- apiGroups: [\"\"]\n  resources: [pods/eviction]\n  verbs: [create]",
+		Fix: "Add to the rules of a ClusterRole that is bound to it:\n- apiGroups: [\"\"]\n  resources: [pods/eviction]\n  verbs: [create]",
 	},
 	{
 		Check: doctor.CheckMatching, Level: doctor.Problem, Subject: "Prometheus",
 		Says: `1 of 3 ready nodes have no sample: n2; 1 series belong to no node: instance="10.0.0.9:9100".`,
-		Mend: "The series name their node by something else than its name, host name or InternalIP. Say which label names it, or relabel\n" +
+		Fix: "The series name their node by something else than its name, host name or InternalIP. Say which label names it, or relabel\n" +
 			"(scrape_configs: relabel_configs: target_label: node):\nusage:\n  sources:\n    - type: Prometheus\n      prometheus:\n        nodeLabel: node",
 	},
 	{
 		Check: doctor.CheckPause, Level: doctor.Warning, Says: "Nothing is evicted: evicting is paused by ConfigMap evenkeel/evenkeel-pause (incident 4711).",
-		Mend: "To resume: kubectl -n evenkeel delete configmap evenkeel-pause   # or remove it from the GitOps source",
+		Fix: "To resume: kubectl -n evenkeel delete configmap evenkeel-pause   # or remove it from the GitOps source",
 	},
 	{Check: doctor.CheckSources, Level: doctor.OK, Subject: "Prometheus", Says: "Responded in 1ms with 2 nodes and 6 pods."},
 	{Check: doctor.CheckExtender, Level: doctor.OK, Says: "Not checked: pass --extender-url to verify that kube-scheduler calls the extender."},
@@ -90,15 +90,15 @@ func golden(t *testing.T, name, got string) {
 	testkit.Golden(t, *update, filepath.Join("testdata", name), got)
 }
 
-// Scripts read the JSON, so the same patient always results in the same report.
+// Scripts read the JSON, so the same installation always results in the same report.
 func TestReportIsStable(t *testing.T) {
-	patient := ill(t)
-	first, err := json.Marshal(doctor.Examine(patient))
+	installation := ill(t)
+	first, err := json.Marshal(doctor.Examine(installation))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for range 20 {
-		again, err := json.Marshal(doctor.Examine(patient))
+		again, err := json.Marshal(doctor.Examine(installation))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -132,15 +132,15 @@ func TestOrder(t *testing.T) {
 // Whatever a server sent, a finding is one line of printable characters. Every finding that is not
 // ok has a fix, and no other finding does.
 func TestReportIsFitToBeShown(t *testing.T) {
-	w := newWard(t, prometheus.Name)
+	w := newFixture(t, prometheus.Name)
 	w.sources[0].err = errors.New("the server said:\x1b[2J\r\n\tproblem  policy  all lost\u202e" + strings.Repeat("x", 10_000))
-	report := doctor.Examine(w.ask().patient)
+	report := doctor.Examine(w.ask().installation)
 	for _, f := range report.Findings {
 		if strings.ContainsAny(f.Says+f.Subject, "\n\r\t\x1b") || strings.ContainsRune(f.Says, '\u202e') || len(f.Says) > 3000 {
 			t.Errorf("says %.200q", f.Says)
 		}
-		if (f.Level == doctor.OK) != (f.Mend == "") {
-			t.Errorf("%s %s: mend %q", f.Level, f.Says, f.Mend)
+		if (f.Level == doctor.OK) != (f.Fix == "") {
+			t.Errorf("%s %s: fix %q", f.Level, f.Says, f.Fix)
 		}
 	}
 	if report.Problems == 0 {
@@ -151,7 +151,7 @@ func TestReportIsFitToBeShown(t *testing.T) {
 // Without a reading, every other check still works.
 func TestNothingCouldBeListed(t *testing.T) {
 	load := policy.Default(kinds.All)
-	report := doctor.Examine(&doctor.Patient{Mode: doctor.ModeServe, Load: &load, Sources: load.Usage.Sources, Unlisted: "it may not list nodes."})
+	report := doctor.Examine(&doctor.Installation{Mode: doctor.ModeServe, Load: &load, Sources: load.Usage.Sources, Unlisted: "it may not list nodes."})
 	if report.Problems != 1 || len(report.Findings) < 4 {
 		t.Errorf("got %+v", report)
 	}
@@ -159,9 +159,9 @@ func TestNothingCouldBeListed(t *testing.T) {
 
 // A cluster without nodes does not make doctor fail.
 func TestEmptyCluster(t *testing.T) {
-	w := newWard(t, metricsserver.Name, kubelet.Name)
+	w := newFixture(t, metricsserver.Name, kubelet.Name)
 	w.nodes.Nodes = nil
-	if report := doctor.Examine(w.ask().patient); report.Problems == 0 {
+	if report := doctor.Examine(w.ask().installation); report.Problems == 0 {
 		t.Errorf("got %+v", report)
 	}
 }

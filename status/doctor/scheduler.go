@@ -6,7 +6,7 @@ import (
 	schedulerv1 "k8s.io/kube-scheduler/config/v1"
 )
 
-func examineSchedulerConfig(p *Patient, n *notes) {
+func examineSchedulerConfig(p *Installation, n *notes) {
 	file := p.SchedulerConfig
 	if file == nil {
 		return

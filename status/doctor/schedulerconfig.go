@@ -90,7 +90,7 @@ func documents(data []byte) int {
 }
 
 // entriesOf finds the entries for Evenkeel and examines them.
-func entriesOf(n *notes, config *schedulerv1.KubeSchedulerConfiguration, p *Patient) {
+func entriesOf(n *notes, config *schedulerv1.KubeSchedulerConfiguration, p *Installation) {
 	ours, exact := entries(config, p.Extender.URL)
 	if len(ours) == 0 {
 		n.problem("", "None of its %s is for Evenkeel, so kube-scheduler does not ask Evenkeel.", reasons.Count(len(config.Extenders), "extender")).
@@ -149,7 +149,7 @@ func safeURL(text string) string {
 // steeredProfiles finds schedulers that should be steered according to the policy but are
 // missing from this configuration. If steering uses only plugins, it also finds
 // schedulers without the plugin.
-func steeredProfiles(n *notes, config *schedulerv1.KubeSchedulerConfiguration, p *Patient, inside []plugged) {
+func steeredProfiles(n *notes, config *schedulerv1.KubeSchedulerConfiguration, p *Installation, inside []plugged) {
 	has := []string{v1.DefaultSchedulerName}
 	if len(config.Profiles) > 0 {
 		has = nil
@@ -171,7 +171,7 @@ func steeredProfiles(n *notes, config *schedulerv1.KubeSchedulerConfiguration, p
 
 // outsideProfiles finds schedulers in the configuration that should be steered according
 // to the policy but have no plugin.
-func outsideProfiles(n *notes, has []string, inside []plugged, p *Patient) {
+func outsideProfiles(n *notes, has []string, inside []plugged, p *Installation) {
 	for _, name := range has {
 		plugs := slices.ContainsFunc(inside, func(profile plugged) bool { return profile.scheduler == name })
 		if !plugs && slices.Contains(p.Load.Eviction.SchedulerNames, name) {

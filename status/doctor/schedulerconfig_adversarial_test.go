@@ -74,11 +74,11 @@ func TestNullExtenders(t *testing.T) {
 // Findings do not contain passwords from addresses.
 func TestPasswordsAreNotTold(t *testing.T) {
 	text := strings.ReplaceAll(good(t), "http://127.0.0.1:8888", "http://me:hunter2@127.0.0.1:8888")
-	w := newWard(t, metricsserver.Name)
-	w.patient.Extender.URL = "http://10.0.0.9:8888"
-	w.patient.SchedulerConfig = &doctor.SchedulerConfig{Name: "sched.yaml", Data: []byte(text)}
-	for _, f := range doctor.Examine(w.ask().patient).Findings {
-		if strings.Contains(f.Says+f.Mend, "hunter2") {
+	w := newFixture(t, metricsserver.Name)
+	w.installation.Extender.URL = "http://10.0.0.9:8888"
+	w.installation.SchedulerConfig = &doctor.SchedulerConfig{Name: "sched.yaml", Data: []byte(text)}
+	for _, f := range doctor.Examine(w.ask().installation).Findings {
+		if strings.Contains(f.Says+f.Fix, "hunter2") {
 			t.Errorf("got %+v", f)
 		}
 	}
@@ -90,7 +90,7 @@ func FuzzSchedulerConfig(f *testing.F) {
 	f.Add("---\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		load := policy.Default(kinds.All)
-		p := &doctor.Patient{
+		p := &doctor.Installation{
 			Mode: doctor.ModeServe, Load: &load, Unlisted: "nothing", SchedulerConfig: &doctor.SchedulerConfig{Name: "f", Data: []byte(text)},
 		}
 		if report := doctor.Examine(p); len(report.Findings) == 0 {

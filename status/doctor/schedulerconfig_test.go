@@ -23,19 +23,19 @@ func good(t *testing.T) string {
 }
 
 // configured returns the findings about a file, except those about the extender itself.
-func configured(t *testing.T, text, address string) (says []string, mend string) {
+func configured(t *testing.T, text, address string) (says []string, fix string) {
 	t.Helper()
-	w := newWard(t, metricsserver.Name)
-	w.patient.Extender.URL = address
-	w.patient.LegacyPlugins = presets.PluginNames()
-	w.patient.SchedulerConfig = &doctor.SchedulerConfig{Name: "sched.yaml", Data: []byte(text)}
-	for _, f := range doctor.Examine(w.ask().patient).Findings {
+	w := newFixture(t, metricsserver.Name)
+	w.installation.Extender.URL = address
+	w.installation.LegacyPlugins = presets.PluginNames()
+	w.installation.SchedulerConfig = &doctor.SchedulerConfig{Name: "sched.yaml", Data: []byte(text)}
+	for _, f := range doctor.Examine(w.ask().installation).Findings {
 		if f.Check == doctor.CheckExtender && strings.HasPrefix(f.Subject, "sched.yaml") {
 			says = append(says, string(f.Level)+" "+f.Subject+": "+f.Says)
-			mend += f.Mend + "\n"
+			fix += f.Fix + "\n"
 		}
 	}
-	return says, mend
+	return says, fix
 }
 
 // Each case changes one part of a correct file.
@@ -45,36 +45,36 @@ func TestSchedulerConfig(t *testing.T) {
 		from, to string
 		address  string
 		want     []string // how the findings start
-		mend     string
+		fix      string
 	}{
 		"as it should be":               {want: []string{"ok sched.yaml: Its extenders entry for Evenkeel is correct."}},
 		"without an address to compare": {address: "-", want: []string{"ok sched.yaml: Its extenders entry"}},
 		"nobody is asked": {
 			from: "extenders:\n", to: "extenders: []\nignored:\n", want: []string{"problem sched.yaml: kube-scheduler cannot read it as intended: reading it strictly: "},
 		},
-		"no filter":           {from: "    filterVerb: filter\n    prioritizeVerb", to: "    prioritizeVerb", want: []string{"problem " + ours + "filterVerb is not filter"}, mend: "filterVerb: filter"},
+		"no filter":           {from: "    filterVerb: filter\n    prioritizeVerb", to: "    prioritizeVerb", want: []string{"problem " + ours + "filterVerb is not filter"}, fix: "filterVerb: filter"},
 		"a verb of others":    {from: "filter\n    prioritizeVerb", to: "predicates\n    prioritizeVerb", want: []string{"problem " + ours + "filterVerb is not filter"}},
-		"no prioritize":       {from: "    prioritizeVerb: prioritize\n", want: []string{"problem " + ours + "prioritizeVerb is not prioritize"}, mend: "prioritizeVerb: prioritize"},
-		"whole nodes":         {from: "    nodeCacheCapable: true\n", want: []string{"problem " + ours + "nodeCacheCapable is not true"}, mend: "nodeCacheCapable: true"},
-		"not ignorable":       {from: "    ignorable: true\n", want: []string{"problem " + ours + "ignorable is not true"}, mend: "ignorable: true"},
-		"no timeout":          {from: "    httpTimeout: 200ms\n", want: []string{"problem " + ours + "httpTimeout is not set, so it is 5s"}, mend: "httpTimeout: 200ms"},
+		"no prioritize":       {from: "    prioritizeVerb: prioritize\n", want: []string{"problem " + ours + "prioritizeVerb is not prioritize"}, fix: "prioritizeVerb: prioritize"},
+		"whole nodes":         {from: "    nodeCacheCapable: true\n", want: []string{"problem " + ours + "nodeCacheCapable is not true"}, fix: "nodeCacheCapable: true"},
+		"not ignorable":       {from: "    ignorable: true\n", want: []string{"problem " + ours + "ignorable is not true"}, fix: "ignorable: true"},
+		"no timeout":          {from: "    httpTimeout: 200ms\n", want: []string{"problem " + ours + "httpTimeout is not set, so it is 5s"}, fix: "httpTimeout: 200ms"},
 		"a long timeout":      {from: "200ms", to: "3s", want: []string{"problem " + ours + "httpTimeout is above 1s"}},
 		"one second will do":  {from: "200ms", to: "1s", want: []string{"ok sched.yaml: Its extenders entry"}},
-		"no weight":           {from: "    weight: 15\n", want: []string{"problem " + ours + "weight is not above 0"}, mend: "weight: 15"},
+		"no weight":           {from: "    weight: 15\n", want: []string{"problem " + ours + "weight is not above 0"}, fix: "weight: 15"},
 		"a low weight":        {from: "weight: 15", to: "weight: 1", want: []string{"warning " + ours + "weight is low"}},
 		"a high weight":       {from: "weight: 15", to: "weight: 1000", want: []string{"warning " + ours + "weight is high"}},
 		"preemption":          {from: "    weight: 15", to: "    preemptVerb: preempt\n    weight: 15", want: []string{"problem " + ours + "preemptVerb is set"}},
 		"binding":             {from: "    weight: 15", to: "    bindVerb: bind\n    weight: 15", want: []string{"problem " + ours + "bindVerb is set"}},
 		"some pods only":      {from: "    weight: 15", to: "    managedResources: [{name: example.com/x}]\n    weight: 15", want: []string{"problem " + ours + "managedResources is set"}},
-		"https, any server":   {from: "http://127.0.0.1:8888", to: "https://127.0.0.1:8888\n    enableHTTPS: true\n    tlsConfig: {certFile: /c.crt, keyFile: /c.key}", want: []string{"warning " + ours + "enableHTTPS without an authority"}, mend: "caFile"},
+		"https, any server":   {from: "http://127.0.0.1:8888", to: "https://127.0.0.1:8888\n    enableHTTPS: true\n    tlsConfig: {certFile: /c.crt, keyFile: /c.key}", want: []string{"warning " + ours + "enableHTTPS without an authority"}, fix: "caFile"},
 		"https with a CA":     {from: "http://127.0.0.1:8888", to: "https://127.0.0.1:8888\n    enableHTTPS: true\n    tlsConfig: {caFile: /ca.crt, certFile: /c.crt, keyFile: /c.key}", want: []string{"ok sched.yaml"}},
-		"no client":           {from: "http://127.0.0.1:8888", to: "https://127.0.0.1:8888\n    enableHTTPS: true\n    tlsConfig: {caFile: /ca.crt}", want: []string{"warning " + ours + "tlsConfig has no client certificate"}, mend: "certFile"},
-		"plain HTTP":          {from: "127.0.0.1:8888", to: "10.96.0.50:8888", want: []string{"warning " + ours + "urlPrefix uses plain HTTP: anyone who can reach the extender can send"}, mend: "caFile"},
+		"no client":           {from: "http://127.0.0.1:8888", to: "https://127.0.0.1:8888\n    enableHTTPS: true\n    tlsConfig: {caFile: /ca.crt}", want: []string{"warning " + ours + "tlsConfig has no client certificate"}, fix: "certFile"},
+		"plain HTTP":          {from: "127.0.0.1:8888", to: "10.96.0.50:8888", want: []string{"warning " + ours + "urlPrefix uses plain HTTP: anyone who can reach the extender can send"}, fix: "caFile"},
 		"a CA and insecure":   {from: "http://127.0.0.1:8888", to: "https://127.0.0.1:8888\n    tlsConfig: {caFile: /ca.crt, insecure: true, certFile: /c.crt, keyFile: /c.key}", want: []string{"problem " + ours + "tlsConfig has both an authority and insecure"}},
 		"insecure":            {from: "http://127.0.0.1:8888", to: "https://127.0.0.1:8888\n    tlsConfig: {insecure: true, certFile: /c.crt, keyFile: /c.key}", want: []string{"warning " + ours + "tlsConfig.insecure accepts any certificate"}},
 		"https over http":     {from: "    weight: 15", to: "    enableHTTPS: true\n    tlsConfig: {caFile: /ca.crt}\n    weight: 15", want: []string{"problem " + ours + "enableHTTPS is true, but urlPrefix begins with http://"}},
 		"no URL":              {from: "http://127.0.0.1:8888", to: "127.0.0.1:8888", address: "-", want: []string{"problem " + ours + "urlPrefix is not a URL"}},
-		"a Service's name":    {from: "127.0.0.1:8888", to: "evenkeel.evenkeel.svc:8888", address: "http://evenkeel.evenkeel.svc:8888", want: []string{"warning " + ours + "urlPrefix uses plain HTTP", "warning " + ours + "urlPrefix has a Service's name"}, mend: "ClusterIP"},
+		"a Service's name":    {from: "127.0.0.1:8888", to: "evenkeel.evenkeel.svc:8888", address: "http://evenkeel.evenkeel.svc:8888", want: []string{"warning " + ours + "urlPrefix uses plain HTTP", "warning " + ours + "urlPrefix has a Service's name"}, fix: "ClusterIP"},
 		"another address":     {address: "http://10.0.0.9:8888", want: []string{`warning ` + ours + `urlPrefix is "http://127.0.0.1:8888", and --extender-url is "http://10.0.0.9:8888"`}},
 		"another scheduler":   {from: "schedulerName: default-scheduler", to: "schedulerName: batch", want: []string{`warning sched.yaml: profiles: The policy moves pods of the scheduler "default-scheduler", but this configuration has only batch`}},
 		"a default profile":   {from: "  - schedulerName: default-scheduler\n    pluginConfig", to: "  - pluginConfig", want: []string{"ok sched.yaml"}},
@@ -102,10 +102,10 @@ func TestSchedulerConfig(t *testing.T) {
 			case "-":
 				address = ""
 			}
-			says, mend := configured(t, text, address)
+			says, fix := configured(t, text, address)
 			begins(t, says, tc.want)
-			if !strings.Contains(mend, tc.mend) {
-				t.Errorf("mend: got %q, want it to contain %q", mend, tc.mend)
+			if !strings.Contains(fix, tc.fix) {
+				t.Errorf("fix: got %q, want it to contain %q", fix, tc.fix)
 			}
 		})
 	}

@@ -17,7 +17,7 @@ import (
 const loadPlugin = policy.EvenkeelLoadName
 
 // pluggedProfiles finds the profiles that enable a plugin of Evenkeel's at any extension point.
-func (p *Patient) pluggedProfiles(config *schedulerv1.KubeSchedulerConfiguration) []plugged {
+func (p *Installation) pluggedProfiles(config *schedulerv1.KubeSchedulerConfiguration) []plugged {
 	var found []plugged
 	for i := range config.Profiles {
 		profile := plugged{place: i, scheduler: schedulerName(&config.Profiles[i]), profile: &config.Profiles[i]}
@@ -34,7 +34,7 @@ func (p *Patient) pluggedProfiles(config *schedulerv1.KubeSchedulerConfiguration
 }
 
 // insideScheduler reports whether the configuration has a plugin of Evenkeel's.
-func (p *Patient) insideScheduler() bool {
+func (p *Installation) insideScheduler() bool {
 	if p.SchedulerConfig == nil {
 		return false
 	}
@@ -70,7 +70,7 @@ func (p *plugged) at(set *schedulerv1.PluginSet, name string) *schedulerv1.Plugi
 func (p *plugged) name() string { return fmt.Sprintf("profiles[%d]", p.place) }
 
 // examinePlugins finds mistakes in the configuration of Evenkeel's plugins, and extenders that duplicate them.
-func (p *Patient) examinePlugins(n *notes, config *schedulerv1.KubeSchedulerConfiguration, profiles []plugged) {
+func (p *Installation) examinePlugins(n *notes, config *schedulerv1.KubeSchedulerConfiguration, profiles []plugged) {
 	p.doubled(n, config, profiles)
 	for i := range profiles {
 		profile := &profiles[i]
@@ -87,7 +87,7 @@ func (p *Patient) examinePlugins(n *notes, config *schedulerv1.KubeSchedulerConf
 
 // doubled finds extenders that count usage a second time after the plugin. This happens
 // because all profiles of a configuration share the extenders.
-func (p *Patient) doubled(n *notes, config *schedulerv1.KubeSchedulerConfiguration, profiles []plugged) {
+func (p *Installation) doubled(n *notes, config *schedulerv1.KubeSchedulerConfiguration, profiles []plugged) {
 	ours, exact := entries(config, p.Extender.URL)
 	if len(ours) == 0 {
 		return
@@ -105,7 +105,7 @@ func (p *Patient) doubled(n *notes, config *schedulerv1.KubeSchedulerConfigurati
 
 // examineLoadPlugin finds disabled parts of the plugin, weights out of range, and a ledger
 // in another namespace.
-func (p *Patient) examineLoadPlugin(n *notes, profile *plugged) {
+func (p *Installation) examineLoadPlugin(n *notes, profile *plugged) {
 	warn := func(format string, args ...any) *Finding {
 		return n.warning(profile.name(), loadPlugin+" "+format, args...)
 	}

@@ -28,11 +28,11 @@ func TestSchedulerPlugin(t *testing.T) {
 	cases := map[string]struct {
 		profiles, rest, address string
 		want                    []string // how the findings start
-		mend                    string
+		fix                     string
 	}{
 		"the plugin alone": {profiles: inside, want: []string{fine}},
 		"the plugin and the extender": {
-			profiles: inside, rest: entry, address: "http://127.0.0.1:8888", mend: "Remove the entry from extenders",
+			profiles: inside, rest: entry, address: "http://127.0.0.1:8888", fix: "Remove the entry from extenders",
 			want: []string{"problem " + first + `The scheduler "default-scheduler" has the plugin EvenkeelLoad inside, and extenders[0] asks Evenkeel about the same pods: real usage counts twice`},
 		},
 		"an extender of the same verbs": {
@@ -56,7 +56,7 @@ func TestSchedulerPlugin(t *testing.T) {
 		},
 		"it only scores": {
 			profiles: enabled("score: {enabled: [{name: EvenkeelLoad, weight: 15}]}"),
-			want:     []string{"warning " + first + "EvenkeelLoad does not filter"}, mend: "multiPoint",
+			want:     []string{"warning " + first + "EvenkeelLoad does not filter"}, fix: "multiPoint",
 		},
 		"it only filters": {
 			profiles: enabled("multiPoint: {enabled: [{name: EvenkeelLoad, weight: 15}]}, score: {disabled: [{name: EvenkeelLoad}]}"),
@@ -67,7 +67,7 @@ func TestSchedulerPlugin(t *testing.T) {
 			want:     []string{fine},
 		},
 		"no weight, which is 1": {
-			profiles: enabled("multiPoint: {enabled: [{name: EvenkeelLoad}]}"), want: []string{"warning " + first + "EvenkeelLoad has a weight of 1, which is low"}, mend: "weight: 15",
+			profiles: enabled("multiPoint: {enabled: [{name: EvenkeelLoad}]}"), want: []string{"warning " + first + "EvenkeelLoad has a weight of 1, which is low"}, fix: "weight: 15",
 		},
 		"a high weight": {
 			profiles: enabled("multiPoint: {enabled: [{name: EvenkeelLoad, weight: 100}]}"), want: []string{"warning " + first + "EvenkeelLoad has a weight of 100, which is high"},
@@ -77,7 +77,7 @@ func TestSchedulerPlugin(t *testing.T) {
 		},
 		"a ledger somewhere else": {
 			profiles: "{plugins: {multiPoint: {enabled: [{name: EvenkeelLoad, weight: 15}]}}, pluginConfig: [{name: EvenkeelLoad, args: {namespace: kube-system}}]}",
-			want:     []string{"warning " + first + `EvenkeelLoad reads the moves in flight in the namespace "kube-system", but the evicting process keeps them in "evenkeel"`}, mend: "namespace: evenkeel",
+			want:     []string{"warning " + first + `EvenkeelLoad reads the moves in flight in the namespace "kube-system", but the evicting process keeps them in "evenkeel"`}, fix: "namespace: evenkeel",
 		},
 		"the ledger of what evicts": {
 			profiles: "{plugins: {multiPoint: {enabled: [{name: EvenkeelLoad, weight: 15}]}}, pluginConfig: [{name: EvenkeelLoad, args: {namespace: evenkeel}}]}",
@@ -97,10 +97,10 @@ func TestSchedulerPlugin(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			says, mend := configured(t, head+"profiles: ["+tc.profiles+"]\n"+tc.rest, tc.address)
+			says, fix := configured(t, head+"profiles: ["+tc.profiles+"]\n"+tc.rest, tc.address)
 			begins(t, says, tc.want)
-			if !strings.Contains(mend, tc.mend) {
-				t.Errorf("mend: got %q, want it to contain %q", mend, tc.mend)
+			if !strings.Contains(fix, tc.fix) {
+				t.Errorf("fix: got %q, want it to contain %q", fix, tc.fix)
 			}
 		})
 	}
@@ -108,15 +108,15 @@ func TestSchedulerPlugin(t *testing.T) {
 
 // If the plugin decides, doctor does not ask for the extender's address.
 func TestSchedulerPluginNeedsNoExtender(t *testing.T) {
-	w := newWard(t, metricsserver.Name)
-	w.patient.Extender = doctor.Extender{}
-	w.patient.SchedulerConfig = &doctor.SchedulerConfig{Name: "sched.yaml", Data: []byte("apiVersion: kubescheduler.config.k8s.io/v1\n" +
+	w := newFixture(t, metricsserver.Name)
+	w.installation.Extender = doctor.Extender{}
+	w.installation.SchedulerConfig = &doctor.SchedulerConfig{Name: "sched.yaml", Data: []byte("apiVersion: kubescheduler.config.k8s.io/v1\n" +
 		"kind: KubeSchedulerConfiguration\nprofiles: [{plugins: {multiPoint: {enabled: [{name: EvenkeelLoad, weight: 15}]}}}]\n")}
 	want := []string{
 		"ok: Not asked: the configuration runs Evenkeel's plugin inside kube-scheduler.",
 		"ok sched.yaml: Evenkeel's plugin is enabled correctly.",
 	}
-	if diff := cmp.Diff(want, found(w.ask().patient, doctor.CheckExtender)); diff != "" {
+	if diff := cmp.Diff(want, found(w.ask().installation, doctor.CheckExtender)); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-func examineSources(p *Patient, n *notes) {
+func examineSources(p *Installation, n *notes) {
 	if p.Readings == nil {
 		n.problem("", "It could not be checked: %s", p.Unlisted).fix("Fix the findings on permissions, then run doctor again.")
 		return
@@ -18,7 +18,7 @@ func examineSources(p *Patient, n *notes) {
 	}
 }
 
-func (p *Patient) examineSource(n *notes, i int) {
+func (p *Installation) examineSource(n *notes, i int) {
 	reading, name := &p.Readings.Sources[i], p.sourceName(i)
 	nodes, pods := len(reading.Batch.Nodes), len(reading.Batch.Pods)
 	switch {
@@ -37,7 +37,7 @@ func (p *Patient) examineSource(n *notes, i int) {
 }
 
 // complete reports whether a source has the needed resources for all its nodes, and notes the missing ones.
-func (p *Patient) complete(n *notes, i int) bool {
+func (p *Installation) complete(n *notes, i int) bool {
 	reading, complete := &p.Readings.Sources[i], true
 	for _, metric := range p.needed() {
 		with := nodesWith(&reading.Batch, metric)

@@ -61,15 +61,15 @@ func TestErrorsOfSources(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			w := newWard(t, tc.kind)
+			w := newFixture(t, tc.kind)
 			w.sources[0].err = tc.err
-			p := w.ask().patient
+			p := w.ask().installation
 			want := []string{fmt.Sprintf("problem %s: It gave no reading: %v", tc.kind, tc.err)}
 			if diff := cmp.Diff(want, found(p, doctor.CheckSources)); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
-			if got := mends(p, doctor.CheckSources); !strings.Contains(got, tc.want) {
-				t.Errorf("mend: got %q, want it to contain %q", got, tc.want)
+			if got := fixesOf(p, doctor.CheckSources); !strings.Contains(got, tc.want) {
+				t.Errorf("fix: got %q, want it to contain %q", got, tc.want)
 			}
 		})
 	}
@@ -77,18 +77,18 @@ func TestErrorsOfSources(t *testing.T) {
 
 func TestSources(t *testing.T) {
 	cases := map[string]struct {
-		change func(w *ward)
+		change func(w *fixture)
 		want   []string
 	}{
 		"all is well": {
 			want: []string{"ok MetricsServer: Responded in 1ms with 3 nodes and 6 pods."},
 		},
 		"it answers with nothing": {
-			change: func(w *ward) { w.sources[0].batch.Nodes = nil },
+			change: func(w *fixture) { w.sources[0].batch.Nodes = nil },
 			want:   []string{"problem MetricsServer: Responded in 1ms but returned no nodes."},
 		},
 		"no node has memory": {
-			change: func(w *ward) {
+			change: func(w *fixture) {
 				for i := range w.sources[0].batch.Nodes {
 					w.sources[0].batch.Nodes[i].Readings = w.sources[0].batch.Nodes[i].Readings[:1]
 				}
@@ -96,31 +96,31 @@ func TestSources(t *testing.T) {
 			want: []string{"problem MetricsServer: It returned 3 nodes, but only 0 of them with memory. Nodes without it are unknown."},
 		},
 		"one node lacks it": {
-			change: func(w *ward) { w.sources[0].batch.Nodes[0].Readings = w.sources[0].batch.Nodes[0].Readings[:1] },
+			change: func(w *fixture) { w.sources[0].batch.Nodes[0].Readings = w.sources[0].batch.Nodes[0].Readings[:1] },
 			want:   []string{"warning MetricsServer: It returned 3 nodes, but only 2 of them with memory. Nodes without it are unknown."},
 		},
 		"a resource without lines is not missed": {
-			change: func(w *ward) {
-				delete(w.patient.Load.Lines, usage.Memory)
+			change: func(w *fixture) {
+				delete(w.installation.Load.Lines, usage.Memory)
 				w.sources[0].batch.Nodes[0].Readings = w.sources[0].batch.Nodes[0].Readings[:1]
 			},
 			want: []string{"ok MetricsServer: Responded in 1ms with 3 nodes and 6 pods."},
 		},
 		"nodes and pods cannot be listed": {
-			change: func(w *ward) { w.patient.Unlisted = "it may not list pods." },
+			change: func(w *fixture) { w.installation.Unlisted = "it may not list pods." },
 			want:   []string{"problem: It could not be checked: it may not list pods."},
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			w := newWard(t, metricsserver.Name)
+			w := newFixture(t, metricsserver.Name)
 			if tc.change != nil {
 				tc.change(w)
 			}
-			if w.patient.Unlisted == "" {
+			if w.installation.Unlisted == "" {
 				w.ask()
 			}
-			if diff := cmp.Diff(tc.want, found(w.patient, doctor.CheckSources)); diff != "" {
+			if diff := cmp.Diff(tc.want, found(w.installation, doctor.CheckSources)); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
 		})
@@ -130,9 +130,9 @@ func TestSources(t *testing.T) {
 func TestMatching(t *testing.T) {
 	cases := map[string]struct {
 		types  []string
-		change func(w *ward)
+		change func(w *fixture)
 		want   []string
-		mend   string
+		fix    string
 	}{
 		"everything matches": {
 			types: []string{prometheus.Name},
@@ -140,34 +140,34 @@ func TestMatching(t *testing.T) {
 		},
 		"series with an unknown node name": {
 			types: []string{prometheus.Name},
-			change: func(w *ward) {
+			change: func(w *fixture) {
 				w.sources[0].batch.Nodes = w.sources[0].batch.Nodes[:2]
 				w.sources[0].batch.Problems.Add(usage.UnmatchedNode, `instance="10.0.0.9:9100"`)
 			},
 			want: []string{`problem Prometheus: 1 of 3 ready nodes have no sample: n2; 1 series belong to no node: instance="10.0.0.9:9100".`},
-			mend: "nodeLabel: node",
+			fix:  "nodeLabel: node",
 		},
 		"another source has the node": {
 			types: []string{prometheus.Name, metricsserver.Name},
-			change: func(w *ward) {
+			change: func(w *fixture) {
 				w.sources[0].batch.Nodes = w.sources[0].batch.Nodes[:2]
 			},
 			want: []string{
 				"warning Prometheus: 1 of 3 ready nodes have no sample: n2.",
 				"ok MetricsServer: Usage reported for all 3 ready nodes.",
 			},
-			mend: "page of targets",
+			fix: "page of targets",
 		},
 		"machines beyond the cluster": {
 			types:  []string{prometheus.Name},
-			change: func(w *ward) { w.sources[0].batch.Problems.Add(usage.UnmatchedNode, `instance="db1:9100"`) },
+			change: func(w *fixture) { w.sources[0].batch.Problems.Add(usage.UnmatchedNode, `instance="db1:9100"`) },
 			want: []string{
 				`warning Prometheus: Usage reported for 3 of 3 ready nodes, and 1 sample for nodes that this cluster does not have: instance="db1:9100".`,
 			},
 		},
 		"series of several clusters, and of a pod's page": {
 			types: []string{prometheus.Name},
-			change: func(w *ward) {
+			change: func(w *fixture) {
 				w.sources[0].batch.Problems.Add(usage.SeveralClusters, `cpu avg_5m of nodes: cluster="eu" and "us"`)
 				w.sources[0].batch.Problems.Add(usage.Foreign, `cpu avg_5m of node "n1" from pod shop/web, which is not on it`)
 			},
@@ -180,7 +180,7 @@ func TestMatching(t *testing.T) {
 		},
 		"a node that is not ready is not missed": {
 			types: []string{kubelet.Name},
-			change: func(w *ward) {
+			change: func(w *fixture) {
 				w.nodes.Nodes[2].Node.Ready = false
 				w.sources[0].batch.Nodes = w.sources[0].batch.Nodes[:2]
 			},
@@ -188,7 +188,7 @@ func TestMatching(t *testing.T) {
 		},
 		"names of more than ten nodes are cut": {
 			types: []string{nodemetrics.Name},
-			change: func(w *ward) {
+			change: func(w *fixture) {
 				for i := range 12 {
 					w.node(fmt.Sprintf("x%02d", i))
 				}
@@ -200,7 +200,7 @@ func TestMatching(t *testing.T) {
 		},
 		"pods named by other labels": {
 			types: []string{prometheus.Name},
-			change: func(w *ward) {
+			change: func(w *fixture) {
 				for i := range w.sources[0].batch.Pods {
 					w.sources[0].batch.Pods[i].Namespace = "monitoring"
 				}
@@ -210,87 +210,87 @@ func TestMatching(t *testing.T) {
 				"warning Prometheus: Usage reported for only 0 of 6 running pods: pods without usage are not moved, and a one-shot run waits longer.",
 				"ok Prometheus: Usage reported for all 3 ready nodes.",
 			},
-			mend: "namespaceLabel: namespace",
+			fix: "namespaceLabel: namespace",
 		},
 		"nobody measures pods": {
 			types:  []string{annotations.Name, nodemetrics.Name},
-			change: func(w *ward) { w.sources[0].batch.Pods, w.sources[1].batch.Pods = nil, nil },
+			change: func(w *fixture) { w.sources[0].batch.Pods, w.sources[1].batch.Pods = nil, nil },
 			want: []string{
 				"warning Annotations: No source reports the usage of pods: it is estimated from their requests, and no pod is moved by real usage.",
 				"ok Annotations: Usage reported for all 3 ready nodes.",
 				"ok NodeMetrics: Usage reported for all 3 ready nodes.",
 			},
-			mend: "- type: MetricsServer",
+			fix: "- type: MetricsServer",
 		},
 		"two servers scrape one exporter": {
 			types: []string{prometheus.Name},
-			change: func(w *ward) {
+			change: func(w *fixture) {
 				w.sources[0].batch.Nodes = append(w.sources[0].batch.Nodes, w.sources[0].batch.Nodes[0])
 			},
 			want: []string{
 				"warning Prometheus: 1 sample came twice or more: node n0.",
 				"ok Prometheus: Usage reported for all 3 ready nodes.",
 			},
-			mend: "max by (instance)",
+			fix: "max by (instance)",
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			w := newWard(t, tc.types...)
+			w := newFixture(t, tc.types...)
 			if tc.change != nil {
 				tc.change(w)
 			}
-			p := w.ask().patient
+			p := w.ask().installation
 			if diff := cmp.Diff(tc.want, found(p, doctor.CheckMatching)); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
-			if got := mends(p, doctor.CheckMatching); !strings.Contains(got, tc.mend) {
-				t.Errorf("mend: got %q, want it to contain %q", got, tc.mend)
+			if got := fixesOf(p, doctor.CheckMatching); !strings.Contains(got, tc.fix) {
+				t.Errorf("fix: got %q, want it to contain %q", got, tc.fix)
 			}
 		})
 	}
 }
 
 func TestCoverage(t *testing.T) {
-	value := func(w *ward, node int, value float64) { w.sources[0].batch.Nodes[node].Readings[0].Value = value }
+	value := func(w *fixture, node int, value float64) { w.sources[0].batch.Nodes[node].Readings[0].Value = value }
 	cases := map[string]struct {
-		change func(w *ward)
+		change func(w *fixture)
 		want   []string
-		mend   string
+		fix    string
 	}{
 		"one reading is enough to see that all is well": {
 			want: []string{"ok: 3 of 3 ready nodes have fresh, plausible usage; 80% needed."},
 		},
 		"a virtual node, and one that the policy does not select": {
-			change: func(w *ward) {
+			change: func(w *fixture) {
 				w.node("n3").Labels["type"] = "virtual-kubelet"
 				w.node("n4").Unselected = true
 			},
 			want: []string{"ok: 3 of 3 ready nodes have fresh, plausible usage; 80% needed."},
 		},
 		"the source is down": {
-			change: func(w *ward) { w.sources[0].err = errors.New("down") },
+			change: func(w *fixture) { w.sources[0].err = errors.New("down") },
 			want: []string{
 				"problem UsageSourceUnavailable: Nothing would be evicted: 0 of 3 ready nodes have fresh, plausible usage; 80% needed (NoUsageSample: 3, n0, n1, n2).",
 			},
-			mend: "see sources and matching",
+			fix: "see sources and matching",
 		},
 		"an empty answer": {
-			change: func(w *ward) { w.sources[0].batch.Nodes = nil },
+			change: func(w *fixture) { w.sources[0].batch.Nodes = nil },
 			want: []string{
 				"problem NoUsageData: Nothing would be evicted: 0 of 3 ready nodes have fresh, plausible usage; 80% needed (NoUsageSample: 3, n0, n1, n2).",
 			},
 		},
 		"a clock eight hours ahead": {
-			change: func(w *ward) { w.sources[0].batch = w.batch(-8 * time.Hour); w.sources[0].batch.Pods = nil },
+			change: func(w *fixture) { w.sources[0].batch = w.batch(-8 * time.Hour); w.sources[0].batch.Pods = nil },
 			want: []string{
 				"problem NoUsageData: Nothing would be evicted: 0 of 3 ready nodes have fresh, plausible usage; 80% needed (UsageFromTheFuture: 3, n0, n1, n2).",
 				"problem MetricsServer: 3 samples rejected: from the future: node n0; node n1; node n2.",
 			},
-			mend: "NTP",
+			fix: "NTP",
 		},
 		"one stale node of three is too many": {
-			change: func(w *ward) {
+			change: func(w *fixture) {
 				stale := w.batch(10 * time.Minute)
 				w.sources[0].batch.Nodes[1] = stale.Nodes[1]
 			},
@@ -298,18 +298,18 @@ func TestCoverage(t *testing.T) {
 				"problem UsageCoverageTooLow: Nothing would be evicted: 2 of 3 ready nodes have fresh, plausible usage; 80% needed (UsageStale: 1, n1).",
 				"problem MetricsServer: 1 sample rejected: too old: node n1.",
 			},
-			mend: "maxAge: 3m",
+			fix: "maxAge: 3m",
 		},
 		"less than the bar": {
-			change: func(w *ward) { w.patient.Load.Usage.MinCoveragePercent = 50; value(w, 0, -5) },
+			change: func(w *fixture) { w.installation.Load.Usage.MinCoveragePercent = 50; value(w, 0, -5) },
 			want: []string{
 				"warning: 2 of 3 ready nodes have fresh, plausible usage; 50% needed (UsageAbsurd: 1, n0).",
 				"warning MetricsServer: 1 sample rejected: negative, not a number, or far more than the node has: node n0.",
 			},
-			mend: "KiB for bytes",
+			fix: "KiB for bytes",
 		},
 		"a fraction for a percentage": {
-			change: func(w *ward) {
+			change: func(w *fixture) {
 				for i := range 3 {
 					value(w, i, 40)
 				}
@@ -318,21 +318,21 @@ func TestCoverage(t *testing.T) {
 				"problem NoUsageData: Nothing would be evicted: 0 of 3 ready nodes have fresh, plausible usage; 80% needed (UsageContradictory: 3, n0, n1, n2).",
 				"problem MetricsServer: 3 samples rejected: contradicted by other usage: node n0 uses far less than its pods; node n1 uses far less than its pods; node n2 uses far less than its pods.",
 			},
-			mend: "a fraction (0.65)",
+			fix: "a fraction (0.65)",
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			w := newWard(t, metricsserver.Name)
+			w := newFixture(t, metricsserver.Name)
 			if tc.change != nil {
 				tc.change(w)
 			}
-			p := w.ask().patient
+			p := w.ask().installation
 			if diff := cmp.Diff(tc.want, found(p, doctor.CheckCoverage)); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
-			if got := mends(p, doctor.CheckCoverage); !strings.Contains(got, tc.mend) {
-				t.Errorf("mend: got %q, want it to contain %q", got, tc.mend)
+			if got := fixesOf(p, doctor.CheckCoverage); !strings.Contains(got, tc.fix) {
+				t.Errorf("fix: got %q, want it to contain %q", got, tc.fix)
 			}
 		})
 	}
@@ -340,10 +340,10 @@ func TestCoverage(t *testing.T) {
 
 // Crane's annotations carry a misleading time zone, which doctor reports.
 func TestFutureAnnotations(t *testing.T) {
-	w := newWard(t, annotations.Name)
+	w := newFixture(t, annotations.Name)
 	w.sources[0].batch.Nodes = nil
 	w.sources[0].batch.Problems.Add(usage.Future, "n0 cpu_usage_avg_5m")
-	if got := mends(w.ask().patient, doctor.CheckCoverage); !strings.Contains(got, "timezone: Asia/Shanghai") {
+	if got := fixesOf(w.ask().installation, doctor.CheckCoverage); !strings.Contains(got, "timezone: Asia/Shanghai") {
 		t.Errorf("got %q", got)
 	}
 }

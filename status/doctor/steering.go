@@ -44,7 +44,7 @@ func (s *Steering) ByWebhook() bool {
 func (p *Part) name() string { return p.Kind + " " + p.Name }
 
 // ByAPIServer reports whether the API server steers with the policy.
-func (p *Patient) ByAPIServer() bool {
+func (p *Installation) ByAPIServer() bool {
 	switch p.Load.Eviction.Steering {
 	case policy.SteeringAdmission:
 		return true
@@ -55,7 +55,7 @@ func (p *Patient) ByAPIServer() bool {
 	return false
 }
 
-func examineSteering(p *Patient, n *notes) {
+func examineSteering(p *Installation, n *notes) {
 	if !p.Mode.Evicts() {
 		return
 	}

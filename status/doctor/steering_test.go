@@ -16,19 +16,19 @@ import (
 	"github.com/evenkeel/evenkeel/status/doctor"
 )
 
-// steeringCase changes a patient whose API server steers as shipped.
+// steeringCase changes a installation whose API server steers as shipped.
 type steeringCase struct {
 	name     string
 	steering policy.Steering
-	change   func(*doctor.Patient)
+	change   func(*doctor.Installation)
 }
 
-func part(p *doctor.Patient, name string) *doctor.Part {
+func part(p *doctor.Installation, name string) *doctor.Part {
 	i := slices.IndexFunc(p.Steering.Parts, func(x doctor.Part) bool { return x.Kind+" "+x.Name == name })
 	return &p.Steering.Parts[i]
 }
 
-func all(p *doctor.Patient, state doctor.PartState) {
+func all(p *doctor.Installation, state doctor.PartState) {
 	p.Steering.Unread = nil
 	for i := range p.Steering.Parts {
 		p.Steering.Parts[i].State = state
@@ -38,64 +38,64 @@ func all(p *doctor.Patient, state doctor.PartState) {
 	}
 }
 
-func nothing(*doctor.Patient) {}
+func nothing(*doctor.Installation) {}
 
-func byNames(p *doctor.Patient) { p.Rights.Answers = nil }
+func byNames(p *doctor.Installation) { p.Rights.Answers = nil }
 
 func steeringCases() []steeringCase {
 	return []steeringCase{
 		{"required, all well", policy.SteeringRequired, nothing},
 		{"none, all well", policy.SteeringNone, nothing},
-		{"auto, not installed", policy.SteeringAuto, func(p *doctor.Patient) { all(p, doctor.PartMissing) }},
-		{"auto, may not be read", policy.SteeringAuto, func(p *doctor.Patient) { all(p, doctor.PartUnread) }},
+		{"auto, not installed", policy.SteeringAuto, func(p *doctor.Installation) { all(p, doctor.PartMissing) }},
+		{"auto, may not be read", policy.SteeringAuto, func(p *doctor.Installation) { all(p, doctor.PartUnread) }},
 		{"auto, all well", policy.SteeringAuto, nothing},
-		{"auto, not served", policy.SteeringAuto, func(p *doctor.Patient) { p.Steering.Unserved, p.Steering.Version = true, "v1.35.2" }},
-		{"auto, the binding is missing", policy.SteeringAuto, func(p *doctor.Patient) {
+		{"auto, not served", policy.SteeringAuto, func(p *doctor.Installation) { p.Steering.Unserved, p.Steering.Version = true, "v1.35.2" }},
+		{"auto, the binding is missing", policy.SteeringAuto, func(p *doctor.Installation) {
 			part(p, "MutatingAdmissionPolicyBinding evenkeel-steer").State = doctor.PartMissing
 		}},
 		{"admission, all well", policy.SteeringAdmission, nothing},
-		{"admission, keys are open", policy.SteeringAdmission, func(p *doctor.Patient) {
+		{"admission, keys are open", policy.SteeringAdmission, func(p *doctor.Installation) {
 			p.Steering.Keys = []doctor.Keys{
 				{Namespace: "shop", Ends: []time.Time{noon.Add(time.Second), noon.Add(time.Minute)}}, {Namespace: "vault", Ends: []time.Time{noon.Add(time.Second)}},
 				{Namespace: "old", Ends: []time.Time{noon.Add(-time.Minute)}},
 			}
 		}},
-		{"admission, one key is open", policy.SteeringAdmission, func(p *doctor.Patient) {
+		{"admission, one key is open", policy.SteeringAdmission, func(p *doctor.Installation) {
 			p.Steering.Keys = []doctor.Keys{{Namespace: "shop", Ends: []time.Time{noon.Add(time.Second)}}}
 		}},
 		{"admission, by names", policy.SteeringAdmission, byNames},
-		{"admission, may not be read", policy.SteeringAdmission, func(p *doctor.Patient) { all(p, doctor.PartUnread); p.Steering.Version = "" }},
-		{"admission, not served", policy.SteeringAdmission, func(p *doctor.Patient) { p.Steering.Unserved, p.Steering.Version = true, "v1.35.2" }},
-		{"admission, not installed", policy.SteeringAdmission, func(p *doctor.Patient) { all(p, doctor.PartMissing) }},
-		{"admission, in another version", policy.SteeringAdmission, func(p *doctor.Patient) {
+		{"admission, may not be read", policy.SteeringAdmission, func(p *doctor.Installation) { all(p, doctor.PartUnread); p.Steering.Version = "" }},
+		{"admission, not served", policy.SteeringAdmission, func(p *doctor.Installation) { p.Steering.Unserved, p.Steering.Version = true, "v1.35.2" }},
+		{"admission, not installed", policy.SteeringAdmission, func(p *doctor.Installation) { all(p, doctor.PartMissing) }},
+		{"admission, in another version", policy.SteeringAdmission, func(p *doctor.Installation) {
 			steer := part(p, "MutatingAdmissionPolicy evenkeel-steer")
 			steer.State, steer.Where = doctor.PartOther, "spec.matchConditions[1].expression"
 			part(p, "Namespace evenkeel-probe").State = doctor.PartMissing
 		}},
 		{"admission, no fences", policy.SteeringAdmission, withoutFences},
-		{"admission, no fences, by names", policy.SteeringAdmission, func(p *doctor.Patient) { byNames(p); withoutFences(p) }},
-		{"admission, webhooks", policy.SteeringAdmission, func(p *doctor.Patient) {
+		{"admission, no fences, by names", policy.SteeringAdmission, func(p *doctor.Installation) { byNames(p); withoutFences(p) }},
+		{"admission, webhooks", policy.SteeringAdmission, func(p *doctor.Installation) {
 			p.Steering.Webhooks = []doctor.Webhook{
 				{Name: "mesh/inject.example.com", FailurePolicy: "Fail", ReinvocationPolicy: "IfNeeded"}, {Name: "vpa/vpa.k8s.io", FailurePolicy: "Ignore", ReinvocationPolicy: "Never"},
 			}
 		}},
 		{"auto, by webhook, all well", policy.SteeringAuto, byWebhook},
 		{"admission, by webhook, all well", policy.SteeringAdmission, byWebhook},
-		{"admission, by a webhook of another version", policy.SteeringAdmission, func(p *doctor.Patient) {
+		{"admission, by a webhook of another version", policy.SteeringAdmission, func(p *doctor.Installation) {
 			byWebhook(p)
 			hook := part(p, "MutatingWebhookConfiguration evenkeel-steer")
 			hook.State, hook.Where = doctor.PartOther, "webhooks[0].failurePolicy"
 			part(p, "Namespace evenkeel-probe").State = doctor.PartMissing
 		}},
-		{"admission, by webhook without a CA", policy.SteeringAdmission, func(p *doctor.Patient) {
+		{"admission, by webhook without a CA", policy.SteeringAdmission, func(p *doctor.Installation) {
 			byWebhook(p)
 			hook := part(p, "MutatingWebhookConfiguration evenkeel-steer")
 			hook.State, hook.Where = doctor.PartOther, doctor.CABundle
 		}},
-		{"admission, by both, all well", policy.SteeringAdmission, func(p *doctor.Patient) {
+		{"admission, by both, all well", policy.SteeringAdmission, func(p *doctor.Installation) {
 			part(p, "MutatingWebhookConfiguration evenkeel-steer").State = doctor.PartShipped
 		}},
-		{"required, left behind", policy.SteeringRequired, func(p *doctor.Patient) {
+		{"required, left behind", policy.SteeringRequired, func(p *doctor.Installation) {
 			p.Steering.Keys = []doctor.Keys{
 				{Namespace: "shop", Ends: []time.Time{{}, noon.Add(-61 * time.Second)}}, {Namespace: "vault", Ends: []time.Time{noon.Add(-time.Minute), noon}},
 			}
@@ -106,7 +106,7 @@ func steeringCases() []steeringCase {
 
 // byWebhook installs the content of the webhook component, on an API server without the policy's
 // kind.
-func byWebhook(p *doctor.Patient) {
+func byWebhook(p *doctor.Installation) {
 	p.Steering.Unserved, p.Steering.Version = true, "v1.35.2"
 	for _, kind := range []string{"MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding"} {
 		part(p, kind+" evenkeel-steer").State = doctor.PartMissing
@@ -114,7 +114,7 @@ func byWebhook(p *doctor.Patient) {
 	part(p, "MutatingWebhookConfiguration evenkeel-steer").State = doctor.PartShipped
 }
 
-func withoutFences(p *doctor.Patient) {
+func withoutFences(p *doctor.Installation) {
 	for i := range p.Steering.Parts {
 		if strings.HasPrefix(p.Steering.Parts[i].Kind, "Validating") {
 			p.Steering.Parts[i].State = doctor.PartMissing
@@ -122,9 +122,9 @@ func withoutFences(p *doctor.Patient) {
 	}
 }
 
-func steeringPatient(t *testing.T, tc *steeringCase) *doctor.Patient {
+func steeringPatient(t *testing.T, tc *steeringCase) *doctor.Installation {
 	t.Helper()
-	p := newWard(t, metricsserver.Name).ask().patient
+	p := newFixture(t, metricsserver.Name).ask().installation
 	p.Load.Eviction.Steering = tc.steering
 	p.Steering = doctor.Steering{Version: "v1.36.3", At: noon, Overdue: 30 * time.Second}
 	for _, name := range []string{
@@ -160,8 +160,8 @@ func TestSteering(t *testing.T) {
 			t.Errorf("%s: %+v", tc.name, of)
 		}
 		for _, f := range of {
-			if (f.Level == doctor.OK) != (f.Mend == "") {
-				t.Errorf("%s: %s: mend %q", tc.name, f.Says, f.Mend)
+			if (f.Level == doctor.OK) != (f.Fix == "") {
+				t.Errorf("%s: %s: fix %q", tc.name, f.Says, f.Fix)
 			}
 		}
 	}
@@ -170,7 +170,7 @@ func TestSteering(t *testing.T) {
 
 // If the process does not evict, doctor reports neither steering nor leftovers.
 func TestSteeringOfAnExtender(t *testing.T) {
-	p := steeringPatient(t, &steeringCase{"", policy.SteeringAdmission, func(p *doctor.Patient) { all(p, doctor.PartMissing) }})
+	p := steeringPatient(t, &steeringCase{"", policy.SteeringAdmission, func(p *doctor.Installation) { all(p, doctor.PartMissing) }})
 	for _, mode := range []doctor.Mode{doctor.ModeExtender, doctor.ModeNodeSync} {
 		if p.Mode = mode; len(found(p, doctor.CheckSteering)) > 0 {
 			t.Errorf("%s: %q", mode, found(p, doctor.CheckSteering))

@@ -26,7 +26,7 @@ func (r *Report) Table(p *layout.Page) {
 			sentence = f.Subject + ": " + sentence
 		}
 		p.Text(fmt.Sprintf(columns, f.Level, f.Check), layout.ColorOf(string(f.Level)), hang, sentence)
-		for line := range strings.Lines(f.Mend) {
+		for line := range strings.Lines(f.Fix) {
 			if line = strings.TrimRight(line, "\n"); toPaste.MatchString(line) {
 				p.Line("", hang+"> "+line)
 			} else {

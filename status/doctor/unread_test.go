@@ -11,15 +11,15 @@ import (
 // Annotations on the owner above a ReplicationController are read only if the policy names the
 // owner's kind. The fix keeps the kinds that the policy already names.
 func TestUnwatchedControllers(t *testing.T) {
-	w := newWard(t, metricsserver.Name)
+	w := newFixture(t, metricsserver.Name)
 	w.ask()
-	w.patient.Load.Eviction.RecreatingControllers = []string{"CloneSet.apps.kruise.io"}
+	w.installation.Load.Eviction.RecreatingControllers = []string{"CloneSet.apps.kruise.io"}
 	for _, unwatched := range [][]string{nil, {"DeploymentConfig.apps.openshift.io"}} {
-		w.patient.Unwatched = unwatched
+		w.installation.Unwatched = unwatched
 		found := false
-		for _, f := range doctor.Examine(w.patient).Findings {
+		for _, f := range doctor.Examine(w.installation).Findings {
 			found = found || f.Level == doctor.Warning && strings.Contains(f.Says, "belong to DeploymentConfig.apps.openshift.io") &&
-				strings.Contains(f.Mend, "recreatingControllers: [CloneSet.apps.kruise.io, DeploymentConfig.apps.openshift.io]")
+				strings.Contains(f.Fix, "recreatingControllers: [CloneSet.apps.kruise.io, DeploymentConfig.apps.openshift.io]")
 		}
 		if found != (unwatched != nil) {
 			t.Errorf("%v: found %v", unwatched, found)
@@ -29,13 +29,13 @@ func TestUnwatchedControllers(t *testing.T) {
 
 // An unreadable annotation of a Namespace is reported with the namespace's name.
 func TestUnreadNamespaces(t *testing.T) {
-	w := newWard(t, metricsserver.Name)
+	w := newFixture(t, metricsserver.Name)
 	w.ask()
 	for _, unread := range [][]string{nil, {"payments"}} {
-		w.patient.Unread = unread
+		w.installation.Unread = unread
 		found := false
-		for _, f := range doctor.Examine(w.patient).Findings {
-			found = found || f.Level == doctor.Warning && strings.Contains(f.Says, "payments") && strings.Contains(f.Mend, "evenkeel.io/evict")
+		for _, f := range doctor.Examine(w.installation).Findings {
+			found = found || f.Level == doctor.Warning && strings.Contains(f.Says, "payments") && strings.Contains(f.Fix, "evenkeel.io/evict")
 		}
 		if found != (unread != nil) {
 			t.Errorf("%v: found %v", unread, found)

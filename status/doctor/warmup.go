@@ -21,7 +21,7 @@ func (r *Readings) young(since time.Time) bool { return !since.IsZero() && r.At.
 // creation time counts, so that a source whose containers keep crashing does not stay in
 // this state indefinitely. If the source returned an error, it must be an error that a
 // starting server returns.
-func (p *Patient) starting(i int) bool {
+func (p *Installation) starting(i int) bool {
 	r := p.Readings
 	if err := r.Sources[i].Err; err != nil && !isUnready(err) {
 		return false
@@ -36,7 +36,7 @@ func (p *Patient) starting(i int) bool {
 }
 
 // anyStarting reports whether any source has only just started.
-func (p *Patient) anyStarting() bool {
+func (p *Installation) anyStarting() bool {
 	for i := range p.Sources {
 		if p.starting(i) {
 			return true

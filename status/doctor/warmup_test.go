@@ -29,19 +29,19 @@ func TestTheShippedPolicyGivesNoWarning(t *testing.T) {
 			continue
 		}
 		t.Run(string(mode), func(t *testing.T) {
-			w := newWard(t, metricsserver.Name)
+			w := newFixture(t, metricsserver.Name)
 			w.windows = []usage.Window{file.Load.Hot.Windows[1], file.Load.Hot.Windows[2]}
 			w.ask()
-			p := w.patient
+			p := w.installation
 			p.Mode, p.Load, p.Sources = mode, &file.Load, file.Load.Usage.Sources
-			p.Extender, p.Clock, p.Steering = doctor.Extender{}, doctor.Clock{Known: true}, steeringPatient(t, &steeringCase{"auto", policy.SteeringAuto, func(p *doctor.Patient) { all(p, doctor.PartMissing) }}).Steering
+			p.Extender, p.Clock, p.Steering = doctor.Extender{}, doctor.Clock{Known: true}, steeringPatient(t, &steeringCase{"auto", policy.SteeringAuto, func(p *doctor.Installation) { all(p, doctor.PartMissing) }}).Steering
 			p.Rights.Identity = "admin"
 			for _, need := range process(mode, metricsserver.Name).Needs() {
 				p.Rights.Answers = append(p.Rights.Answers, doctor.Answer{Need: need, Allowed: true})
 			}
 			for _, f := range doctor.Examine(p).Findings {
-				if f.Level != doctor.OK || f.Mend != "" {
-					t.Errorf("%s %s: %s %s\n%s", f.Level, f.Check, f.Subject, f.Says, f.Mend)
+				if f.Level != doctor.OK || f.Fix != "" {
+					t.Errorf("%s %s: %s %s\n%s", f.Level, f.Check, f.Subject, f.Says, f.Fix)
 				}
 			}
 		})
@@ -51,24 +51,24 @@ func TestTheShippedPolicyGivesNoWarning(t *testing.T) {
 // Until usage is available, doctor reports that it is still to come, and recommends nothing.
 func TestWarmingUp(t *testing.T) {
 	unavailable := errors.New("the server is currently unable to handle the request")
-	since := func(w *ward, ago time.Duration) {
+	since := func(w *fixture, ago time.Duration) {
 		for _, n := range w.nodes.Nodes {
 			n.Node.ReadySince = noon.Add(-ago)
 		}
 	}
-	serving := func(w *ward, name string, ago time.Duration) {
+	serving := func(w *fixture, name string, ago time.Duration) {
 		w.nodes.Nodes[0].Pods = append(w.nodes.Nodes[0].Pods, &cluster.Pod{UID: "s", Namespace: "kube-system", Name: name, Node: "n0", Created: noon.Add(-ago)})
 	}
 	const needed = "fresh, plausible usage; 80% needed"
 	cases := map[string]struct {
 		kind   string
-		change func(w *ward)
+		change func(w *fixture)
 		want   []string
 		fixes  bool
 	}{
 		"a new cluster": {
 			kind: metricsserver.Name,
-			change: func(w *ward) {
+			change: func(w *fixture) {
 				since(w, time.Minute)
 				w.sources[0].err = unavailable
 			},
@@ -79,7 +79,7 @@ func TestWarmingUp(t *testing.T) {
 		},
 		"the same some minutes later": {
 			kind: metricsserver.Name,
-			change: func(w *ward) {
+			change: func(w *fixture) {
 				since(w, 5*time.Minute)
 				w.sources[0].err = unavailable
 			},
@@ -91,7 +91,7 @@ func TestWarmingUp(t *testing.T) {
 		},
 		"metrics-server was just installed": {
 			kind: metricsserver.Name,
-			change: func(w *ward) {
+			change: func(w *fixture) {
 				serving(w, "metrics-server-7d9f-x", 20*time.Second)
 				w.sources[0].batch.Nodes, w.sources[0].batch.Pods = nil, nil
 			},
@@ -103,7 +103,7 @@ func TestWarmingUp(t *testing.T) {
 		},
 		"it crashes again and again": {
 			kind: metricsserver.Name,
-			change: func(w *ward) {
+			change: func(w *fixture) {
 				serving(w, "metrics-server-7d9f-x", time.Hour)
 				w.nodes.Nodes[0].Pods[2].Started = noon.Add(-10 * time.Second)
 				w.sources[0].err = unavailable
@@ -114,9 +114,9 @@ func TestWarmingUp(t *testing.T) {
 			},
 			fixes: true,
 		},
-		"a mistake that no time mends": {
+		"a mistake that no time fixesOf": {
 			kind: prometheus.Name,
-			change: func(w *ward) {
+			change: func(w *fixture) {
 				serving(w, "prometheus-k8s-0", 20*time.Second)
 				w.sources[0].err = errors.New("the server answered 401 Unauthorized")
 			},
@@ -128,7 +128,7 @@ func TestWarmingUp(t *testing.T) {
 		},
 		"a node was added": {
 			kind: prometheus.Name,
-			change: func(w *ward) {
+			change: func(w *fixture) {
 				w.node("n3").ReadySince = noon.Add(-30 * time.Second)
 				w.nodes.Nodes[3].Pods[0].Started, w.nodes.Nodes[3].Pods[1].Started = noon.Add(-20*time.Second), noon.Add(-20*time.Second)
 			},
@@ -141,14 +141,14 @@ func TestWarmingUp(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			w := newWard(t, tc.kind)
+			w := newFixture(t, tc.kind)
 			tc.change(w)
 			var got []string
 			fixes := ""
-			for _, f := range doctor.Examine(w.ask().patient).Findings {
+			for _, f := range doctor.Examine(w.ask().installation).Findings {
 				if f.Check == doctor.CheckSources || f.Check == doctor.CheckMatching || f.Check == doctor.CheckCoverage {
 					got = append(got, strings.TrimSuffix(string(f.Level)+" "+f.Subject, " ")+": "+f.Says)
-					fixes += f.Mend
+					fixes += f.Fix
 				}
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {

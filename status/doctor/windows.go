@@ -17,7 +17,7 @@ const longWindow = 15 * time.Minute
 
 // examineWindows finds judged windows that no source provides. Such windows fill only
 // while a process runs.
-func examineWindows(p *Patient, n *notes) {
+func examineWindows(p *Installation, n *notes) {
 	if p.Readings == nil || p.answered() == 0 {
 		return
 	}
@@ -45,7 +45,7 @@ func examineWindows(p *Patient, n *notes) {
 }
 
 // filling reports short windows, and windows filled from a source's history.
-func (p *Patient) filling(n *notes, windows string) {
+func (p *Installation) filling(n *notes, windows string) {
 	switch {
 	case p.remembers():
 		n.ok(windows, "Evenkeel computes them in memory, filled from a source's history when a process starts.")
@@ -58,7 +58,7 @@ func (p *Patient) filling(n *notes, windows string) {
 }
 
 // judgedWindows returns the windows to which the policy's lines apply.
-func (p *Patient) judgedWindows() []usage.Window {
+func (p *Installation) judgedWindows() []usage.Window {
 	var all []usage.Window
 	for _, lines := range p.Load.AllLines() {
 		all = append(all, p.Load.Windows(lines)...)
@@ -67,7 +67,7 @@ func (p *Patient) judgedWindows() []usage.Window {
 }
 
 // sourceSpan reports whether sources provide a window for at least minCoveragePercent of the nodes with usage.
-func (p *Patient) sourceSpan(window usage.Window) bool {
+func (p *Installation) sourceSpan(window usage.Window) bool {
 	w := p.Readings.View.WindowIndex(window)
 	if w < 0 {
 		return false
@@ -77,12 +77,12 @@ func (p *Patient) sourceSpan(window usage.Window) bool {
 }
 
 // remembers reports whether a source that answers has history.
-func (p *Patient) remembers() bool {
+func (p *Installation) remembers() bool {
 	return slices.ContainsFunc(p.Readings.Sources, func(r Reading) bool { return r.Err == nil && r.Remembers })
 }
 
 // examineMetrics finds metrics that have lines but that no source provides.
-func examineMetrics(p *Patient, n *notes) {
+func examineMetrics(p *Installation, n *notes) {
 	if p.Readings == nil || p.answered() == 0 {
 		return
 	}
@@ -108,7 +108,7 @@ func examineMetrics(p *Patient, n *notes) {
 }
 
 // nodesWith counts the nodes with usage, and those among them for which has returns true.
-func (p *Patient) nodesWith(has func(*usage.NodeUsage) bool) (known, with int) {
+func (p *Installation) nodesWith(has func(*usage.NodeUsage) bool) (known, with int) {
 	for i := range p.Readings.View.Nodes {
 		node := &p.Readings.View.Nodes[i]
 		if node.Sampled.IsZero() {

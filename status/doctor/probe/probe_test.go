@@ -256,8 +256,8 @@ func TestPanelIncomplete(t *testing.T) {
 	source := &scripted{name: "s", batches: []usage.Batch{counters, sample(cluster.Amounts{cluster.CPU: 4000, cluster.Memory: 20 << 30})}}
 	panel, load := newPanel(t, source), policy.Default(kinds.All)
 	incomplete := func(r *doctor.Readings) bool {
-		patient := doctor.Patient{Load: &load, Readings: r}
-		return patient.Incomplete()
+		installation := doctor.Installation{Load: &load, Readings: r}
+		return installation.Incomplete()
 	}
 	if r := panel.Ask(t.Context(), snapshot()); !incomplete(r) || r.View.Nodes[0].Unknown != reasons.NoUsageSample {
 		t.Errorf("first reading: got %+v", r.View.Nodes[0])

@@ -29,8 +29,8 @@ func Modes() []Mode { return []Mode{ModeRun, ModeServe, ModeExtender, ModeNodeSy
 // Evicts reports whether the process runs cycles.
 func (m Mode) Evicts() bool { return m == ModeRun || m == ModeServe }
 
-// Patient is the installation that is examined.
-type Patient struct {
+// Installation is the installation that is examined.
+type Installation struct {
 	Mode       Mode
 	PolicyFile string // empty if the defaults apply
 	Load       *policy.LoadPolicy
@@ -132,7 +132,7 @@ type Clock struct {
 type Readings struct {
 	At       time.Time
 	Snapshot *cluster.Snapshot
-	// Sources is parallel to Patient.Sources.
+	// Sources is parallel to Installation.Sources.
 	Sources []Reading
 	// View combines the sources; earlier ones take precedence.
 	View *usage.View
@@ -151,7 +151,7 @@ type Reading struct {
 }
 
 // sourceName returns the type of a source, which is unique in a policy.
-func (p *Patient) sourceName(i int) string { return p.Sources[i].Type }
+func (p *Installation) sourceName(i int) string { return p.Sources[i].Type }
 
 // advice returns a source's own advice on a topic, or otherwise the general advice.
 func advice(s *policy.Source, topic source.Topic, otherwise string) string {
@@ -159,7 +159,7 @@ func advice(s *policy.Source, topic source.Topic, otherwise string) string {
 }
 
 // answered returns the number of sources that could be read.
-func (p *Patient) answered() int {
+func (p *Installation) answered() int {
 	n := 0
 	for i := range p.Readings.Sources {
 		if p.Readings.Sources[i].Err == nil {
@@ -182,7 +182,7 @@ func (r *Readings) readyNodes() []int {
 
 // needed returns the resources for which the policy has lines. A node without them is
 // unknown.
-func (p *Patient) needed() []usage.Metric {
+func (p *Installation) needed() []usage.Metric {
 	needed := []usage.Metric{}
 	judged := p.judged()
 	for _, resource := range []struct{ metric, also usage.Metric }{{usage.CPU, usage.CPU}, {usage.Memory, policy.MemoryAvailable}} {
@@ -195,7 +195,7 @@ func (p *Patient) needed() []usage.Metric {
 
 // Incomplete reports whether a source reported nodes without a resource that the policy
 // needs, so that a second reading may add it.
-func (p *Patient) Incomplete() bool {
+func (p *Installation) Incomplete() bool {
 	return slices.ContainsFunc(p.Readings.Sources, func(r Reading) bool {
 		return slices.ContainsFunc(p.needed(), func(metric usage.Metric) bool { return nodesWith(&r.Batch, metric) < len(r.Batch.Nodes) })
 	})
@@ -212,7 +212,7 @@ func nodesWith(batch *usage.Batch, metric usage.Metric) int {
 }
 
 // judged returns the metrics that have lines in the policy or its pools.
-func (p *Patient) judged() map[usage.Metric]bool {
+func (p *Installation) judged() map[usage.Metric]bool {
 	judged := map[usage.Metric]bool{}
 	for _, lines := range p.Load.AllLines() {
 		for metric := range lines {
