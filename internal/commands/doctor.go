@@ -144,7 +144,7 @@ func (e *examination) examine(ctx context.Context, installation *doctor.Installa
 	installation.Rights = probe.Rights(ctx, client, needs)
 	installation.Fence = probe.Fence(ctx, client, &installation.Rights, &installation.Load.NodeSync)
 	if installation.Mode.Evicts() && installation.MovesByUsage {
-		installation.Unread = probe.Unread(ctx, client)
+		installation.InvalidAnnotations = probe.InvalidAnnotations(ctx, client)
 		installation.Unwatched = probe.Unwatched(ctx, client, installation.Load.Eviction.RecreatingControllers)
 	}
 	if err := e.readUsage(ctx, installation); err != nil {
@@ -161,7 +161,7 @@ func (e *examination) examine(ctx context.Context, installation *doctor.Installa
 	}
 	installation.Ledger.Stored, installation.Ledger.Err = probe.Ledger(ctx, look.Kube.Client, cmp.Or(e.options.Namespace, flags.DefaultNamespace))
 	if !installation.Ledger.Stored && installation.Ledger.Err == nil {
-		installation.Ledger.Elsewhere = probe.Elsewhere(ctx, look.Kube.Client, e.options.Namespace, evictor.ConfigMapName, pause.Name)
+		installation.Ledger.OtherNamespaces = probe.OtherNamespaces(ctx, look.Kube.Client, e.options.Namespace, evictor.ConfigMapName, pause.Name)
 	}
 	if u, unreadable := errors.AsType[*configmap.Unreadable](installation.Ledger.Err); unreadable {
 		installation.Ledger.Accept, installation.Ledger.Accepted = u.Accept(), u.Accepted
@@ -244,12 +244,12 @@ func (e *examination) readUsage(ctx context.Context, installation *doctor.Instal
 		installation.Unlisted = fmt.Sprintf("the API server's lists of nodes and pods made no progress for %v.", listTimeout)
 		return nil
 	}
-	panel, err := probe.NewPanel(probe.PanelConfig{Sources: look.Sources, Usage: look.Usage, Now: look.Kube.Clock.Now})
+	reader, err := probe.NewSourceReader(probe.SourceReaderConfig{Sources: look.Sources, Usage: look.Usage, Now: look.Kube.Clock.Now})
 	if err != nil {
 		return fmt.Errorf("asking the usage sources: %w", err)
 	}
 	e.steps.Begin("Reading usage from each source")
-	installation.Readings = panel.Ask(ctx, snapshot)
+	installation.Readings = reader.Ask(ctx, snapshot)
 	if !installation.Incomplete() {
 		return nil
 	}
@@ -258,7 +258,7 @@ func (e *examination) readUsage(ctx context.Context, installation *doctor.Instal
 	if !waitFor(ctx, pause) {
 		return ctx.Err()
 	}
-	installation.Readings = panel.Ask(ctx, snapshot)
+	installation.Readings = reader.Ask(ctx, snapshot)
 	return nil
 }
 

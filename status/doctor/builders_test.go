@@ -120,14 +120,14 @@ func (w *fixture) ask() *fixture {
 			sources = append(sources, s)
 		}
 	}
-	panel, err := probe.NewPanel(probe.PanelConfig{Sources: sources, Now: func() time.Time { return noon }, Usage: usage.Config{
+	reader, err := probe.NewSourceReader(probe.SourceReaderConfig{Sources: sources, Now: func() time.Time { return noon }, Usage: usage.Config{
 		SampleInterval: 15 * time.Second, MaxAge: w.installation.Load.Usage.MaxAge.Duration, MinWindow: 75 * time.Second,
 		Windows: w.windows, Signals: w.signals,
 	}})
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	w.installation.Readings = panel.Ask(w.t.Context(), w.nodes)
+	w.installation.Readings = reader.Ask(w.t.Context(), w.nodes)
 	return w
 }
 

@@ -40,9 +40,9 @@ type Installation struct {
 	// MovesByUsage is true if a profile of the policy has a strategy that moves pods by usage.
 	MovesByUsage bool
 
-	// Unread lists the namespaces whose annotation evenkeel.io/evict is neither true nor
+	// InvalidAnnotations lists the namespaces whose annotation evenkeel.io/evict is neither true nor
 	// false.
-	Unread []string
+	InvalidAnnotations []string
 	// Unwatched lists the kinds of controllers that own ReplicationControllers but whose
 	// annotations are not read, because the policy does not name them.
 	Unwatched []string
@@ -268,9 +268,9 @@ type Pause struct {
 // Ledger is the state of the stored ledger.
 type Ledger struct {
 	// Stored is true if there is a stored ledger. Otherwise, if listing is allowed,
-	// Elsewhere holds the namespaces that have a ledger or a kill switch.
-	Stored    bool
-	Elsewhere []string
+	// OtherNamespaces holds the namespaces that have a ledger or a kill switch.
+	Stored          bool
+	OtherNamespaces []string
 	// Err is why the ledger cannot be read; nil if it can, or if there is none.
 	Err error
 	// Accept is the command that accepts the loss of content that is not a ledger; empty

@@ -12,9 +12,9 @@ func examineLedger(p *Installation, n *notes) {
 	ledger := &p.Ledger
 	switch {
 	case !p.Mode.Evicts():
-	case ledger.Err == nil && !ledger.Stored && len(ledger.Elsewhere) > 0:
+	case ledger.Err == nil && !ledger.Stored && len(ledger.OtherNamespaces) > 0:
 		n.warning("", "Namespace %s has no ledger, but another namespace has a ledger or a kill switch: %s. The findings on permissions, kill switch and ledger "+
-			"do not apply to an installation there.", p.Pause.Namespace, reasons.Names(ledger.Elsewhere, 3)).fix("evenkeel doctor --namespace " + ledger.Elsewhere[0])
+			"do not apply to an installation there.", p.Pause.Namespace, reasons.Names(ledger.OtherNamespaces, 3)).fix("evenkeel doctor --namespace " + ledger.OtherNamespaces[0])
 	case ledger.Err == nil && !ledger.Stored:
 		n.ok("", "Namespace %s has no ledger: no evictions are recorded there. %s", p.Pause.Namespace, elsewhere)
 	case ledger.Err == nil:

@@ -40,9 +40,9 @@ func examinePolicy(p *Installation, n *notes) {
 		exposed(n, p.Sources[i].Config.Describe())
 	}
 	p.emptyPools(n)
-	if len(p.Unread) > 0 {
+	if len(p.InvalidAnnotations) > 0 {
 		n.warning(safeguards.EvictAnnotation, "Its value is neither true nor false on %s: %s. No pod there is moved.",
-			reasons.Count(len(p.Unread), "Namespace"), list(p.Unread)).
+			reasons.Count(len(p.InvalidAnnotations), "Namespace"), list(p.InvalidAnnotations)).
 			fix("kubectl annotate --overwrite namespace NAME " + safeguards.EvictAnnotation + "=false, or =true\n" +
 				"evenkeel explain pod NAMESPACE/NAME names such an annotation on a pod or its owner.")
 	}

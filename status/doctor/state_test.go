@@ -348,7 +348,7 @@ func TestLedger(t *testing.T) {
 	}{
 		"readable": {mode: doctor.ModeServe, ledger: doctor.Ledger{Stored: true}, want: []string{"ok: The ledger stored in namespace evenkeel can be read."}},
 		"none here": {
-			mode: doctor.ModeServe, ledger: doctor.Ledger{Elsewhere: []string{"balance", "evenkeel-2"}},
+			mode: doctor.ModeServe, ledger: doctor.Ledger{OtherNamespaces: []string{"balance", "evenkeel-2"}},
 			want: []string{"warning: Namespace evenkeel has no ledger, but another namespace has a ledger or a kill switch: balance, evenkeel-2. " +
 				"The findings on permissions, kill switch and ledger do not apply to an installation there."},
 			fix: "evenkeel doctor --namespace balance",

@@ -32,7 +32,7 @@ func TestUnreadNamespaces(t *testing.T) {
 	w := newFixture(t, metricsserver.Name)
 	w.ask()
 	for _, unread := range [][]string{nil, {"payments"}} {
-		w.installation.Unread = unread
+		w.installation.InvalidAnnotations = unread
 		found := false
 		for _, f := range doctor.Examine(w.installation).Findings {
 			found = found || f.Level == doctor.Warning && strings.Contains(f.Says, "payments") && strings.Contains(f.Fix, "evenkeel.io/evict")

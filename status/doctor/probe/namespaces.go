@@ -14,9 +14,9 @@ import (
 // namespacesTimeout bounds the list of Namespaces.
 const namespacesTimeout = 10 * time.Second
 
-// Unread returns the namespaces whose annotation evenkeel.io/evict is neither true nor false. It returns none if
+// InvalidAnnotations returns the namespaces whose annotation evenkeel.io/evict is neither true nor false. It returns none if
 // namespaces cannot be listed, which the check of permissions reports.
-func Unread(ctx context.Context, client kubernetes.Interface) (names []string) {
+func InvalidAnnotations(ctx context.Context, client kubernetes.Interface) (names []string) {
 	ctx, cancel := context.WithTimeout(ctx, namespacesTimeout)
 	defer cancel()
 	list, err := client.CoreV1().Namespaces().List(ctx, metav1.ListOptions{})
@@ -31,9 +31,9 @@ func Unread(ctx context.Context, client kubernetes.Interface) (names []string) {
 	return names
 }
 
-// Elsewhere returns the namespaces, except one, that have a ConfigMap with any of the names; nil if listing ConfigMaps
+// OtherNamespaces returns the namespaces, except one, that have a ConfigMap with any of the names; nil if listing ConfigMaps
 // is not allowed.
-func Elsewhere(ctx context.Context, client kubernetes.Interface, except string, names ...string) (namespaces []string) {
+func OtherNamespaces(ctx context.Context, client kubernetes.Interface, except string, names ...string) (namespaces []string) {
 	ctx, cancel := context.WithTimeout(ctx, namespacesTimeout)
 	defer cancel()
 	for _, name := range names {

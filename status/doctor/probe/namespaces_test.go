@@ -16,7 +16,7 @@ import (
 
 // Namespaces whose annotation has an unreadable value are found. Those with a readable annotation,
 // however it is spelled, are not listed.
-func TestUnread(t *testing.T) {
+func TestInvalidAnnotations(t *testing.T) {
 	client := fake.NewClientset()
 	for name, value := range map[string]string{"a": "flase", "b": "never", "c": "true", "d": ""} {
 		namespace := &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{"evenkeel.io/evict": value}}}
@@ -24,13 +24,13 @@ func TestUnread(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if diff := cmp.Diff([]string{"a", "d"}, probe.Unread(t.Context(), client)); diff != "" {
+	if diff := cmp.Diff([]string{"a", "d"}, probe.InvalidAnnotations(t.Context(), client)); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 	client.PrependReactor("list", "namespaces", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return true, nil, errors.New("forbidden")
 	})
-	if got := probe.Unread(t.Context(), client); got != nil {
+	if got := probe.InvalidAnnotations(t.Context(), client); got != nil {
 		t.Errorf("where they must not be listed: %v", got)
 	}
 }
@@ -60,7 +60,7 @@ func TestUnwatched(t *testing.T) {
 }
 
 // Ledgers and kill switches in other namespaces are found by name, if listing ConfigMaps is allowed.
-func TestElsewhere(t *testing.T) {
+func TestOtherNamespaces(t *testing.T) {
 	client := fake.NewClientset()
 	for _, at := range []struct{ namespace, name string }{
 		{"kube-system", "evenkeel-pause"}, {"b", "evenkeel-ledger"}, {"b", "evenkeel-pause"}, {"a", "evenkeel-pause"}, {"c", "other"},
@@ -70,7 +70,7 @@ func TestElsewhere(t *testing.T) {
 		}
 	}
 	find := func() []string {
-		return probe.Elsewhere(t.Context(), client, "kube-system", "evenkeel-ledger", "evenkeel-pause")
+		return probe.OtherNamespaces(t.Context(), client, "kube-system", "evenkeel-ledger", "evenkeel-pause")
 	}
 	if diff := cmp.Diff([]string{"a", "b"}, find()); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)

@@ -215,25 +215,25 @@ func sample(used cluster.Amounts, pods ...string) usage.Batch {
 	return batch
 }
 
-func newPanel(t *testing.T, sources ...observer.Source) *Panel {
+func newSourceReader(t *testing.T, sources ...observer.Source) *SourceReader {
 	t.Helper()
-	panel, err := NewPanel(PanelConfig{Sources: sources, Now: func() time.Time { return noon }, Usage: usage.Config{
+	reader, err := NewSourceReader(SourceReaderConfig{Sources: sources, Now: func() time.Time { return noon }, Usage: usage.Config{
 		SampleInterval: 15 * time.Second, MaxAge: 90 * time.Second, MinWindow: 75 * time.Second,
 	}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return panel
+	return reader
 }
 
 // Every source is asked, even if earlier ones were complete, and each is judged on its own. It is
 // therefore not a mistake if two of them report the same pod.
-func TestPanelAsksEverySource(t *testing.T) {
+func TestSourceReaderAsksEverySource(t *testing.T) {
 	good := cluster.Amounts{cluster.CPU: 4000, cluster.Memory: 20 << 30}
 	first := &scripted{name: "first", batches: []usage.Batch{sample(good, "p")}}
 	second := &scripted{name: "second", batches: []usage.Batch{sample(good, "p", "gone")}}
 	broken := &scripted{name: "broken", err: errors.New("down")}
-	r := newPanel(t, first, broken, second).Ask(t.Context(), snapshot())
+	r := newSourceReader(t, first, broken, second).Ask(t.Context(), snapshot())
 	if r.Sources[1].Err == nil || len(r.Sources[1].Batch.Nodes) != 0 {
 		t.Errorf("broken: got %+v", r.Sources[1])
 	}
@@ -250,28 +250,28 @@ func TestPanelAsksEverySource(t *testing.T) {
 }
 
 // A source that reads counters is complete only after the second reading.
-func TestPanelIncomplete(t *testing.T) {
+func TestSourceReaderIncomplete(t *testing.T) {
 	counters := sample(cluster.Amounts{cluster.CPU: 4000, cluster.Memory: 20 << 30})
 	counters.Nodes[0].Readings = counters.Nodes[0].Readings[1:] // no CPU yet
 	source := &scripted{name: "s", batches: []usage.Batch{counters, sample(cluster.Amounts{cluster.CPU: 4000, cluster.Memory: 20 << 30})}}
-	panel, load := newPanel(t, source), policy.Default(kinds.All)
+	reader, load := newSourceReader(t, source), policy.Default(kinds.All)
 	incomplete := func(r *doctor.Readings) bool {
 		installation := doctor.Installation{Load: &load, Readings: r}
 		return installation.Incomplete()
 	}
-	if r := panel.Ask(t.Context(), snapshot()); !incomplete(r) || r.View.Nodes[0].Unknown != reasons.NoUsageSample {
+	if r := reader.Ask(t.Context(), snapshot()); !incomplete(r) || r.View.Nodes[0].Unknown != reasons.NoUsageSample {
 		t.Errorf("first reading: got %+v", r.View.Nodes[0])
 	}
-	if r := panel.Ask(t.Context(), snapshot()); incomplete(r) || r.View.Nodes[0].Unknown != reasons.WindowTooShort {
+	if r := reader.Ask(t.Context(), snapshot()); incomplete(r) || r.View.Nodes[0].Unknown != reasons.WindowTooShort {
 		t.Errorf("second reading: got %+v", r.View.Nodes[0])
 	}
 }
 
 func TestNewPanelWantsSourcesAndAClock(t *testing.T) {
-	if _, err := NewPanel(PanelConfig{}); err == nil {
+	if _, err := NewSourceReader(SourceReaderConfig{}); err == nil {
 		t.Error("no error")
 	}
-	if _, err := NewPanel(PanelConfig{Sources: []observer.Source{&scripted{}}, Now: time.Now}); err == nil {
+	if _, err := NewSourceReader(SourceReaderConfig{Sources: []observer.Source{&scripted{}}, Now: time.Now}); err == nil {
 		t.Error("no error for a usage store that cannot be")
 	}
 }

@@ -16,25 +16,25 @@ import (
 	"github.com/evenkeel/evenkeel/status/doctor"
 )
 
-// PanelConfig is what a Panel depends on.
-type PanelConfig struct {
+// SourceReaderConfig is what a SourceReader depends on.
+type SourceReaderConfig struct {
 	Sources []observer.Source
 	Usage   usage.Config
 	Now     func() time.Time
 }
 
-// Panel reads all usage sources, including those that a process would skip because earlier ones were complete. It
+// SourceReader reads all usage sources, including those that a process would skip because earlier ones were complete. It
 // evaluates each source separately, and all of them together as a process would. It is not safe for concurrent use.
-type Panel struct {
-	config PanelConfig
+type SourceReader struct {
+	config SourceReaderConfig
 	alone  []*usage.Store // parallel to the Sources
 	all    *usage.Store
 }
 
-// NewPanel returns a Panel that has asked nothing yet.
-func NewPanel(config PanelConfig) (*Panel, error) {
+// NewSourceReader returns a SourceReader that has asked nothing yet.
+func NewSourceReader(config SourceReaderConfig) (*SourceReader, error) {
 	if len(config.Sources) == 0 || config.Now == nil {
-		return nil, errors.New("panel: Sources and Now must be set")
+		return nil, errors.New("reader: Sources and Now must be set")
 	}
 	stores := make([]*usage.Store, len(config.Sources)+1)
 	for i := range stores {
@@ -44,11 +44,11 @@ func NewPanel(config PanelConfig) (*Panel, error) {
 		}
 		stores[i] = store
 	}
-	return &Panel{config: config, all: stores[0], alone: stores[1:]}, nil
+	return &SourceReader{config: config, all: stores[0], alone: stores[1:]}, nil
 }
 
 // Ask takes one reading of every source. A source whose counters must be read twice returns more on the second call.
-func (p *Panel) Ask(ctx context.Context, snapshot *cluster.Snapshot) *doctor.Readings {
+func (p *SourceReader) Ask(ctx context.Context, snapshot *cluster.Snapshot) *doctor.Readings {
 	r := &doctor.Readings{Snapshot: snapshot, Sources: make([]doctor.Reading, len(p.config.Sources))}
 	var batches []usage.Batch
 	for i, source := range p.config.Sources {
@@ -73,7 +73,7 @@ func (p *Panel) Ask(ctx context.Context, snapshot *cluster.Snapshot) *doctor.Rea
 }
 
 // judge collects the samples of one source that the usage store rejects.
-func (p *Panel) judge(r *doctor.Readings, i int) {
+func (p *SourceReader) judge(r *doctor.Readings, i int) {
 	reading := &r.Sources[i]
 	if reading.Err != nil {
 		return
