@@ -29,7 +29,7 @@ func (c *Course) add(pod Expected, pattern PodPattern, sign float64) {
 	if recurs {
 		variance, level = float64(pattern.Off)+ownWithin*float64(pattern.Within), pattern.Mean()
 	}
-	whole := recurs && pattern.Unlike == 0 && pattern.Limit == 0
+	whole := recurs && pattern.Deviation == 0 && pattern.Limit == 0
 	for part := range c {
 		switch {
 		case whole:

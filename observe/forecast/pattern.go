@@ -37,7 +37,7 @@ type Pattern struct {
 	// mean of the others.
 	Means [Parts]float32
 	// Pods holds the number of pods in each part.
-	Pods [Parts]Crowd
+	Pods [Parts]PodCount
 	// These are mean squared differences: Off between parts and their expectation, Spread
 	// between parts and their mean, and Within between single samples, of any pod, and
 	// the mean of their part.
@@ -88,15 +88,15 @@ func (p *Pattern) variance() float32 {
 // had fewer pods, those did all the work. The additional pods will share that work or be
 // gone by then.
 func (p *Pattern) Among(pods int) *Pattern {
-	now := CrowdOf(pods)
-	fewer := func(then Crowd) bool { return then > 0 && then < now }
+	now := PodCountOf(pods)
+	fewer := func(then PodCount) bool { return then > 0 && then < now }
 	if !slices.ContainsFunc(p.Pods[:], fewer) {
 		return p
 	}
 	shared := *p
 	for at, then := range p.Pods {
 		if fewer(then) {
-			shared.Means[at] *= float32(math.Exp2((float64(then) - float64(now)) / crowdSteps))
+			shared.Means[at] *= float32(math.Exp2((float64(then) - float64(now)) / podCountSteps))
 		}
 	}
 	shared.summed()
@@ -109,18 +109,18 @@ func (p *Pattern) summed() {
 	p.mean = p.Mean()
 }
 
-// Crowd is a number of pods on a logarithmic scale, in eighths of a doubling; 0
+// PodCount is a number of pods on a logarithmic scale, in eighths of a doubling; 0
 // if unknown.
-type Crowd uint8
+type PodCount uint8
 
-const crowdSteps = 8
+const podCountSteps = 8
 
-// CrowdOf returns a number of pods as a Crowd.
-func CrowdOf(pods int) Crowd {
+// PodCountOf returns a number of pods as a PodCount.
+func PodCountOf(pods int) PodCount {
 	if pods <= 0 {
 		return 0
 	}
-	return Crowd(min(1+math.Round(crowdSteps*math.Log2(float64(pods))), math.MaxUint8)) // at most 255
+	return PodCount(min(1+math.Round(podCountSteps*math.Log2(float64(pods))), math.MaxUint8)) // at most 255
 }
 
 // Recurrence detects whether the usage of an owner's pods repeats in each
@@ -191,7 +191,7 @@ func (r *Recurrence) Finish(part int64, pods int) {
 		next.Periods = r.periods()
 	}
 	if pods > 0 {
-		next.Pods[at] = CrowdOf(pods)
+		next.Pods[at] = PodCountOf(pods)
 	}
 	level := float32(r.level(&next))
 	for i, seen := range r.known {
@@ -326,7 +326,7 @@ func DecodePattern(from []byte) (*Pattern, error) {
 		}
 	}
 	for at := range p.Means {
-		p.Means[at], p.Pods[at] = lengthen(binary.LittleEndian.Uint16(from[16+2*at:])), Crowd(from[16+2*Parts+at])
+		p.Means[at], p.Pods[at] = lengthen(binary.LittleEndian.Uint16(from[16+2*at:])), PodCount(from[16+2*Parts+at])
 	}
 	return p, nil
 }

@@ -9,9 +9,9 @@ import (
 // pattern. The zero value belongs to a pod without a recurring pattern.
 type PodPattern struct {
 	*Pattern
-	// Unlike is the share by which the pod uses more, or less, than the pattern in
+	// Deviation is the share by which the pod uses more, or less, than the pattern in
 	// busy parts.
-	Unlike Unlike
+	Deviation Deviation
 	// Limit is the most that the pod can use, in milli-cores; 0 for no limit.
 	Limit int64
 }
@@ -22,7 +22,7 @@ func (p PodPattern) At(part int64) float64 { return p.at(part%Parts, p.Pattern.M
 func (p PodPattern) at(at int64, mean float64) float64 {
 	used := float64(p.Means[at])
 	if p.busy(at, mean) {
-		used *= p.Unlike.times()
+		used *= p.Deviation.times()
 	}
 	if p.Limit > 0 {
 		used = min(used, float64(p.Limit))
@@ -44,7 +44,7 @@ func (p PodPattern) Foresee(e Expected, ahead *Ahead, clock Clock, now time.Time
 		return e
 	}
 	for s := range e {
-		if e[s].Mean = ahead.means[s] + float32(p.Unlike)*ahead.busy[s]; p.Limit > 0 {
+		if e[s].Mean = ahead.means[s] + float32(p.Deviation)*ahead.busy[s]; p.Limit > 0 {
 			e[s].Mean = min(e[s].Mean, float32(p.Limit))
 		}
 		e[s].Variance = min(e[s].Variance, p.Off+p.Within)
@@ -68,26 +68,26 @@ func (p PodPattern) highest(clock Clock, now time.Time) float64 {
 	return highest
 }
 
-// Unlike is the share by which a pod uses more, or less, than its workload's pattern in
+// Deviation is the share by which a pod uses more, or less, than its workload's pattern in
 // busy parts. It is needed because a leader and its followers share one pattern, and so
 // do two versions of a workload. The zero value means that the pod matches the pattern.
-type Unlike float32
+type Deviation float32
 
 // mostUnlike is the largest multiple of the pattern that a pod is assumed to
 // use.
 const mostUnlike = 8
 
-func (u Unlike) times() float64 { return 1 + float64(u) }
+func (u Deviation) times() float64 { return 1 + float64(u) }
 
 // Add takes a sample in a part of a period into account. weight is the sample's
 // share of the time over which the deviation is averaged.
-func (u *Unlike) Add(p *Pattern, part, milliCores int64, weight float64) {
+func (u *Deviation) Add(p *Pattern, part, milliCores int64, weight float64) {
 	if p == nil || p.Periods == 0 {
 		return
 	}
 	at := part % Parts
 	if mean := p.Mean(); p.busy(at, mean) {
 		times := min(float64(milliCores)/float64(p.Means[at]), mostUnlike)
-		*u += Unlike(min(weight, 1) * (times - u.times()))
+		*u += Deviation(min(weight, 1) * (times - u.times()))
 	}
 }

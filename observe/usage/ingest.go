@@ -240,7 +240,7 @@ func (in *ingestion) recur(ps *podSeries, milliCores int64) {
 	if in.part == 0 || workload == nil {
 		return
 	}
-	ps.unlike.Add(workload.pattern(), in.part, milliCores, in.store.config.SampleInterval.Seconds()/(lookedBack*clock.Length().Seconds()))
+	ps.deviation.Add(workload.pattern(), in.part, milliCores, in.store.config.SampleInterval.Seconds()/(lookedBack*clock.Length().Seconds()))
 	workload.add(in.part, milliCores)
 }
 

@@ -31,8 +31,8 @@ type podSeries struct {
 	peak forecast.Peak
 	// levels counts how much the pod used in the last day or two.
 	levels forecast.Levels
-	// unlike is how the pod's usage differs from its workload's pattern.
-	unlike forecast.Unlike
+	// deviation is how the pod's usage differs from its workload's pattern.
+	deviation forecast.Deviation
 }
 
 func (p *podSeries) isOf(namespace, name string) bool {

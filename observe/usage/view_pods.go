@@ -49,7 +49,7 @@ func (r *reading) recurs(pod *cluster.Pod, ps *podSeries) (of forecast.PodPatter
 		return of, false
 	}
 	if pattern := workload.pattern(); pattern.Recurs() {
-		of = forecast.PodPattern{Pattern: pattern, Unlike: ps.unlike, Limit: pod.Limits[cluster.CPU]}
+		of = forecast.PodPattern{Pattern: pattern, Deviation: ps.deviation, Limit: pod.Limits[cluster.CPU]}
 	}
 	return of, workload.lasts(pod, clock, r.now)
 }
