@@ -72,7 +72,7 @@ func (f *Facts) nodeStatus(newest *thresholds.Resolved, i int) NodeStatus {
 		return status
 	}
 	if read.HasSample() && node.Node.Ready {
-		status.Now, status.Over = string(newest.Glance(i)), over(newest.Evidence(i))
+		status.Now, status.Over = string(newest.ClassifyNow(i)), over(newest.Evidence(i))
 	}
 	status.Used, status.Signals = f.windowsUsed(i), map[string]float64{}
 	for k, signal := range f.View.Signals {

@@ -267,7 +267,7 @@ func lastOnly(nodes int) func(*usage.Batch) {
 
 // Enough pods are measured once four of five are, both in the whole cluster and on each hot node.
 // Otherwise many small pods would be moved instead of large ones that are not measured yet.
-func TestRipe(t *testing.T) {
+func TestSufficient(t *testing.T) {
 	for name, tc := range map[string]struct {
 		unmeasured string
 		period     time.Duration
@@ -295,8 +295,8 @@ func TestRipe(t *testing.T) {
 			if state := h.Latest().States["n0"].State; state != thresholds.Hot {
 				t.Fatalf("n0 is %s", state)
 			}
-			if got := h.Latest().Ripe(tc.period, time.Second, 80); got != tc.want {
-				t.Errorf("ripe %v, want %v", got, tc.want)
+			if got := h.Latest().Sufficient(tc.period, time.Second, 80); got != tc.want {
+				t.Errorf("sufficient %v, want %v", got, tc.want)
 			}
 		})
 	}
@@ -304,7 +304,7 @@ func TestRipe(t *testing.T) {
 
 // If the first sample of a ready node is late, the observer waits for it, but
 // not for long.
-func TestRipeWaitsForLateNodes(t *testing.T) {
+func TestSufficientWaitsForLateNodes(t *testing.T) {
 	began := time.Date(2026, 11, 4, 12, 0, 0, 0, time.UTC)
 	for name, tc := range map[string]struct {
 		ready, fresh int
@@ -317,12 +317,12 @@ func TestRipeWaitsForLateNodes(t *testing.T) {
 		"nodes that are not ready": {8, 8, 0, true},
 	} {
 		o := &Observation{View: &usage.View{}, Ready: tc.ready, Fresh: tc.fresh, Settled: true, First: began, At: began.Add(tc.seen)}
-		if got := o.Ripe(5*time.Minute, 10*time.Second, 80); got != tc.want {
-			t.Errorf("%s: ripe %v, want %v", name, got, tc.want)
+		if got := o.Sufficient(5*time.Minute, 10*time.Second, 80); got != tc.want {
+			t.Errorf("%s: sufficient %v, want %v", name, got, tc.want)
 		}
 	}
 	o := &Observation{View: &usage.View{}, Ready: 2, Fresh: 1, Settled: true, First: began, At: began.Add(20 * time.Second)}
-	if !o.Ripe(20*time.Second, 10*time.Second, 80) {
+	if !o.Sufficient(20*time.Second, 10*time.Second, 80) {
 		t.Error("it is waited for longer than the observation period")
 	}
 }

@@ -150,10 +150,10 @@ func (o *Observation) predictedOf(pod *cluster.Pod) (cluster.Amounts, bool) {
 // The newest samples of some nodes may not have arrived yet when the source is read.
 const lateBy = 3
 
-// Ripe reports whether there are enough samples for a decision: enough nodes and pods are
+// Sufficient reports whether there are enough samples for a decision: enough nodes and pods are
 // known, either from sources with history or for the given period, and no further node is
 // about to become known.
-func (o *Observation) Ripe(period, interval time.Duration, minCoverage float64) bool {
+func (o *Observation) Sufficient(period, interval time.Duration, minCoverage float64) bool {
 	seen := o.At.Sub(o.First)
 	if o.Fresh < o.Ready && seen < min(lateBy*interval, period) {
 		return false

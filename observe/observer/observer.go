@@ -300,7 +300,7 @@ func (o *Observer) report(latest *Observation) {
 func (o *Observer) tryNext(ctx context.Context) bool {
 	period := o.next.config.ObservationPeriod
 	return o.observe(ctx, o.next, func(made *Observation) bool {
-		if !made.Ripe(period, o.next.config.SampleInterval, o.next.config.MinCoverage) && made.At.Sub(o.since) <= 2*period {
+		if !made.Sufficient(period, o.next.config.SampleInterval, o.next.config.MinCoverage) && made.At.Sub(o.since) <= 2*period {
 			return false
 		}
 		o.next.usage.InheritPatterns(o.at.usage)

@@ -37,9 +37,9 @@ func (o *Observer) Await(ctx context.Context, w Wait) bool {
 		// The newest observation must cover the whole period. A replica that takes
 		// over the Lease has been observing all along.
 		latest := o.Latest()
-		ripe := latest != nil && latest.Ripe(w.Period, w.SampleInterval, w.MinCoverage)
+		sufficient := latest != nil && latest.Sufficient(w.Period, w.SampleInterval, w.MinCoverage)
 		now := w.Local()
-		done := ripe || now.Sub(started) > 2*w.Period
+		done := sufficient || now.Sub(started) > 2*w.Period
 		if !done {
 			w.Say(now, waiting(latest, now.Sub(started), w.Period))
 		}

@@ -11,10 +11,10 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// glances holds the states of a node by its windows and by its newest sample.
-type glances struct{ Windows, Newest State }
+// bothStates holds the states of a node by its windows and by its newest sample.
+type bothStates struct{ Windows, Newest State }
 
-// Glance judges a node by its newest sample alone, with the lines of its windows.
+// ClassifyNow judges a node by its newest sample alone, with the lines of its windows.
 func TestGlance(t *testing.T) {
 	shipped := levels(45, 60, 65, 60)
 	by := func(windows ...usage.Window) (rules []Rule) {
@@ -34,20 +34,20 @@ func TestGlance(t *testing.T) {
 	cases := map[string]struct {
 		rules []Rule
 		node  node
-		want  glances
+		want  bothStates
 	}{
-		"above in every window":               {both, steady(7000, 10), glances{Hot, Hot}},
-		"the newest sample alone":             {both, over(7000, 4000, 4000), glances{Cool, Hot}},
-		"everything except the newest sample": {both, over(3000, 7000, 7000), glances{Hot, Cool}},
-		"at the line":                         {both, steady(6500, 10), glances{Warm, Warm}},
-		"windows fill":                        {both, unknown(steady(7000, 10), reasons.WindowTooShort), glances{Unknown, Hot}},
-		"windows fill, and it is cool":        {both, unknown(steady(4500, 10), reasons.WindowTooShort), glances{Unknown, Cool}},
-		"a stale sample":                      {both, unknown(steady(7000, 10), reasons.UsageStale), glances{Unknown, Unknown}},
-		"new pods are no reading":             {both, coming, glances{Warm, Cool}},
-		"a signal":                            {[]Rule{evictAt(usage.IOPressure, usage.Avg5m, 45)}, signals(50, 90), glances{Hot, Hot}},
+		"above in every window":               {both, steady(7000, 10), bothStates{Hot, Hot}},
+		"the newest sample alone":             {both, over(7000, 4000, 4000), bothStates{Cool, Hot}},
+		"everything except the newest sample": {both, over(3000, 7000, 7000), bothStates{Hot, Cool}},
+		"at the line":                         {both, steady(6500, 10), bothStates{Warm, Warm}},
+		"windows fill":                        {both, unknown(steady(7000, 10), reasons.WindowTooShort), bothStates{Unknown, Hot}},
+		"windows fill, and it is cool":        {both, unknown(steady(4500, 10), reasons.WindowTooShort), bothStates{Unknown, Cool}},
+		"a stale sample":                      {both, unknown(steady(7000, 10), reasons.UsageStale), bothStates{Unknown, Unknown}},
+		"new pods are no reading":             {both, coming, bothStates{Warm, Cool}},
+		"a signal":                            {[]Rule{evictAt(usage.IOPressure, usage.Avg5m, 45)}, signals(50, 90), bothStates{Hot, Hot}},
 		// The mean of 20 % and 30 % is 25 %. If an unknown window counted as 50 %, 20 % would be
 		// cool.
-		"around the mean of newest samples": {deviating, unknown(steady(2000, 10), reasons.WindowTooShort), glances{Unknown, Warm}},
+		"around the mean of newest samples": {deviating, unknown(steady(2000, 10), reasons.WindowTooShort), bothStates{Unknown, Warm}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -56,7 +56,7 @@ func TestGlance(t *testing.T) {
 				view.Nodes[i].Sampled = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 			}
 			r := setOf(t, tc.rules...).Resolve(view)
-			if diff := cmp.Diff(tc.want, glances{r.Glance(0), r.Newest().Glance(0)}); diff != "" {
+			if diff := cmp.Diff(tc.want, bothStates{r.ClassifyNow(0), r.Newest().ClassifyNow(0)}); diff != "" {
 				t.Errorf("states (-want +got):\n%s", diff)
 			}
 		})

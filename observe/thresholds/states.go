@@ -89,9 +89,9 @@ func (r *Resolved) classify(before NodeState, i int, rule HotRule) NodeState {
 	return next
 }
 
-// Glance classifies a node by its lines alone, regardless of its previous
+// ClassifyNow classifies a node by its lines alone, regardless of its previous
 // state; Unknown if its usage is unknown.
-func (r *Resolved) Glance(i int) State {
+func (r *Resolved) ClassifyNow(i int) State {
 	if !r.view.Nodes[i].Known() {
 		return Unknown
 	}

@@ -51,7 +51,7 @@ func (f *Facts) node(i int, newest *thresholds.Resolved) Node {
 	state := f.States[info.Node.Name]
 	n := Node{Node: f.Node(i), Pods: len(info.Pods), Level: level(f.Lines, i, state.State)}
 	if n.Level == Unknown && read.HasSample() && info.Node.Ready {
-		n.Level, n.Provisional = level(newest, i, newest.Glance(i)), true
+		n.Level, n.Provisional = level(newest, i, newest.ClassifyNow(i)), true
 	}
 	if read.HasSample() {
 		percents := read.Measured[usage.AtLast].PercentOf(info.Node.Allocatable)
