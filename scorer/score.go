@@ -108,10 +108,10 @@ func (b *Board) weigh(nodes []cluster.NodeIndex, pod cluster.Amounts, scores []i
 	return all, under
 }
 
-// Likeliest returns the node that kube-scheduler will most likely choose. Of the nodes
+// MostLikely returns the node that kube-scheduler will most likely choose. Of the nodes
 // with the highest score, this is the one with the least requests, because
 // kube-scheduler's own plugins prefer it. It returns -1 if no node is known.
-func (b *Board) Likeliest(nodes []cluster.NodeIndex, requests cluster.Amounts, scores []int8) cluster.NodeIndex {
+func (b *Board) MostLikely(nodes []cluster.NodeIndex, requests cluster.Amounts, scores []int8) cluster.NodeIndex {
 	best, top, least := cluster.NodeIndex(-1), int8(-1), math.Inf(1)
 	for k, i := range nodes {
 		if score := scores[k]; score >= top && b.known(i) {

@@ -379,12 +379,12 @@ func TestLikeliest(t *testing.T) {
 			for _, name := range tc.back {
 				b.Adjust(name, tc.charged[name].Back())
 			}
-			if got := b.Likeliest(indices(4), requests, tc.scores); got != tc.want {
+			if got := b.MostLikely(indices(4), requests, tc.scores); got != tc.want {
 				t.Errorf("got node %d, want %d", got, tc.want)
 			}
 		})
 	}
-	if got := boardOf(t, testConfig(), at{10, 10}).Likeliest([]cluster.NodeIndex{-1}, requests, []int8{10}); got != -1 {
+	if got := boardOf(t, testConfig(), at{10, 10}).MostLikely([]cluster.NodeIndex{-1}, requests, []int8{10}); got != -1 {
 		t.Errorf("a node that the board does not know is %d, want -1", got)
 	}
 }

@@ -48,10 +48,10 @@ func Restricted(pod *v1.Pod) bool {
 	return ok
 }
 
-// Suit reports whether the API server restricts a pod like this one to nodes by name. It
+// Restrictable reports whether the API server restricts a pod like this one to nodes by name. It
 // does not if the pod's own terms match no node, or if the names would change what a
 // topology spread counts. pod must be unchanged since its owner created it.
-func Suit(pod *v1.Pod) bool {
+func Restrictable(pod *v1.Pod) bool {
 	own := required(pod)
 	if own != nil && !slices.ContainsFunc(own.NodeSelectorTerms, func(t v1.NodeSelectorTerm) bool { return !empty(t) }) {
 		return false
@@ -67,7 +67,7 @@ func Add(pod *v1.Pod, nodes []string) bool {
 	if own := required(pod); own != nil {
 		terms = slices.DeleteFunc(slices.Clone(own.NodeSelectorTerms), empty)
 	}
-	if len(nodes) == 0 || !Suit(pod) || len(terms)*len(nodes) > maxTerms {
+	if len(nodes) == 0 || !Restrictable(pod) || len(terms)*len(nodes) > maxTerms {
 		return false
 	}
 	named := make([]v1.NodeSelectorTerm, 0, len(terms)*len(nodes))

@@ -175,9 +175,9 @@ func naming(t v1.NodeSelectorTerm, node string) v1.NodeSelectorTerm {
 	return t
 }
 
-// Suit reports whether the API server can restrict a pod to node names without changing what its
+// Restrictable reports whether the API server can restrict a pod to node names without changing what its
 // spread constraints count.
-func TestSuit(t *testing.T) {
+func TestRestrictable(t *testing.T) {
 	spread := func(pod *v1.Pod) {
 		pod.Spec.TopologySpreadConstraints = []v1.TopologySpreadConstraint{{LabelSelector: &metav1.LabelSelector{}}}
 	}
@@ -197,7 +197,7 @@ func TestSuit(t *testing.T) {
 		"spread and pod affinity":   {with(with(&v1.Pod{}, spread), func(p *v1.Pod) { p.Spec.Affinity = &v1.Affinity{PodAffinity: &v1.PodAffinity{}} }), true},
 		"spread, preferences alone": {with(with(&v1.Pod{}, spread), func(p *v1.Pod) { p.Spec.Affinity = &v1.Affinity{NodeAffinity: &v1.NodeAffinity{}} }), true},
 	} {
-		if got := Suit(tc.pod); got != tc.want {
+		if got := Restrictable(tc.pod); got != tc.want {
 			t.Errorf("%s: %v, want %v", name, got, tc.want)
 		}
 	}

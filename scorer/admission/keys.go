@@ -256,7 +256,7 @@ func (k *Keys) extend(ctx context.Context, of keyID, podUID string, until time.T
 	if !open {
 		return nil
 	}
-	path := "/targets/" + Pointed(of.name) + "/until"
+	path := "/targets/" + EscapePointer(of.name) + "/until"
 	err := k.patch(ctx, of, Step{"test", path, held.until}, Step{"replace", path, until})
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -364,7 +364,7 @@ func create(ctx context.Context, object dynamic.ResourceInterface, steering map[
 // erase removes a key that ends at the given time. A key that ends at another time belongs to the current leader, and
 // stays.
 func (k *Keys) erase(ctx context.Context, of keyID, until time.Time) error {
-	path := "/targets/" + Pointed(of.name)
+	path := "/targets/" + EscapePointer(of.name)
 	err := k.patch(ctx, of, Step{"test", path + "/until", until}, Step{Op: "remove", Path: path})
 	if apierrors.IsNotFound(err) || apierrors.IsInvalid(err) { // the key is not ours
 		return nil

@@ -13,8 +13,8 @@ type Step struct {
 	Value any    `json:"value,omitempty"`
 }
 
-// Pointed escapes a name for use in a step's path.
-func Pointed(name string) string {
+// EscapePointer escapes a name for use in a step's path.
+func EscapePointer(name string) string {
 	return strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
 }
 

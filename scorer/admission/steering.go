@@ -133,7 +133,7 @@ func (s *Steering) target(leaving *ledger.Leaving) (to target, suits bool) {
 	if s.holds.Load() {
 		return to, true
 	}
-	if !names.Suit(leaving.Pod) {
+	if !names.Restrictable(leaving.Pod) {
 		return target{}, false
 	}
 	to.Nodes, to.By = leaving.Nodes, byNames

@@ -320,7 +320,7 @@ func (r round) Prioritize(asked *extender.Pod, nodes []cluster.NodeIndex, scores
 	}
 	if !ok {
 		charge := cluster.NewCharge(amounts, pod.requests)
-		r.presume(&pod, board.Likeliest(nodes, charge.Requests, scores), charge)
+		r.presume(&pod, board.MostLikely(nodes, charge.Requests, scores), charge)
 		return
 	}
 	if to := r.destination(move, nodes); to >= 0 {

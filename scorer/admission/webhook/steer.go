@@ -51,7 +51,7 @@ func annotate(pod *v1.Pod, by string) admission.Step {
 	if len(pod.Annotations) == 0 {
 		return add("/metadata/annotations", map[string]string{names.Annotation: by})
 	}
-	return add("/metadata/annotations/"+admission.Pointed(names.Annotation), by)
+	return add("/metadata/annotations/"+admission.EscapePointer(names.Annotation), by)
 }
 
 // restrict gives a pod the node affinity of its restricted copy, and keeps everything else.

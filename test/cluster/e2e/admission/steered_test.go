@@ -192,15 +192,15 @@ func steersPods(t *testing.T, f *stage.Fixture, o ours) {
 	}
 }
 
-// planned checks that planning treats a steered pod as its owner wrote it, and that names.Suit
+// planned checks that planning treats a steered pod as its owner wrote it, and that names.Restrictable
 // holds for pods that the API server steers by names.
 func planned(t *testing.T, e example, got *v1.Pod) {
 	t.Helper()
 	if e.want.Steered == "" || e.want.Steered == names.Gate {
 		return
 	}
-	if !names.Suit(e.pod) {
-		t.Error("it is steered by names, but names.Suit is false")
+	if !names.Restrictable(e.pod) {
+		t.Error("it is steered by names, but names.Restrictable is false")
 	}
 	names.Remove(got)
 	got.Annotations = nil
