@@ -88,9 +88,9 @@ type Study struct {
 	Landings []Landing
 }
 
-// Together combines the Studies of several strategies into one. All of them must be about
+// MergeStudies combines the Studies of several strategies into one. All of them must be about
 // the same pod.
-func Together(studies []Study) Study {
+func MergeStudies(studies []Study) Study {
 	if len(studies) == 0 {
 		return Study{}
 	}

@@ -38,7 +38,7 @@ func TestPlansOfSeveralStrategiesAreOne(t *testing.T) {
 		},
 		Basis: says{reason: reasons.NotPreferred, detail: "two"},
 	}
-	got := Together([]Study{{Made: first}, {Made: second}}).Made
+	got := MergeStudies([]Study{{Made: first}, {Made: second}}).Made
 	want := Plan{
 		Moves:    []Move{{Pod: pod("a"), To: "x"}, {Pod: pod("b"), To: "x"}},
 		Declined: []Declined{{Pod: pod("c"), Reason: reasons.MoveLimit}},
@@ -79,7 +79,7 @@ func TestLandingsComeFromTheMovingStrategy(t *testing.T) {
 	moves := Study{Made: Made{Plan: Plan{Moves: []Move{{Pod: *asked}}}}, Pod: asked, Landings: []Landing{{Node: "mover"}}}
 	stays := Study{Pod: asked, Landings: []Landing{{Node: "other"}}}
 	for _, studies := range [][]Study{{moves, stays}, {stays, moves}} {
-		if got := Together(studies).Landings; len(got) != 1 || got[0].Node != "mover" {
+		if got := MergeStudies(studies).Landings; len(got) != 1 || got[0].Node != "mover" {
 			t.Errorf("landings %+v", got)
 		}
 	}

@@ -180,8 +180,8 @@ func (n *Node) Why() string {
 	return ""
 }
 
-// Standing describes the level of a node.
-func (n *Node) Standing() string {
+// LevelText describes the level of a node.
+func (n *Node) LevelText() string {
 	switch {
 	case n.Provisional:
 		return string(n.Level) + " now"

@@ -26,7 +26,7 @@ func TestLevels(t *testing.T) {
 		newest, average int64
 		reason          reasons.Reason
 		want            Level
-		standing        string
+		levelText       string
 	}{
 		"below the low line":                  {thresholds.Cool, 1000, 1000, "", Cool, "cool"},
 		"between low and reject":              {thresholds.Warm, 5000, 5000, "", Warm, "warm"},
@@ -46,8 +46,8 @@ func TestLevels(t *testing.T) {
 			y.node("n", tc.state, tc.newest, tc.average, unknown(tc.reason))
 			p := New(y.facts())
 			n := &p.Nodes[0]
-			if n.Level != tc.want || n.Standing() != tc.standing || p.Provisional != strings.HasSuffix(tc.standing, " now") {
-				t.Errorf("level %q, standing %q, provisional %v; want %q, %q", n.Level, n.Standing(), p.Provisional, tc.want, tc.standing)
+			if n.Level != tc.want || n.LevelText() != tc.levelText || p.Provisional != strings.HasSuffix(tc.levelText, " now") {
+				t.Errorf("level %q, levelText %q, provisional %v; want %q, %q", n.Level, n.LevelText(), p.Provisional, tc.want, tc.levelText)
 			}
 			for _, count := range p.Levels {
 				if want := map[bool]int{true: 1}[count.Level == tc.want]; count.Nodes != want {
@@ -246,7 +246,7 @@ func TestUnsettledNodes(t *testing.T) {
 	if diff := cmp.Diff([]string{testkit.StartingNode, testkit.SpikeNode, testkit.UnseenNode, testkit.EndedNode}, above); diff != "" {
 		t.Errorf("above an evict line and not hot (-want +got):\n%s", diff)
 	}
-	got := rendered(t, f, Asked{})
+	got := rendered(t, f, Query{})
 	for _, want := range []string{
 		"No node is hot; starting is above an evict line", "<h3>Above an evict line but not hot</h3>", "<small>Not hot yet: " + why + "</small>",
 		"<small>Not cool: cpu avg_5m is predicted at 53.0%, above the low line 45%, and measured at 10.0%: 43.0 points are estimated",
@@ -289,12 +289,12 @@ func TestDeclined(t *testing.T) {
 func TestProfilesThatAreNotShownAreNamed(t *testing.T) {
 	f := burning(t).facts()
 	f.Cycle = cycle("")
-	if page := rendered(t, f, Asked{}); strings.Contains(page, "Not shown") {
+	if page := rendered(t, f, Query{}); strings.Contains(page, "Not shown") {
 		t.Error("one profile alone leaves something out")
 	}
 	f.OtherProfiles = []string{"batch"}
 	const want = "Not shown: the plan of another profile of the policy that moves pods by real usage: batch."
-	if page := rendered(t, f, Asked{}); !strings.Contains(page, want) {
+	if page := rendered(t, f, Query{}); !strings.Contains(page, want) {
 		t.Errorf("want %q", want)
 	}
 	if got := New(f).OtherProfiles; len(got) != 1 {
@@ -323,7 +323,7 @@ func TestDeclinedOnManyNodes(t *testing.T) {
 	if len(rows) != 1 || len(rows[0].Pods) != 2*nodes || len(rows[0].Nodes) != nodes {
 		t.Fatalf("%d rows", len(rows))
 	}
-	if page := rendered(t, f, Asked{}); !strings.Contains(page, "<td>node-00000, node-00001, node-00002 and 59997 more</td>") || len(page) > 20_000 {
+	if page := rendered(t, f, Query{}); !strings.Contains(page, "<td>node-00000, node-00001, node-00002 and 59997 more</td>") || len(page) > 20_000 {
 		t.Errorf("a page of %d bytes, or one that does not say how many nodes there are", len(page))
 	}
 }

@@ -52,8 +52,8 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 // perPage is the number of nodes per page of the table.
 const perPage = 50
 
-// Asked selects the part of the page to render.
-type Asked struct {
+// Query selects the part of the page to render.
+type Query struct {
 	// Brief leaves out the map and the tables, which the script requests later. The most
 	// important content then appears at once.
 	Brief bool
@@ -71,14 +71,14 @@ type listing struct {
 	First, Last, Matches int
 }
 
-func (p *Page) list(asked Asked) listing {
+func (p *Page) list(query Query) listing {
 	all := p.hottest
-	asked.Find = strings.ToLower(strings.TrimSpace(asked.Find))
-	if asked.Find != "" {
-		all = slices.DeleteFunc(slices.Clone(all), func(n *Node) bool { return !strings.Contains(n.Name, asked.Find) })
+	query.Find = strings.ToLower(strings.TrimSpace(query.Find))
+	if query.Find != "" {
+		all = slices.DeleteFunc(slices.Clone(all), func(n *Node) bool { return !strings.Contains(n.Name, query.Find) })
 	}
-	l := listing{Find: asked.Find, Pages: max((len(all)+perPage-1)/perPage, 1), Matches: len(all)}
-	l.Page = min(max(asked.Page, 1), l.Pages)
+	l := listing{Find: query.Find, Pages: max((len(all)+perPage-1)/perPage, 1), Matches: len(all)}
+	l.Page = min(max(query.Page, 1), l.Pages)
 	first := (l.Page - 1) * perPage
 	l.Rows = all[first:min(first+perPage, len(all))]
 	l.First, l.Last = min(first+1, len(all)), first+len(l.Rows)
@@ -111,7 +111,7 @@ func (l listing) Next() string {
 }
 
 // Render writes the page as HTML.
-func (p *Page) Render(out io.Writer, asked Asked) error {
+func (p *Page) Render(out io.Writer, query Query) error {
 	view := struct {
 		*Page
 		Now   time.Time
@@ -122,9 +122,9 @@ func (p *Page) Render(out io.Writer, asked Asked) error {
 		// Few holds the newest moves, and Owners the first groups of declined pods.
 		Few    []status.RecordedMove
 		Owners []status.DeclinedGroup
-	}{Page: p, Now: p.now.UTC(), Brief: asked.Brief}
-	if !asked.Brief {
-		view.Map, view.Line, view.List = drawMap(p), drawMoves(p), p.list(asked)
+	}{Page: p, Now: p.now.UTC(), Brief: query.Brief}
+	if !query.Brief {
+		view.Map, view.Line, view.List = drawMap(p), drawMoves(p), p.list(query)
 		view.Few, view.Owners = p.Moves[:min(len(p.Moves), drawn)], p.Declined[:min(len(p.Declined), perPage)]
 	}
 	return execute(out, "page.html", view)

@@ -18,16 +18,16 @@ import (
 	"github.com/evenkeel/evenkeel/status"
 )
 
-func rendered(t testing.TB, f *Facts, asked Asked) string {
+func rendered(t testing.TB, f *Facts, query Query) string {
 	t.Helper()
 	var out bytes.Buffer
-	render(t, New(f), &out, asked)
+	render(t, New(f), &out, query)
 	return out.String()
 }
 
-func render(t testing.TB, p *Page, out io.Writer, asked Asked) {
+func render(t testing.TB, p *Page, out io.Writer, query Query) {
 	t.Helper()
-	if err := p.Render(out, asked); err != nil {
+	if err := p.Render(out, query); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -47,14 +47,14 @@ func TestNothingInline(t *testing.T) {
 	m.From = name
 	f.InFlight, f.Paused = []ledger.Move{m}, "paused by <script>alert(2)</script>"
 	f.Sources[0].Error = "<script>alert(3)</script>"
-	page := rendered(t, f, Asked{Find: `"onfocus="alert(4)`})
+	page := rendered(t, f, Query{Find: `"onfocus="alert(4)`})
 	for _, text := range []string{"<script>alert", "<img src=x", `<b onclick`, `"onfocus="`} {
 		if strings.Contains(page, text) {
 			t.Errorf("the page has %q", text)
 		}
 	}
 	for _, f := range []*Facts{burning(t).facts(), fleet(t, 100)} {
-		if found := inline.FindAllString(rendered(t, f, Asked{}), -1); len(found) > 0 {
+		if found := inline.FindAllString(rendered(t, f, Query{}), -1); len(found) > 0 {
 			t.Errorf("the page has %q", found)
 		}
 	}
@@ -72,7 +72,7 @@ func TestProblemsComeFirst(t *testing.T) {
 	if diff := cmp.Diff(want, New(f).Problems()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	first, _, _ := strings.Cut(rendered(t, f, Asked{}), `id="map"`)
+	first, _, _ := strings.Cut(rendered(t, f, Query{}), `id="map"`)
 	for _, text := range want {
 		if !strings.Contains(first, "<li>"+text+"</li>") {
 			t.Errorf("%q is not above the map", text)
@@ -87,7 +87,7 @@ func TestPagesOfNodes(t *testing.T) {
 	row := regexp.MustCompile(`<tr><td><a href="/explain/node/([^"]+)">`)
 	seen, first := map[string]bool{}, ""
 	for page, want := range []int{50, 50, 20, 20} { // beyond the end, the last page is shown
-		text := rendered(t, f, Asked{Page: page + 1})
+		text := rendered(t, f, Query{Page: page + 1})
 		table := text[strings.Index(text, `id="nodes"`):]
 		rows := row.FindAllStringSubmatch(table, -1)
 		if len(rows) != want {
@@ -107,7 +107,7 @@ func TestPagesOfNodes(t *testing.T) {
 	if len(seen) != 120 || first != New(f).Headline.Node {
 		t.Errorf("%d nodes are listed, %s first; the hottest is %s", len(seen), first, New(f).Headline.Node)
 	}
-	found := rendered(t, f, Asked{Find: " -001-00\t", Page: 7}) // as a user might paste it
+	found := rendered(t, f, Query{Find: " -001-00\t", Page: 7}) // as a user might paste it
 	table := found[strings.Index(found, `id="nodes"`):]
 	if rows := row.FindAllString(table, -1); len(rows) != 10 || !strings.Contains(table, `value="-001-00"`) {
 		t.Errorf("%d nodes are found, want 10", len(rows))
@@ -133,7 +133,7 @@ func TestMap(t *testing.T) {
 	}
 	for i := range p.Nodes {
 		place := fmt.Sprintf("%d %d", i%m.Columns*pitch, i/m.Columns*pitch)
-		if n := &p.Nodes[i]; at[place] != n.Level.Class() || cells[i] != [3]string{n.Name, n.Standing(), n.Uses()} {
+		if n := &p.Nodes[i]; at[place] != n.Level.Class() || cells[i] != [3]string{n.Name, n.LevelText(), n.Uses()} {
 			t.Errorf("node %d %s (%s) is drawn as %q and told as %q", i, n.Name, n.Level, at[place], cells[i])
 		}
 	}
@@ -188,7 +188,7 @@ func TestSizes(t *testing.T) {
 		t.Fatal(err)
 	}
 	var html bytes.Buffer
-	render(t, p, &html, Asked{})
+	render(t, p, &html, Query{})
 	for name, tc := range map[string]struct {
 		content []byte
 		most    int
@@ -224,7 +224,7 @@ func BenchmarkPage(b *testing.B) {
 		f := fleet(b, nodes)
 		b.Run(fmt.Sprint(nodes), func(b *testing.B) {
 			for b.Loop() {
-				render(b, New(f), io.Discard, Asked{})
+				render(b, New(f), io.Discard, Query{})
 			}
 		})
 	}

@@ -73,7 +73,7 @@ func cells(p *Page) template.JS {
 	rows := make([][3]string, len(p.Nodes))
 	for i := range p.Nodes {
 		n := &p.Nodes[i]
-		rows[i] = [3]string{n.Name, n.Standing(), n.Uses()}
+		rows[i] = [3]string{n.Name, n.LevelText(), n.Uses()}
 	}
 	data, err := json.Marshal(rows)
 	if err != nil { // impossible: strings can be encoded

@@ -48,7 +48,7 @@ func (p shownPages) page(w http.ResponseWriter, r *http.Request) {
 		number = 1
 	}
 	var out bytes.Buffer
-	if err := made.Render(&out, page.Asked{Brief: r.URL.RawQuery == "", Page: number, Find: r.URL.Query().Get("find")}); err != nil {
+	if err := made.Render(&out, page.Query{Brief: r.URL.RawQuery == "", Page: number, Find: r.URL.Query().Get("find")}); err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}

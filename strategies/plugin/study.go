@@ -46,7 +46,7 @@ func Study(ctx context.Context, planners []*Plugin, nodes []*v1.Node, asked stra
 			supposed = append(supposed, studies[i].Made.Plan.Moves...)
 		}
 	}
-	return strategies.Together(studies), nil
+	return strategies.MergeStudies(studies), nil
 }
 
 func (p *Plugin) study(ctx context.Context, observed *strategies.Observed, nodes []*v1.Node, asked strategies.Asked) (strategies.Study, error) {
