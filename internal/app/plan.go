@@ -171,7 +171,9 @@ func (p *Planning) Evictions() []strategies.Eviction {
 // Recorded leaves out of the ledger's moves the evictions that this process has only noted.
 func (p *Planning) Recorded(moves []ledger.Move) []ledger.Move {
 	return slices.DeleteFunc(slices.Clone(moves), func(m ledger.Move) bool {
-		return slices.ContainsFunc(p.asked, func(asked evictor.Unplanned) bool { return asked.Refused == "" && !asked.DryRun && asked.Move.PodUID == m.PodUID })
+		return slices.ContainsFunc(p.asked, func(asked evictor.Unplanned) bool {
+			return asked.Refused == "" && !asked.DryRun && asked.Move.PodUID == m.PodUID
+		})
 	})
 }
 

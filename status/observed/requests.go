@@ -59,7 +59,7 @@ func requestedOn(o *observer.Observation, newest *thresholds.Resolved, i int) re
 	if n.Hot {
 		n.HotFor = o.At.Sub(state.Since)
 	} else if state.State == thresholds.Unknown && read.HasSample() && there.Node.Ready {
-		n.Hot, lines = newest.Glance(i) == thresholds.Hot, newest
+		n.Hot, lines = newest.ClassifyNow(i) == thresholds.Hot, newest
 	}
 	n.Hot = n.Hot && !lines.OverOnly(i, usage.Memory)
 	return n
