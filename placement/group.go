@@ -85,7 +85,7 @@ func requestTogether(a, b *v1.Pod) bool {
 	return same(a.Spec.Containers, b.Spec.Containers) && same(a.Spec.InitContainers, b.Spec.InitContainers) &&
 		len(a.Spec.Overhead)+len(b.Spec.Overhead) == 0 && a.Spec.Resources == b.Spec.Resources &&
 		same(a.Status.ContainerStatuses, b.Status.ContainerStatuses) && same(a.Status.InitContainerStatuses, b.Status.InitContainerStatuses) &&
-		same(a.Status.Conditions, b.Status.Conditions) && a.Status.Resize == b.Status.Resize && a.Status.Resources == b.Status.Resources &&
+		same(a.Status.Conditions, b.Status.Conditions) && a.Status.Resources == b.Status.Resources &&
 		len(a.Status.AllocatedResources)+len(b.Status.AllocatedResources) == 0 &&
 		len(a.Status.NodeAllocatableResourceClaimStatuses)+len(b.Status.NodeAllocatableResourceClaimStatuses) == 0
 }

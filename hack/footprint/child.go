@@ -101,7 +101,7 @@ func (c *child) gone() error { return errors.New("the process has ended; see " +
 
 // wait polls a condition until it holds.
 func (c *child) wait(ctx context.Context, done func() bool) error {
-	ticker := time.NewTicker(time.Second)
+	ticker := time.NewTicker(2 * time.Second)
 	defer ticker.Stop()
 	for !done() {
 		select {
