@@ -46,7 +46,7 @@ func mustLoad(t *testing.T, text []byte) *policy.File {
 	if len(file.Retired) > 0 {
 		t.Errorf("the conversion uses retired settings: %+v", file.Retired)
 	}
-	file.Converted, file.DeschedulerAt = nil, 0
+	file.Converted, file.DeschedulerAt, file.LoadDocument, file.LoadDocumentAt = nil, 0, nil, 0
 	if file.Descheduler != nil {
 		if file.Descheduler, err = yaml.YAMLToJSON(file.Descheduler); err != nil { // puts the keys into a fixed order
 			t.Fatal(err)

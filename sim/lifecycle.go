@@ -93,8 +93,12 @@ func (w *world) create(i int, now time.Time) *v1.Pod {
 		return pod
 	}
 	w.watcher.SetPod(pod)
+	node := w.watcher.Nominates(pod)
+	if node == "" {
+		return pod
+	}
 	nominated := new(*pod) // watchers keep the pod as they have seen it
-	nominated.Status.NominatedNodeName = w.watcher.Nominates(pod)
+	nominated.Status.NominatedNodeName = node
 	return nominated
 }
 

@@ -42,7 +42,7 @@ func (e *evenkeel) Nominates(pod *v1.Pod) string {
 		return ""
 	}
 	return e.answerer.Land(pod, func(node string) bool {
-		return admission.Admits(context.Background(), corelisters.NewNodeLister(e.nodes), node, pod)
+		return admission.Admits(context.Background(), corelisters.NewNodeLister(e.nodes), node, pod) //nolint:forbidigo // the context is only for its log
 	})
 }
 

@@ -81,6 +81,7 @@ func unwrap(data []byte) (kind string, raw []byte) {
 			}
 		case envelopeRaw:
 			raw = f.value
+		default: // it does not matter here
 		}
 		in = rest
 	}
@@ -105,6 +106,7 @@ func (p *pods) decodeList(raw []byte, list *v1.PodList) error {
 			if err := p.decode(f.value, &list.Items[len(list.Items)-1]); err != nil {
 				return err
 			}
+		default: // a list has nothing else
 		}
 		raw = rest
 	}

@@ -180,5 +180,3 @@ func TestPrintNotesWarnsOfARetiredSetting(t *testing.T) {
 		t.Errorf("logged %+v", log)
 	}
 }
-
-func none(string) bool { return false }

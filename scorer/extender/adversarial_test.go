@@ -17,7 +17,7 @@ var hostileBodies = map[string]struct {
 	body, message string
 }{
 	"nothing":                       {"", "empty"},
-	"white space":                   {" \n\t ", "text ends"},
+	"white space":                   {" \n\t ", "the input ends"},
 	"a NUL byte":                    {"\x00", "where an object"},
 	"no JSON":                       {"hello", "where an object"},
 	"a list":                        {"[]", "where an object"},

@@ -139,6 +139,8 @@ func TestCredentialsAreNotSentUnasked(t *testing.T) {
 				case r.URL.Path == "/api/v1/nodes":
 					_, _ = io.WriteString(w, `{"metadata":{"resourceVersion":"5"},"items":[{"metadata":{"name":"n0","uid":"n0"},"status":{
 						"allocatable":{"cpu":"10","memory":"64Gi","pods":"110"},"conditions":[{"type":"Ready","status":"True"}]}}]}`)
+				case r.URL.Path == "/api/v1/pods":
+					_, _ = io.WriteString(w, `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"5"},"items":[]}`)
 				default:
 					_, _ = io.WriteString(w, `{"major":"1","minor":"36","gitVersion":"v1.36.0","metadata":{"resourceVersion":"5"},"items":[]}`)
 				}

@@ -152,6 +152,7 @@ func TestKustomizationsAreComplete(t *testing.T) {
 			Patches    []struct {
 				Target struct{ Kind, Name string } `json:"target"`
 				Patch  string                      `json:"patch"`
+				Path   string                      `json:"path"`
 			} `json:"patches"`
 		}
 		if err := yaml.UnmarshalStrict(Read(t, filepath.Join(dir, file)), &k); err != nil {
@@ -171,6 +172,11 @@ func TestKustomizationsAreComplete(t *testing.T) {
 				t.Errorf("%s names %s: %v", file, resource, err)
 			}
 			named[target] = true
+		}
+		for _, patch := range k.Patches {
+			if patch.Path != "" {
+				named[filepath.Join(filepath.Dir(file), patch.Path)] = true
+			}
 		}
 	}
 	for _, file := range Files(t, dir) {
