@@ -68,9 +68,7 @@ const (
 	leastShort = 20
 	// mostMisplaced is the share of an owner's usage that even the best single request
 	// may attribute to the wrong pods. On three recorded days of PlanetLab, whose
-	// replicas have nothing in common, the median owner of ten is at 0.65 to 0.71, and a
-	// simulation with the best request per owner was no less hot than one without. Pods
-	// behind a load balancer usually stay below 0.2.
+	// replicas have nothing in common, nearly all owners of ten are above it.
 	mostMisplaced = 1.0 / 3
 )
 

@@ -229,3 +229,12 @@ func BenchmarkPage(b *testing.B) {
 		})
 	}
 }
+
+// An owner with pods on many nodes must not slow down the page: comparing each pod with all others
+// would take minutes.
+func BenchmarkDeclinedOnManyNodes(b *testing.B) {
+	f := manyDeclined(b, 60_000)
+	for b.Loop() {
+		f.Cycle.Declined()
+	}
+}
