@@ -13,9 +13,14 @@ import (
 	"github.com/evenkeel/evenkeel/cluster/names"
 )
 
-// mostShared is the maximum number of remembered parts of each kind. Beyond that, all are
-// dropped: pods keep what they share, and later pods share new copies.
-const mostShared = 65536
+// mostShared is the maximum number of remembered parts of each kind, mostSharedBytes the
+// maximum size of their encodings. Beyond that, all are dropped: pods keep what they
+// share, and later pods share new copies. Tenants decide how large parts are, so the
+// number alone would bound no memory.
+const (
+	mostShared      = 65536
+	mostSharedBytes = 64 << 20
+)
 
 // pods decodes pods without the fields that nothing reads. Each distinct encoding of a
 // part is decoded only once: pods of one template differ in a few fields, and decoding the
@@ -247,6 +252,7 @@ func (p *pods) node(name string) string {
 // shared holds one decoded value for each encoding.
 type shared[T any] struct {
 	known map[[sha256.Size]byte]*T
+	bytes int // size of the encodings
 }
 
 // get returns the value of an encoding. Callers must not write to what it refers to.
@@ -261,9 +267,10 @@ func (s *shared[T]) get(data []byte, decode func([]byte) (T, error)) (decoded T,
 	if decoded, err = decode(data); err != nil {
 		return decoded, err
 	}
-	if len(s.known) >= mostShared || s.known == nil {
-		s.known = map[[sha256.Size]byte]*T{}
+	if len(s.known) >= mostShared || s.bytes+len(data) > mostSharedBytes || s.known == nil {
+		s.known, s.bytes = map[[sha256.Size]byte]*T{}, 0
 	}
 	s.known[key] = &decoded
+	s.bytes += len(data)
 	return decoded, nil
 }

@@ -66,3 +66,18 @@ func TestMemoryIsBounded(t *testing.T) {
 		}
 	}
 }
+
+// Large parts are bounded by their size, not only by their number.
+func TestMemoryOfLargePartsIsBounded(t *testing.T) {
+	var p pods
+	large := make([]byte, 1<<20)
+	for i := range 2 * mostSharedBytes / len(large) {
+		large[0], large[1] = byte(i), byte(i>>8)
+		if _, err := p.labels.get(large, func([]byte) (meta metav1.ObjectMeta, _ error) { return meta, nil }); err != nil {
+			t.Fatal(err)
+		}
+		if remembered := len(p.labels.known) * len(large); remembered > mostSharedBytes {
+			t.Fatalf("parts of %d bytes are remembered", remembered)
+		}
+	}
+}

@@ -52,20 +52,10 @@ func (o *RequestsOptions) validate(out io.Writer) error {
 	if err := output.Check(out, o.Format, RequestsFormats, o.Color); err != nil {
 		return err
 	}
-	switch {
-	case o.Observe < 0:
-		return exit.Usagef("--observe: %v is negative", o.Observe)
-	case o.All && len(o.Nodes) > 0:
-		return exit.Usagef("--all and names of nodes exclude each other")
-	case o.Extender.URL == "":
-		return nil
-	case o.Observe > 0:
-		return exit.Usagef("--observe and --extender-url exclude each other, because that process is already observing")
+	if o.All && len(o.Nodes) > 0 {
+		return exit.Usagef("--all and names of nodes cannot be used together")
 	}
-	if err := o.Extender.Validate(); err != nil {
-		return exit.Usagef("--extender-url: %w", err)
-	}
-	return nil
+	return validateLooking(o.Observe, &o.Extender)
 }
 
 // Requests runs `evenkeel requests`: it names the owners whose CPU requests misled

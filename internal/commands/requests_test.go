@@ -217,11 +217,11 @@ func TestRequestsAsksAProcess(t *testing.T) {
 func TestRequestsRefuses(t *testing.T) {
 	good := RequestsOptions{Format: "table"}
 	for want, change := range map[string]func(*RequestsOptions){
-		`--output: "name" is not one of`:                func(o *RequestsOptions) { o.Format = "name" },
-		"--observe: -1s is negative":                    func(o *RequestsOptions) { o.Observe = -time.Second },
-		"--all and names of nodes exclude each other":   func(o *RequestsOptions) { o.All, o.Nodes = true, []string{"n1"} },
-		"--observe and --extender-url exclude each oth": func(o *RequestsOptions) { o.Observe, o.Extender.URL = time.Second, "http://localhost" },
-		"--extender-url: it is not a URL that begins":   func(o *RequestsOptions) { o.Extender.URL = "localhost" },
+		`--output: "name" is not one of`:                   func(o *RequestsOptions) { o.Format = "name" },
+		"--observe: -1s is negative":                       func(o *RequestsOptions) { o.Observe = -time.Second },
+		"--all and names of nodes cannot be used together": func(o *RequestsOptions) { o.All, o.Nodes = true, []string{"n1"} },
+		"--observe and --extender-url cannot be used to":   func(o *RequestsOptions) { o.Observe, o.Extender.URL = time.Second, "http://localhost" },
+		"--extender-url: it is not a URL that begins":      func(o *RequestsOptions) { o.Extender.URL = "localhost" },
 	} {
 		wanted := good
 		change(&wanted)

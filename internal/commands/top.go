@@ -56,17 +56,24 @@ func (o *TopOptions) validate(out io.Writer) error {
 	if err := output.Check(out, o.Format, TopFormats, o.Color); err != nil {
 		return err
 	}
-	switch {
-	case o.Observe < 0:
-		return exit.Usagef("--observe: %v is negative", o.Observe)
-	case o.Watch && o.Format != "table" && o.Format != "wide":
+	if o.Watch && o.Format != "table" && o.Format != "wide" {
 		return exit.Usagef("--watch can be combined with -o table and -o wide, not with -o %s", o.Format)
-	case o.Extender.URL == "":
+	}
+	return validateLooking(o.Observe, &o.Extender)
+}
+
+// validateLooking checks the flags of a command that either asks a running process or
+// observes by itself.
+func validateLooking(observe time.Duration, extender *remote.Extender) error {
+	switch {
+	case observe < 0:
+		return exit.Usagef("--observe: %v is negative", observe)
+	case extender.URL == "":
 		return nil
-	case o.Observe > 0:
+	case observe > 0:
 		return exit.Usagef("--observe and --extender-url cannot be used together, because that process is already observing")
 	}
-	if err := o.Extender.Validate(); err != nil {
+	if err := extender.Validate(); err != nil {
 		return exit.Usagef("--extender-url: %w", err)
 	}
 	return nil

@@ -78,24 +78,27 @@ func roundUp(milliCores int64) int64 {
 // requests. Other pods stay where they are. Each pod of a DaemonSet belongs on its own
 // node.
 func (c *Cluster) notFitting(owner *Owner, requests cluster.Amounts) int {
-	free := make([]cluster.Amounts, len(c.Nodes))
-	for i := range c.Nodes {
-		free[i] = c.Nodes[i].Allocatable.Minus(c.Nodes[i].Requested)
-	}
+	given := map[int]cluster.Amounts{} // what the owner's pods request, by node
 	for i := range owner.Replicas {
 		r := &owner.Replicas[i]
-		free[r.Node] = free[r.Node].Plus(r.Requests)
+		given[r.Node] = given[r.Node].Plus(r.Requests)
+	}
+	free := func(i int) cluster.Amounts {
+		return c.Nodes[i].Allocatable.Minus(c.Nodes[i].Requested).Plus(given[i])
 	}
 	fit, pods := int64(0), int64(len(owner.Replicas))
 	if owner.Kind == "DaemonSet" {
 		for i := range owner.Replicas {
-			fit += min(timesIn(requests, free[owner.Replicas[i].Node]), 1)
+			fit += min(timesIn(requests, free(owner.Replicas[i].Node)), 1)
 		}
 		return int(pods - fit)
 	}
 	for i := range c.Nodes {
-		if c.Nodes[i].Open && fit < pods {
-			fit += timesIn(requests, free[i])
+		if fit >= pods {
+			return 0
+		}
+		if c.Nodes[i].Open {
+			fit += timesIn(requests, free(i))
 		}
 	}
 	return int(max(pods-fit, 0))

@@ -1,6 +1,8 @@
 package observed
 
 import (
+	"math"
+
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/observe/observer"
@@ -44,7 +46,8 @@ func Requests(o *observer.Observation, cpu map[string]usage.PodCPU, moves []ledg
 }
 
 // requestedOn returns a node with the requests of its pods. A node is hot according to
-// its windows or, as long as these are not known, to the newest reading.
+// its windows or, as long as these are not known, to the newest reading. One that is hot
+// only by something other than CPU usage does not count as hot.
 func requestedOn(o *observer.Observation, newest *thresholds.Resolved, i int) requests.Node {
 	there, read := o.View.Snapshot.Nodes[i], &o.View.Nodes[i]
 	state, lines := o.States[there.Node.Name], o.Lines
@@ -61,7 +64,7 @@ func requestedOn(o *observer.Observation, newest *thresholds.Resolved, i int) re
 	} else if state.State == thresholds.Unknown && read.HasSample() && there.Node.Ready {
 		n.Hot, lines = newest.ClassifyNow(i) == thresholds.Hot, newest
 	}
-	n.Hot = n.Hot && !lines.OverOnly(i, usage.Memory)
+	n.Hot = n.Hot && (n.UsedMilliCores > n.LineMilliCores || n.LineMilliCores < math.MaxInt64 && !lines.OverOther(i, usage.CPU))
 	return n
 }
 

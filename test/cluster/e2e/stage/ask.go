@@ -233,24 +233,19 @@ func (f *Fixture) ReadMetric(address, series string) (float64, error) {
 	return 0, nil
 }
 
-// Fetch decodes a page with JSON. For some seconds it tries again if there is no answer,
-// because a process starts its servers one after the other, and a busy machine may delay
-// any single answer.
+// Fetch decodes a page with JSON. It waits for an answer, because a process starts its
+// servers one after the other.
 func (f *Fixture) Fetch(url string, into any) {
 	f.T.Helper()
-	status, body, err := evenkeel.Get(f.T.Context(), url)
-	for range 50 {
-		if err == nil {
-			break
-		}
-		select {
-		case <-f.T.Context().Done():
-		case <-time.After(100 * time.Millisecond):
-		}
-		status, body, err = evenkeel.Get(f.T.Context(), url)
-	}
-	if err != nil || status != http.StatusOK {
-		f.T.Fatalf("fetching %s: status %d, %v: %.300s", url, status, err, body)
+	var status int
+	var body string
+	f.Eventually(5*time.Second, "an answer from "+url, func(ctx context.Context) (answered bool) {
+		var err error
+		status, body, err = evenkeel.Get(ctx, url)
+		return err == nil
+	})
+	if status != http.StatusOK {
+		f.T.Fatalf("fetching %s: status %d: %.300s", url, status, body)
 	}
 	if err := json.Unmarshal([]byte(body), into); err != nil {
 		f.T.Fatalf("fetching %s: %v", url, err)
